@@ -1,4 +1,4 @@
-"""A program that puts a form on the screen of ``chat`` and prints what was answered."""
+"""A program that shows a form on the screen of ``chat`` and prints the answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def main() -> None:
     questions = Questions(chat.screen, chat.feed, settings)
 
     async def ask() -> None:
-        answer = await questions.form(FORM)
+        answer = await questions.ask_form(FORM)
         chat.feed.note(str(answer))
         chat.screen.leave()
 

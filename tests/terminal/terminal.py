@@ -1,6 +1,6 @@
-"""A real terminal for tests: tmux, with ``jumpseat chat`` in it, keys in and screens out.
+"""A real terminal for tests: ``jumpseat chat`` in tmux, with keys as input and screens as output.
 
-Screens are compared with files under ``captures/``; ``UPDATE_CAPTURES=1`` writes them anew, for the eye to judge.
+Screens are compared with files in ``captures/``. ``UPDATE_CAPTURES=1`` rewrites the files; review the difference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ models = ["one", "two", "日本語-model"]
 
 
 class Place:
-    """A home with a scripted model, and a project to work in."""
+    """A home folder with a scripted model, and a project folder to work in."""
 
     def __init__(self, folder: Path, script: object) -> None:
         self.home = folder / "home"
@@ -48,7 +48,7 @@ class Place:
         (self.home / "script.yaml").write_text(script if isinstance(script, str) else yaml.safe_dump(script))
 
     def env(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Nothing of the developer's own setting comes in."""
+        """Return an environment without the developer's own settings, updated by ``more``."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.project.parent),
@@ -63,7 +63,7 @@ class Place:
         stdin: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """``jumpseat run``, through pipes."""
+        """Run ``jumpseat run`` through pipes."""
         return subprocess.run(
             [JUMPSEAT, "run", *args],
             input=stdin,
@@ -78,18 +78,18 @@ class Place:
 
 
 class Terminal:
-    """One tmux server of our own, with one window."""
+    """A private tmux server with one window."""
 
     def __init__(self, tmux: Tmux) -> None:
         self.tmux = tmux.run
         self._until = tmux.until
 
     def type(self, text: str) -> None:
-        """Type characters as they are."""
+        """Type characters literally."""
         self.tmux("send-keys", "-l", text)
 
     def press(self, *keys: str) -> None:
-        """Press keys by tmux's names: ``Enter``, ``C-c``, ``Down``."""
+        """Press keys by their tmux names: ``Enter``, ``C-c``, ``Down``."""
         self.tmux("send-keys", *keys)
 
     def say(self, text: str) -> None:
@@ -99,18 +99,18 @@ class Terminal:
         self.press("Enter")
 
     def screen(self) -> str:
-        """Return all that has been on the screen, scrolled lines included, without empty lines at the end."""
+        """Return the screen with scrolled lines, without empty lines at the end."""
         return self.tmux("capture-pane", "-p", "-S", f"-{LINES_KEPT}").rstrip() + "\n"
 
     def until(self, *wanted: str, without: str | None = None) -> str:
-        """Wait until all of ``wanted`` (regular expressions) are on the screen, and ``without`` is not."""
+        """Wait until ``wanted`` (regular expressions), and not ``without``, match the screen, and return it."""
 
-        def fits() -> str | None:
+        def match() -> str | None:
             screen = self.screen()
             gone = without is None or not re.search(without, screen, re.MULTILINE)
             return screen if gone and all(re.search(one, screen, re.MULTILINE) for one in wanted) else None
 
-        found = self._until(fits, WAIT_S)
+        found = self._until(match, WAIT_S)
         assert found is not None, f"no {wanted} (without {without!r}) on:\n{self.screen()}"
         return found
 
@@ -125,7 +125,7 @@ def chat(
     command: Sequence[str] = (JUMPSEAT, "chat"),
     ready: str = r"/help lists the commands",
 ) -> Generator[Terminal]:
-    """A terminal with a chat in it that has come up. Its exit code shows as ``exit code N``."""
+    """Run a chat in a terminal and wait until it shows ``ready``. Its exit code appears as ``exit code N``."""
     require_program("tmux")
     words = ["env", "-i", *(f"{name}={value}" for name, value in place.env(env).items())]
     line = f"{shlex.join([*words, 'TERM=screen-256color', *command, *args])}; echo exit code $?; exec cat"
@@ -144,7 +144,7 @@ def chat(
 
 
 def check_capture(name: str, screen: str) -> None:
-    """Compare a screen with the file it was kept in, but for what differs from run to run."""
+    """Compare a screen with its capture, ignoring ids, times, versions, durations and percentages."""
     shown = re.sub(r"--resume [0-9a-f]{8}", "--resume 01234567", screen)
     shown = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "2000-01-01 00:00", shown)
     shown = re.sub(r"jumpseat \d+\.\d+\.\d+\S*", "jumpseat 0.0.0", shown)

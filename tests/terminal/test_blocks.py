@@ -1,4 +1,4 @@
-"""Streamed Markdown is cut into blocks that stay as they are, however it arrives."""
+"""Streamed Markdown is split into blocks that never change, however the text is chunked."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BLOCKS = [
 ]
 
 
-def test_blocks_are_the_same_however_the_text_is_cut() -> None:
+def test_blocks_do_not_depend_on_the_chunks() -> None:
     choose = random.Random(3)
     for _ in range(200):
         splitter, found, rest = BlockSplitter(), list[str](), TEXT
@@ -60,28 +60,28 @@ def test_blocks_are_the_same_however_the_text_is_cut() -> None:
         assert [*found, splitter.finish()] == BLOCKS
 
 
-def test_what_is_not_finished_is_there_to_be_shown() -> None:
+def test_unfinished_block_is_available() -> None:
     splitter = BlockSplitter()
     assert splitter.feed("First.\n\nSec") == []
     assert splitter.feed("ond") == []
-    assert splitter.rest == "First.\n\nSecond"
+    assert splitter.pending == "First.\n\nSecond"
     assert splitter.feed("\n") == ["First.\n\n"]
-    assert splitter.rest == "Second\n"
+    assert splitter.pending == "Second\n"
 
 
-def test_code_is_one_block_whatever_is_in_it() -> None:
+def test_fenced_code_is_one_block_whatever_its_content() -> None:
     splitter = BlockSplitter()
     assert splitter.feed("````\n```\n\n# no heading\n\n") == []
     assert splitter.feed("````\n") == ["````\n```\n\n# no heading\n\n````\n"]
 
 
-def test_the_end_of_a_long_block_is_had_without_the_rest_of_it() -> None:
+def test_tail_of_a_long_block_is_returned_without_the_rest() -> None:
     splitter = BlockSplitter()
     for piece in ("```\n", *(f"line {number}\n" for number in range(1000)), "and ", "so ", "on"):
         assert splitter.feed(piece) == []
-    assert splitter.size == len(splitter.rest)
+    assert splitter.size == len(splitter.pending)
     assert splitter.tail(20).endswith("line 999\nand so on")
     assert len(splitter.tail(20)) < 40
-    assert splitter.tail(10**6) == splitter.rest
+    assert splitter.tail(10**6) == splitter.pending
     splitter.feed("\n```\n")
-    assert (splitter.size, splitter.rest) == (0, "")
+    assert (splitter.size, splitter.pending) == (0, "")

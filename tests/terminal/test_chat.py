@@ -1,4 +1,4 @@
-"""``jumpseat chat`` in a real terminal: the captures are what people see, and were looked at by people."""
+"""``jumpseat chat`` in a real terminal. The captures are screens that were reviewed by eye."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def place(tmp_path: Path) -> Place:
 
 
 @SIZES
-def test_markdown_is_shown_as_it_is_meant(place: Place, columns: int, rows: int) -> None:
+def test_markdown_is_rendered(place: Place, columns: int, rows: int) -> None:
     with chat(place, columns=columns, rows=rows) as terminal:
         terminal.say("show markdown")
         check_capture(f"markdown-{columns}", terminal.until(r"The end\.", r"of context"))
@@ -120,7 +120,7 @@ def test_changes_are_shown_before_they_are_made(place: Place, columns: int, rows
 
 
 @SIZES
-def test_a_question_of_the_model_can_be_answered_in_own_words(place: Place, columns: int, rows: int) -> None:
+def test_question_of_the_model_can_be_answered_freely(place: Place, columns: int, rows: int) -> None:
     with chat(place, columns=columns, rows=rows) as terminal:
         terminal.say("ask me")
         check_capture(f"question-{columns}", terminal.until(r"0 something else"))
@@ -136,25 +136,25 @@ def test_a_question_of_the_model_can_be_answered_in_own_words(place: Place, colu
 
 
 @SIZES
-def test_the_help_fits_on_the_screen(place: Place, columns: int, rows: int) -> None:
+def test_help_fits_on_the_screen(place: Place, columns: int, rows: int) -> None:
     with chat(place, columns=columns, rows=rows) as terminal:
         terminal.say("/help")
         check_capture(f"help-{columns}", terminal.until(r"@file", r"folder\n"))
 
 
-def test_no_with_a_reason_is_told_to_the_model(place: Place) -> None:
+def test_denial_with_a_reason_is_reported_to_the_model(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("a command")
         terminal.until(r"Run this command\?")
         terminal.press("n")
-        terminal.until(r"What instead\?")
+        terminal.until(r"What should change\?")
         terminal.type("use another file")
         terminal.press("Enter")
         check_capture("refused", terminal.until(r"It said: ", r"of context"))
         assert not (place.project / "out.txt").exists()
 
 
-def test_escape_refuses_and_ends_the_turn(place: Place) -> None:
+def test_escape_denies_and_ends_the_turn(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("a command")
         terminal.until(r"Run this command\?")
@@ -164,12 +164,12 @@ def test_escape_refuses_and_ends_the_turn(place: Place) -> None:
         assert not (place.project / "out.txt").exists()
 
 
-def test_a_command_can_be_changed_before_it_runs(place: Place) -> None:
+def test_command_can_be_edited_before_it_runs(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("a command")
         terminal.until(r"Run this command\?")
         terminal.press("e")
-        terminal.until(r"The command:\n❯ echo first > out.txt")
+        terminal.until(r"Command:\n❯ echo first > out.txt")
         terminal.press("C-u")
         terminal.type("echo second > out.txt")
         terminal.press("Enter")
@@ -177,29 +177,29 @@ def test_a_command_can_be_changed_before_it_runs(place: Place) -> None:
         assert (place.project / "out.txt").read_text() == "second\n"
 
 
-def test_arguments_that_are_no_json_are_refused_with_a_reason(place: Place) -> None:
+def test_invalid_json_arguments_are_refused_with_a_reason(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("edit it")
         terminal.until(r"Make this change\?")
         terminal.press("e")
-        terminal.until(r"The arguments, as JSON:")
+        terminal.until(r"Arguments as JSON:")
         terminal.press("BSpace", "Enter")
-        terminal.until(r"no JSON")
+        terminal.until(r"invalid JSON")
         terminal.press("Escape")
         terminal.until(r"Make this change\?")
 
 
-def test_keys_typed_when_a_question_comes_up_do_not_answer_it(place: Place) -> None:
+def test_keys_typed_while_a_question_appears_do_not_answer_it(place: Place) -> None:
     with chat(place) as terminal:
         terminal.type("edit it")
         terminal.until("❯ edit it")
-        # In one go, faster than any screen: the rest is meant for the next prompt.
+        # Sent at once, faster than any screen: the keys are meant for the next prompt.
         terminal.press("Enter", "y", "y", "y", "y")
         terminal.until(r"Make this change\?")
         assert not (place.project / "a.txt").exists()
 
 
-def test_ctrl_c_cancels_the_turn_and_twice_leaves(place: Place) -> None:
+def test_ctrl_c_cancels_the_turn_and_twice_quits(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("hang on")
         check_capture("working", terminal.until(r"Still", r"ctrl-c cancels"))
@@ -207,13 +207,13 @@ def test_ctrl_c_cancels_the_turn_and_twice_leaves(place: Place) -> None:
         terminal.until(r"^cancelled", without=r"ctrl-c cancels")
         terminal.say("hello")
         terminal.until(r"You said: hello")
-        # Apart from the first one, which cancelled.
+        # Only now, so that these do not combine with the ctrl-c that cancelled.
         terminal.until(r"of context")
         terminal.press("C-c", "C-c")
         check_capture("left", terminal.until(r"exit code 0"))
 
 
-def test_a_prompt_sent_meanwhile_waits_for_its_turn(place: Place) -> None:
+def test_prompt_sent_during_a_turn_is_queued(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("hang on")
         terminal.until(r"Still", r"ctrl-c cancels")
@@ -221,7 +221,7 @@ def test_a_prompt_sent_meanwhile_waits_for_its_turn(place: Place) -> None:
         terminal.until(r"1 queued")
 
 
-def test_what_fails_says_so_and_the_next_prompt_works(place: Place) -> None:
+def test_failure_is_shown_and_the_next_prompt_works(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("fail now")
         terminal.until(r"✗ .*bad key")
@@ -229,7 +229,7 @@ def test_what_fails_says_so_and_the_next_prompt_works(place: Place) -> None:
         check_capture("failed", terminal.until(r"You said: hello", r"of context"))
 
 
-def test_what_a_model_says_cannot_drive_the_terminal(place: Place) -> None:
+def test_text_of_the_model_cannot_control_the_terminal(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("evil")
         screen = terminal.until(r"before after <U\+202E>txt\.exe red")
@@ -237,26 +237,26 @@ def test_what_a_model_says_cannot_drive_the_terminal(place: Place) -> None:
         assert "owned" not in terminal.tmux("display-message", "-p", "#{pane_title}")
 
 
-def test_a_command_shows_even_what_a_terminal_would_hide(place: Place) -> None:
+def test_command_is_shown_with_its_control_characters(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("trick me")
         terminal.until(r"echo ␛\]0;\n  touch owned\n  ␇", r"Run this command\?")
 
 
-def test_a_form_is_filled_in_field_by_field(place: Place) -> None:
+def test_form_is_filled_in_field_by_field(place: Place) -> None:
     command = (sys.executable, "-m", "tests.terminal.form")
     with chat(place, command=command, env=IMPORTS, ready="Fill in", columns=120) as terminal:
         check_capture("form", terminal.screen())
         terminal.press("y")
         terminal.until(r"Name: What it is called")
         terminal.press("Enter")
-        terminal.until(r"an answer is needed")
+        terminal.until(r"an answer is required")
         terminal.type("jumpseat")
         terminal.press("Enter")
         terminal.until(r"How many\n❯ 3")
         terminal.type("x")
         terminal.press("Enter")
-        terminal.until(r"no integer")
+        terminal.until(r"expected an integer")
         terminal.press("BSpace", "Enter")
         terminal.until(r"Colour\n❯ 1 red")
         terminal.press("2")
@@ -268,7 +268,7 @@ def test_a_form_is_filled_in_field_by_field(place: Place) -> None:
         terminal.until(re.escape(str({"action": "accept", "content": answer})))
 
 
-def test_a_form_can_be_declined_and_left(place: Place) -> None:
+def test_form_can_be_declined_and_cancelled(place: Place) -> None:
     command = (sys.executable, "-m", "tests.terminal.form")
     for key, action in (("n", "decline"), ("Escape", "cancel")):
         with chat(place, command=command, env=IMPORTS, ready="Fill in") as terminal:
@@ -276,7 +276,7 @@ def test_a_form_can_be_declined_and_left(place: Place) -> None:
             terminal.until(f"'action': '{action}'")
 
 
-def test_a_session_is_found_again_and_shown(place: Place) -> None:
+def test_session_can_be_resumed_from_a_list_and_is_shown(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("hello there")
         terminal.until(r"You said: hello there")
@@ -286,7 +286,7 @@ def test_a_session_is_found_again_and_shown(place: Place) -> None:
         terminal.until(r"You said: second session")
         terminal.press("C-d")
         terminal.until(r"exit code 0")
-    with chat(place, "--resume", ready=r"Go on with which session\?") as terminal:
+    with chat(place, "--resume", ready=r"Which session do you want to resume\?") as terminal:
         check_capture("picker", terminal.until(r"hello there"))
         terminal.type("hello")
         terminal.until(r"search: hello", without=r"second")
@@ -298,12 +298,12 @@ def test_a_session_is_found_again_and_shown(place: Place) -> None:
         terminal.until(r"❯ more", r"You said: more")
 
 
-def test_a_session_that_is_not_there_is_a_clear_error(place: Place) -> None:
+def test_unknown_session_is_an_error(place: Place) -> None:
     with chat(place, "--resume", "nothing", ready=r"exit code 1") as terminal:
-        assert "error: no session has an id that begins with 'nothing'" in terminal.screen()
+        assert "error: no session has an id that starts with 'nothing'" in terminal.screen()
 
 
-def test_the_model_can_be_chosen_from_a_list_and_by_name(place: Place) -> None:
+def test_model_can_be_chosen_from_a_list_and_by_name(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("/model")
         check_capture("models", terminal.until(r"Which model\?"))
@@ -314,10 +314,10 @@ def test_the_model_can_be_chosen_from_a_list_and_by_name(place: Place) -> None:
         terminal.say("/model play/one")
         terminal.until(r"model: play/one")
         terminal.say("/model nobody/knows")
-        terminal.until(r"It is in no list")
+        terminal.until(r"This model is not listed")
 
 
-def test_commands_are_completed_and_unknown_ones_are_told(place: Place) -> None:
+def test_commands_are_completed_and_unknown_ones_reported(place: Place) -> None:
     with chat(place) as terminal:
         terminal.type("/us")
         terminal.until(r"^/usage$")
@@ -326,12 +326,12 @@ def test_commands_are_completed_and_unknown_ones_are_told(place: Place) -> None:
         terminal.say("/tools")
         terminal.until(r"  bash +Run a command")
         terminal.say("/nothing")
-        terminal.until(r"There is no command /nothing")
+        terminal.until(r"Unknown command /nothing")
         terminal.say("/etc/hosts what is it?")
         terminal.until(r"You said: /etc/hosts what is it\?")
 
 
-def test_what_was_folded_can_be_seen(place: Place) -> None:
+def test_folded_output_is_shortened_and_reasoning_can_be_shown(place: Place) -> None:
     with chat(place, "--yolo") as terminal:
         terminal.say("edit it")
         terminal.until(r"All done\.")
@@ -340,19 +340,19 @@ def test_what_was_folded_can_be_seen(place: Place) -> None:
         assert "The file should hold" not in screen
         assert "... 7 lines above (ctrl-o)" in screen
         terminal.say("/thinking on")
-        terminal.until(r"is shown whole")
+        terminal.until(r"is shown in full")
         terminal.say("edit it again")
         terminal.until(r"∴ The file should hold two lines\.")
 
 
-def test_a_rule_denies_even_what_everything_else_allows(place: Place) -> None:
+def test_deny_rule_overrides_yolo(place: Place) -> None:
     with chat(place, "--yolo", "--deny-tool", "shell(echo)") as terminal:
         terminal.say("a command")
         terminal.until(r"It said: Permission denied by a rule: shell\(echo\)")
         assert not (place.project / "out.txt").exists()
 
 
-def test_without_colours_none_are_shown(place: Place) -> None:
+def test_no_color_turns_colours_off(place: Place) -> None:
     with chat(place, env={"NO_COLOR": "1"}) as terminal:
         terminal.say("edit it")
         terminal.until(r"Make this change\?")
@@ -378,7 +378,7 @@ def test_long_prompts_wrap_and_have_several_lines(place: Place) -> None:
         check_capture("long-prompt-40", terminal.until(r"You said: ", r"of context"))
 
 
-def test_the_screen_is_drawn_anew_when_its_size_changes(place: Place) -> None:
+def test_screen_is_redrawn_when_its_size_changes(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("a command")
         terminal.until(r"Run this command\?")
@@ -388,7 +388,7 @@ def test_the_screen_is_drawn_anew_when_its_size_changes(place: Place) -> None:
         terminal.until(r"It said:", r"❯")
 
 
-def test_a_server_that_dies_is_told_and_the_terminal_is_left_in_order(place: Place) -> None:
+def test_death_of_the_server_is_reported_and_the_terminal_restored(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("call")
         terminal.until(r"You said: call")
@@ -399,7 +399,7 @@ def test_a_server_that_dies_is_told_and_the_terminal_is_left_in_order(place: Pla
 
 
 def _descendant(pid: int, word: str) -> int:
-    """The process below ``pid`` whose command line has ``word`` in it."""
+    """Return the id of the descendant of ``pid`` with ``word`` in its command line, or 0."""
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         if word in Path(f"/proc/{child}/cmdline").read_text().split("\0"):
             return int(child)

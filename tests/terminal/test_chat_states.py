@@ -1,4 +1,4 @@
-"""``jumpseat chat`` in each of its states: keys, sizes, approvals that are kept, files, no model."""
+"""``jumpseat chat`` in its various states: interruptions, sizes, stored approvals, files, no model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anyio.from_thread import start_blocking_portal
 
 from jumpseat.adapters.scripted import Script as ModelScript
 from jumpseat.script.model_server import ModelServer
-from jumpseat_terminal.mentions import completions, mentioned
+from jumpseat_terminal.mentions import completions, find_attachments
 from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.terminal.terminal import Place, chat, check_capture
 
@@ -52,7 +52,7 @@ SCRIPT = {
     ]
 }
 
-NOTHING_LEFT = {"without": r"ctrl-c cancels"}
+IDLE = {"without": r"ctrl-c cancels"}
 
 
 @pytest.fixture
@@ -60,58 +60,58 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path, SCRIPT)
 
 
-def test_a_conversation_is_summed_up_by_a_command_and_by_itself(place: Place) -> None:
+def test_conversation_is_summarized_by_a_command_and_automatically(place: Place) -> None:
     config = place.home / "config.toml"
     with chat(place) as terminal:
         terminal.say("hello")
         terminal.until(r"You said: hello")
         terminal.say("/compact slow")
-        terminal.until(r"summing up \d", r"ctrl-c cancels")
+        terminal.until(r"summarizing \d", r"ctrl-c cancels")
         terminal.press("C-c")
-        terminal.until(r"^cancelled", **NOTHING_LEFT)
+        terminal.until(r"^cancelled", **IDLE)
         terminal.say("/compact")
-        terminal.until(r"The conversation was summed up: about [\d,]+ tokens of context instead of [\d,]+\.")
+        terminal.until(r"The conversation was summarized: about [\d,]+ tokens of context instead of [\d,]+\.")
     now = "[compaction]\nbackground_threshold = 0.0\nexhaustion_threshold = 0.0\n"
     config.write_text(f"{config.read_text()}\n{now}")
     with chat(place) as terminal:
         for word in ("alpha", "beta"):
             terminal.say(word)
             terminal.until(rf"You said: {word}")
-        terminal.until(r"The conversation was summed up: about [\d,]+ tokens of context instead of [\d,]+\.")
+        terminal.until(r"The conversation was summarized: about [\d,]+ tokens of context instead of [\d,]+\.")
 
 
-def test_ctrl_c_cancels_whatever_is_going_on_and_never_leaves_by_it(place: Place) -> None:
+def test_ctrl_c_cancels_any_activity_and_does_not_quit(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("stream it")
         terminal.until(r"w39", r"ctrl-c cancels")
         terminal.press("C-c")
-        terminal.until(r"w39", r"^cancelled", **NOTHING_LEFT)
-        # At once, as somebody does who is not sure: there is nothing left to cancel, and nothing else happens.
+        terminal.until(r"w39", r"^cancelled", **IDLE)
+        # A second ctrl-c right after it has nothing to cancel and does nothing else.
         terminal.press("C-c")
         terminal.until(r"press ctrl-c again")
         terminal.say("make it")
         terminal.until(r"Run this command\?")
         terminal.press("C-c")
-        terminal.until(r"✗ bash touch made.txt", **NOTHING_LEFT)
+        terminal.until(r"✗ bash touch made.txt", **IDLE)
         terminal.say("ask me")
         terminal.until(r"Your answer:\n❯")
         terminal.type("half an answer")
         terminal.press("C-c")
-        terminal.until(r"no answer", r"one · ", **NOTHING_LEFT)
+        terminal.until(r"no answer", r"one · ", **IDLE)
         terminal.say("still there?")
         terminal.until(r"You said: still there\?")
         assert not (place.project / "made.txt").exists()
 
 
-def test_ctrl_c_ends_what_a_tool_has_started(place: Place) -> None:
+def test_ctrl_c_ends_the_process_of_a_tool(place: Place) -> None:
     with chat(place, "--yolo") as terminal:
         terminal.say("count")
         check_capture("running", re.sub(r"\d+s$", "0s", terminal.until(r"line 3", r"running bash"), flags=re.M))
         terminal.press("C-c")
-        check_capture("cancelled", terminal.until(r"bash .* cancelled", r"^cancelled", **NOTHING_LEFT))
+        check_capture("cancelled", terminal.until(r"bash .* cancelled", r"^cancelled", **IDLE))
 
 
-def test_ctrl_c_empties_the_line_first(place: Place) -> None:
+def test_ctrl_c_first_clears_the_line(place: Place) -> None:
     with chat(place) as terminal:
         terminal.type("half a prompt")
         terminal.until(r"❯ half a prompt")
@@ -123,21 +123,21 @@ def test_ctrl_c_empties_the_line_first(place: Place) -> None:
         terminal.until(r"exit code 0")
 
 
-def test_a_key_after_escape_is_that_key(place: Place) -> None:
+def test_key_after_escape_is_not_combined_with_it(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("/model")
         terminal.until(r"Which model\?")
         terminal.press("Escape")
         terminal.until(r"^❯$", without=r"Which model\?")
         terminal.press("Escape")
-        # Once it is drawn anew, the escape was taken for what it is.
+        # After the redraw, the escape has been handled.
         terminal.tmux("resize-window", "-x", "79")
         terminal.tmux("run-shell", "sleep 0.2")
         terminal.type("/us")
         terminal.until(r"^❯ /us\n/usage")
 
 
-def test_what_was_allowed_for_the_project_is_not_asked_again_in_another_session(place: Place) -> None:
+def test_approval_for_the_project_holds_in_later_sessions(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("make it")
         terminal.until(r"a yes, in this project: touch")
@@ -154,7 +154,7 @@ def test_what_was_allowed_for_the_project_is_not_asked_again_in_another_session(
     assert (done.returncode, done.stdout) == (0, "It is made.\n")
 
 
-def test_nothing_comes_between_a_call_and_the_question_about_it(place: Place) -> None:
+def test_question_directly_follows_its_call(place: Place) -> None:
     with chat(place) as terminal:
         terminal.say("two things")
         terminal.until(r"touch (first|second).txt\n\nRun this command\?")
@@ -164,16 +164,16 @@ def test_nothing_comes_between_a_call_and_the_question_about_it(place: Place) ->
         terminal.until(r"Both are made\.")
 
 
-def test_files_of_the_folder_are_read_unasked_and_others_are_not(place: Place) -> None:
+def test_only_reads_outside_the_folder_are_asked_about(place: Place) -> None:
     (place.project / "notes.txt").write_text("something\n")
     with chat(place) as terminal:
         terminal.say("look inside")
         assert "Read this?" not in terminal.until(r"It says 1\. something")
         terminal.say("look outside")
-        terminal.until(r"Read this\?", r"s yes, for this session: all reading in this folder, and /etc/passwd")
+        terminal.until(r"Read this\?", r"s yes, for this session: all reads in this folder, and /etc/passwd")
 
 
-def test_a_narrower_terminal_leaves_no_remains_of_what_is_in_progress(place: Place) -> None:
+def test_narrower_terminal_leaves_no_remains_of_work_in_progress(place: Place) -> None:
     with chat(place, columns=100) as terminal:
         terminal.say("stream it")
         terminal.until(r"w39", r"ctrl-c cancels")
@@ -186,7 +186,7 @@ def test_a_narrower_terminal_leaves_no_remains_of_what_is_in_progress(place: Pla
         assert terminal.until(r"^cancelled").count("w1 w2") == 1
 
 
-def test_a_queued_prompt_is_no_longer_queued_when_its_turn_comes(place: Place) -> None:
+def test_queued_prompt_is_no_longer_counted_once_it_runs(place: Place) -> None:
     script = place.home / "script.yaml"
     script.write_text("prompts: [{when: one, turns: [{text: First., delay_ms: 1500}]}, {turns: [{hang: true}]}]")
     with chat(place) as terminal:
@@ -197,7 +197,7 @@ def test_a_queued_prompt_is_no_longer_queued_when_its_turn_comes(place: Place) -
         assert "queued" not in terminal.until(r"First\.", r"ctrl-c cancels", without=r"queued")
 
 
-def test_a_session_goes_on_in_the_folder_where_it_was_begun(place: Place) -> None:
+def test_resumed_session_keeps_its_folder(place: Place) -> None:
     (place.project.parent / "other").mkdir()
     with chat(place) as terminal:
         terminal.say("hello")
@@ -207,12 +207,12 @@ def test_a_session_goes_on_in_the_folder_where_it_was_begun(place: Place) -> Non
     with chat(place, "-C", str(place.project.parent / "other"), columns=160) as terminal:
         terminal.until(r"one · ~/other")
         terminal.say("/resume")
-        terminal.until(r"Go on with which session\?", r"hello +/.*/project")
+        terminal.until(r"Which session do you want to resume\?", r"hello +/.*/project")
         terminal.press("Enter")
         terminal.until(r"You said: hello", r"one · ~/project\n*\Z")
 
 
-def test_a_file_is_attached_by_its_name_which_can_be_completed(place: Place) -> None:
+def test_mentioned_file_is_completed_and_attached(place: Place) -> None:
     (place.project / "my notes.txt").write_text("one\ntwo\n")
     with chat(place) as terminal:
         terminal.type("attached: @my")
@@ -223,19 +223,19 @@ def test_a_file_is_attached_by_its_name_which_can_be_completed(place: Place) -> 
         check_capture("attached", terminal.until(r"I see\.", r"of context"))
 
 
-def test_only_what_is_there_is_attached(tmp_path: Path) -> None:
+def test_only_existing_files_are_attached(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").touch()
     (tmp_path / "what?").touch()
     text = "see @src/a.py, (@src) @src/ @nobody me@src @{group} @what? and @src/a.py."
-    assert mentioned(text, tmp_path) == [
+    assert find_attachments(text, tmp_path) == [
         {"type": "file", "path": str(tmp_path / "src/a.py"), "displayName": "src/a.py"},
         {"type": "directory", "path": str(tmp_path / "src"), "displayName": "src/"},
         {"type": "file", "path": str(tmp_path / "what?"), "displayName": "what?"},
     ]
 
 
-def test_files_and_folders_complete_what_stands_behind_the_sign(tmp_path: Path) -> None:
+def test_mentions_are_completed_with_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "two words").mkdir()
     (tmp_path / "src" / ".hidden").touch()
@@ -249,13 +249,13 @@ def test_files_and_folders_complete_what_stands_behind_the_sign(tmp_path: Path) 
     assert completions("@s and", tmp_path)[1] == completions("@nowhere/x", tmp_path)[1] == []
 
 
-def test_who_has_no_model_is_told_how_to_begin(place: Place) -> None:
+def test_without_a_model_chat_explains_how_to_start(place: Place) -> None:
     (place.home / "config.toml").unlink()
     with chat(place) as terminal:
         check_capture("begin", terminal.until(r"OPENAI_API_KEY", r"jumpseat check NAME"))
 
 
-def test_a_key_alone_is_enough(place: Place, providers: str) -> None:
+def test_api_key_alone_is_enough(place: Place, providers: str) -> None:
     (place.home / "config.toml").unlink()
     with chat(place, env={"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": providers}) as terminal:
         terminal.until(r"openai/scripted · ~/project\n*\Z")
@@ -263,22 +263,22 @@ def test_a_key_alone_is_enough(place: Place, providers: str) -> None:
         terminal.until(r"Hello\.")
 
 
-def test_who_has_a_key_for_nobody_that_answers_is_told_what_to_do(place: Place) -> None:
+def test_key_for_an_unreachable_provider_gets_advice(place: Place) -> None:
     (place.home / "config.toml").unlink()
     with chat(place, env={"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}) as terminal:
-        check_capture("no-list", terminal.until(r"/model NAME\s+uses one"))
+        check_capture("no-list", terminal.until(r"/model NAME\s+selects one by name"))
 
 
 @pytest.fixture
 def providers() -> Iterator[str]:
-    """The base URL of a provider with a list of models, served beside the test."""
+    """Serve a provider with a list of models, and yield its base URL."""
     with start_blocking_portal() as portal:
         server = ModelServer(ModelScript.model_validate({"turns": [{"text": "Hello."}]}))
         with portal.wrap_async_context_manager(server):
             yield server.url
 
 
-def test_a_model_that_is_rate_limited_gives_way_to_the_choice_of_its_provider(tmp_path: Path) -> None:
+def test_rate_limited_model_can_be_replaced_by_its_providers_choice(tmp_path: Path) -> None:
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(fake_copilot()) as copilot:
         copilot.models.append({"id": "auto"})
         copilot.limited["by-chat"] = "user_weekly_rate_limited"
@@ -289,5 +289,5 @@ def test_a_model_that_is_rate_limited_gives_way_to_the_choice_of_its_provider(tm
             terminal.say("hello")
             terminal.until("rate limited .user_weekly_rate_limited.", "Let the provider choose another")
             terminal.press("y")
-            terminal.until("chat/completions of alice", r"^auto ", **NOTHING_LEFT)
+            terminal.until("chat/completions of alice", r"^auto ", **IDLE)
         assert copilot.called() == ["by-chat", "auto"]

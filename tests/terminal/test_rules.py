@@ -1,4 +1,4 @@
-"""Rules of the command line as the server is told of them."""
+"""Permission rules on the command line."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from jumpseat_terminal.rules import Rule, RuleError, hidden_tools, parse_rule
         ("shell(echo (x))", Rule("shell", "echo (x)")),
     ],
 )
-def test_rules_are_kinds_with_arguments_and_bare_names_are_tools(text: str, rule: Rule) -> None:
+def test_rules_are_kinds_with_arguments_or_bare_tool_names(text: str, rule: Rule) -> None:
     assert parse_rule(text) == rule
 
 
-def test_tools_denied_by_name_are_not_offered() -> None:
+def test_tools_denied_by_their_full_names_are_not_offered() -> None:
     assert hidden_tools([parse_rule(one) for one in ("web_fetch", "b*", "shell(rm)", "write")]) == ["web_fetch"]
 
 
 @pytest.mark.parametrize("text", ["", "shell(", "shell()", "two words", "fetch(x)"])
-def test_what_is_no_rule_is_refused(text: str) -> None:
-    with pytest.raises(RuleError, match="is no rule"):
+def test_invalid_rules_are_refused(text: str) -> None:
+    with pytest.raises(RuleError, match="invalid rule"):
         parse_rule(text)

@@ -1,4 +1,4 @@
-"""``jumpseat run`` through pipes: what it writes where, and how it ends."""
+"""``jumpseat run`` through pipes: output, exit codes, permissions and signals."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path, SCRIPT)
 
 
-def test_the_answer_alone_goes_to_stdout(place: Place) -> None:
+def test_only_the_answer_goes_to_stdout(place: Place) -> None:
     done = place.run("-p", "hello")
     assert (done.returncode, done.stdout, done.stderr) == (0, "You said: hello\n", "")
 
 
-def test_the_prompt_can_come_from_stdin(place: Place) -> None:
+def test_prompt_can_come_from_stdin(place: Place) -> None:
     done = place.run("-p", "-", stdin="from a pipe, with ünïcode")
     assert (done.returncode, done.stdout) == (0, "You said: from a pipe, with ünïcode\n")
 
 
-def test_what_is_piped_goes_with_the_prompt(place: Place) -> None:
+def test_piped_input_is_added_to_the_prompt(place: Place) -> None:
     done = place.run("-p", "sum up", stdin="one\ntwo\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "You said: sum up\n\n<stdin>\none\ntwo\n</stdin>\n"
@@ -79,17 +79,17 @@ def test_what_is_piped_goes_with_the_prompt(place: Place) -> None:
             assert "from a file" in run.communicate(timeout=40)[0]
 
 
-def test_a_socket_that_nobody_writes_to_is_not_waited_for(place: Place) -> None:
-    """So other programs start this one, and never close its input."""
+def test_socket_without_input_is_not_waited_for(place: Place) -> None:
+    """Some programs start others with a socket as stdin, and never close it."""
     ours, its = socket.socketpair()
     pipes: Streams = {"stdin": its, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with ours, its, start(place, "-p", "hello", **pipes) as run:
         said, complaint = run.communicate(timeout=40)
     assert (run.returncode, said) == (0, "You said: hello\n")
-    assert complaint.startswith("warning: nothing came on stdin")
+    assert complaint.startswith("warning: no input on stdin")
 
 
-def test_a_pipe_is_read_to_its_end_and_what_is_waited_for_is_said(place: Place) -> None:
+def test_pipe_is_read_to_its_end_and_waiting_is_announced(place: Place) -> None:
     pipes: Streams = {
         "stdin": subprocess.PIPE,
         "stdout": subprocess.PIPE,
@@ -102,20 +102,20 @@ def test_a_pipe_is_read_to_its_end_and_what_is_waited_for_is_said(place: Place) 
         assert "<stdin>\nat last\n</stdin>" in run.communicate("at last", timeout=40)[0]
 
 
-def test_more_than_a_prompt_can_be_is_exit_code_2(place: Place) -> None:
+def test_too_much_input_is_exit_code_2(place: Place) -> None:
     done = place.run("-p", "sum up", stdin="x" * (9 << 20))
-    assert (done.returncode, done.stderr) == (2, "error: stdin holds more than 8 MiB\n")
+    assert (done.returncode, done.stderr) == (2, "error: stdin has more than 8 MiB\n")
 
 
-def test_files_go_with_the_prompt(place: Place) -> None:
+def test_files_can_be_attached(place: Place) -> None:
     (place.project / "notes.txt").write_text("one\ntwo\n")
     done = place.run("-p", "look", "--attach", "notes.txt")
     assert (done.returncode, done.stdout) == (0, "I see.\n")
-    # A prompt that comes from elsewhere cannot have files read.
+    # Mentions in the prompt attach nothing: the prompt may come from an untrusted source.
     assert place.run("-p", "look @notes.txt").returncode == 1
 
 
-def test_json_tells_how_it_ended_in_one_object(place: Place) -> None:
+def test_json_output_is_one_object_with_the_result(place: Place) -> None:
     done = place.run("-p", "hello", "--output-format", "json")
     result = json.loads(done.stdout)
     assert result.pop("durationMs") > 0
@@ -131,7 +131,7 @@ def test_json_tells_how_it_ended_in_one_object(place: Place) -> None:
     }
 
 
-def test_stream_json_tells_every_event_and_then_the_result(place: Place) -> None:
+def test_stream_json_output_is_every_event_and_then_the_result(place: Place) -> None:
     done = place.run("-p", "write it", "--allow-tool", "write", "--output-format", "stream-json")
     lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     assert [lines[0]["type"], lines[-1]["type"]] == ["run.started", "run.result"]
@@ -142,7 +142,7 @@ def test_stream_json_tells_every_event_and_then_the_result(place: Place) -> None
     assert lines[0]["sessionId"] == lines[-1]["sessionId"]
 
 
-def test_what_nobody_can_allow_ends_the_run_and_says_what_would(place: Place) -> None:
+def test_call_that_needs_approval_ends_the_run_and_the_allowing_rule_is_suggested(place: Place) -> None:
     done = place.run("-p", "write it")
     assert (done.returncode, done.stdout) == (3, "I will.\n")
     assert "denied: create wants to write" in done.stderr
@@ -152,7 +152,7 @@ def test_what_nobody_can_allow_ends_the_run_and_says_what_would(place: Place) ->
     assert [(one["tool"], one["kind"]) for one in result["denied"]] == [("create", "write")]
 
 
-def test_what_would_allow_a_place_elsewhere_names_it(place: Place) -> None:
+def test_suggested_rule_names_a_path_outside_the_folder(place: Place) -> None:
     done = place.run("-p", "outside")
     assert done.returncode == 3
     assert "allow it with --allow-tool 'read(/etc/passwd)'," in done.stderr
@@ -160,46 +160,46 @@ def test_what_would_allow_a_place_elsewhere_names_it(place: Place) -> None:
 
 
 @pytest.mark.parametrize("args", [("--yolo",), ("--allow-tool", "write"), ("--allow-tool", "create")])
-def test_what_is_allowed_runs(place: Place, args: tuple[str, ...]) -> None:
+def test_allowed_calls_run(place: Place, args: tuple[str, ...]) -> None:
     done = place.run("-p", "write it", *args)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "I will.\n\nThen: Created file a.txt with 4 characters\n"
     assert (place.project / "a.txt").read_text() == "one\n"
 
 
-def test_what_is_denied_by_a_rule_is_told_to_the_model_which_goes_on(place: Place) -> None:
+def test_denial_by_a_rule_is_reported_to_the_model_which_goes_on(place: Place) -> None:
     done = place.run("-p", "write it", "--yolo", "--deny-tool", "write(*.txt)")
     assert done.returncode == 0
     assert "Permission denied by a rule: write(*.txt)" in done.stdout
     assert not (place.project / "a.txt").exists()
 
 
-def test_a_tool_that_is_denied_by_name_is_not_offered(place: Place) -> None:
+def test_tool_denied_by_name_is_not_offered(place: Place) -> None:
     place.home.joinpath("script.yaml").write_text("turns: [{text: x, expect: {tools: [create]}}]")
     assert place.run("-p", "hello").returncode == 0
     assert place.run("-p", "hello", "--deny-tool", "create").returncode == 1
 
 
-def test_a_model_cannot_ask_where_nobody_is(place: Place) -> None:
+def test_model_cannot_ask_the_user(place: Place) -> None:
     done = place.run("-p", "ask me")
     assert (done.returncode, done.stdout) == (0, "I did not.\n")
 
 
-def test_a_turn_that_fails_is_exit_code_1(place: Place) -> None:
+def test_failed_turn_is_exit_code_1(place: Place) -> None:
     done = place.run("-p", "fail")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: Execution failed: HTTP 401 Unauthorized: bad key\n"
 
 
-def test_who_has_no_model_is_told_where_to_look(place: Place) -> None:
+def test_without_a_model_the_error_explains_how_to_find_one(place: Place) -> None:
     (place.home / "config.toml").unlink()
     done = place.run("-p", "hello")
     assert (done.returncode, done.stdout) == (1, "")
     assert "no model is configured" in done.stderr
-    assert "'jumpseat adapters' tells what can be used" in done.stderr
+    assert "'jumpseat adapters' lists what is available" in done.stderr
 
 
-def test_a_server_that_does_not_start_is_exit_code_1(place: Place) -> None:
+def test_server_that_does_not_start_is_exit_code_1(place: Place) -> None:
     (place.home / "config.toml").write_text("nonsense = = 1")
     done = place.run("-p", "hello")
     assert (done.returncode, done.stdout) == (1, "")
@@ -212,26 +212,26 @@ def test_a_server_that_does_not_start_is_exit_code_1(place: Place) -> None:
     [
         ((), "required: -p/--prompt"),
         (("-p", " "), "the prompt is empty"),
-        (("-p", "-"), "stdin held no prompt"),
+        (("-p", "-"), "the prompt on stdin is empty"),
         (("-p", "x", "--output-format", "xml"), "invalid choice"),
-        (("-p", "x", "--allow-tool", "shell("), "is no rule"),
+        (("-p", "x", "--allow-tool", "shell("), "invalid rule 'shell('"),
         (("-p", "x", "--resume"), "--resume needs an id"),
-        (("-p", "x", "--resume", "abc", "--continue"), "exclude each other"),
-        (("-p", "x", "--resume", "abc"), "no session has an id that begins with 'abc'"),
-        (("-p", "x", "--continue"), "there is no session of"),
-        (("-p", "x", "-C", "/nowhere/at/all"), "is no folder"),
-        (("-p", "x", "--attach", "nothing"), "there is no file 'nothing' to attach"),
+        (("-p", "x", "--resume", "abc", "--continue"), "mutually exclusive"),
+        (("-p", "x", "--resume", "abc"), "no session has an id that starts with 'abc'"),
+        (("-p", "x", "--continue"), "no session in "),
+        (("-p", "x", "-C", "/nowhere/at/all"), "is not a folder"),
+        (("-p", "x", "--attach", "nothing"), "no such file to attach: 'nothing'"),
         (("-p", "x", "--nonsense"), "unrecognized arguments"),
     ],
 )
-def test_wrong_arguments_are_exit_code_2_and_one_sentence(place: Place, args: tuple[str, ...], reason: str) -> None:
+def test_invalid_arguments_are_exit_code_2_with_a_message(place: Place, args: tuple[str, ...], reason: str) -> None:
     done = place.run(*args)
     assert (done.returncode, done.stdout) == (2, "")
     assert reason in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_session_goes_on(place: Place) -> None:
+def test_session_can_be_resumed_by_id_and_as_the_latest(place: Place) -> None:
     first = json.loads(place.run("-p", "hello", "--output-format", "json").stdout)["sessionId"]
     by_id = json.loads(place.run("-p", "x", "--output-format", "json", "--resume", first[:8]).stdout)
     latest = json.loads(place.run("-p", "x", "--output-format", "json", "--continue").stdout)
@@ -243,7 +243,7 @@ def start(place: Place, *args: str, env: Mapping[str, str] | None = None, **stre
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_ctrl_c_cancels_the_turn_and_the_server_with_it(place: Place, number: int, code: int) -> None:
+def test_signal_cancels_the_turn_and_ends_the_server(place: Place, number: int, code: int) -> None:
     pipes: Streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start(place, "-p", "hang", **pipes) as run:
         assert run.stdout is not None
@@ -252,15 +252,15 @@ def test_ctrl_c_cancels_the_turn_and_the_server_with_it(place: Place, number: in
         run.send_signal(number)
         assert run.wait(20) == code
         assert not Path(f"/proc/{server}").exists()
-    # What was there before is kept, and goes on.
+    # The session is kept and can be resumed.
     done = place.run("-p", "hello", "--continue")
     assert (done.returncode, done.stdout) == (0, "You said: hello\n")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_cancelled_run_has_its_result_too_however_early_it_is(place: Place, number: int, code: int) -> None:
+def test_run_cancelled_early_still_prints_its_result(place: Place, number: int, code: int) -> None:
     (place.home / "config.toml").unlink()
-    # A configuration that does not end keeps the server from coming up.
+    # Reading this configuration never ends, so the server never starts.
     os.mkfifo(place.home / "config.toml")
     pipes: Streams = {
         "stdin": subprocess.DEVNULL,
@@ -287,7 +287,7 @@ def test_a_cancelled_run_has_its_result_too_however_early_it_is(place: Place, nu
         (">/dev/full", 1, "error: cannot write the answer: No space left on device\n"),
     ],
 )
-def test_streams_that_are_closed_or_full_end_in_one_sentence_at_most(
+def test_closed_and_full_streams_give_at_most_one_message(
     place: Place, redirection: str, code: int, said: str
 ) -> None:
     done = subprocess.run(
@@ -301,7 +301,7 @@ def test_streams_that_are_closed_or_full_end_in_one_sentence_at_most(
     assert (done.returncode, done.stdout + done.stderr) == (code, said)
 
 
-def test_a_reader_that_goes_away_ends_the_run_quietly(place: Place) -> None:
+def test_closed_stdout_ends_the_run_quietly(place: Place) -> None:
     pipes: Streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start(place, "-p", "much", **pipes) as run:
         assert run.stdout is not None
@@ -312,14 +312,14 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(place: Place) -> None:
         assert run.wait(20) == 141
 
 
-def test_pipes_get_what_the_model_said_and_terminals_what_is_safe(place: Place) -> None:
+def test_pipes_get_the_models_text_and_terminals_safe_text(place: Place) -> None:
     assert place.run("-p", "escape").stdout == "\x1b[31mred\x1b[0m\n"
     seen, code = in_a_terminal(place, "-p", "escape")
     assert (code, seen) == (0, b"red\r\n")
 
 
-def test_long_work_shows_progress_to_a_person_who_keeps_the_answer(place: Place) -> None:
-    """stdout goes to a file, stderr to a terminal: the answer in one, what is being done on the other."""
+def test_progress_is_shown_on_a_terminal_while_the_answer_goes_to_a_file(place: Place) -> None:
+    """stdout is a file, stderr a terminal."""
     (place.home / "script.yaml").write_text(
         "turns:\n  - tool_calls: [{name: bash, arguments: {command: sleep 1}}]\n  - text: done\n"
     )
@@ -330,14 +330,14 @@ def test_long_work_shows_progress_to_a_person_who_keeps_the_answer(place: Place)
     assert b"ok: bash sleep 1\r\n" in seen
 
 
-def test_progress_and_the_answer_share_a_screen_and_a_dumb_one_has_none_of_it(place: Place) -> None:
+def test_progress_and_answer_share_a_terminal_but_not_a_dumb_one(place: Place) -> None:
     (place.home / "script.yaml").write_text(
         "turns:\n  - tool_calls: [{name: bash, arguments: {command: sleep 1}}]\n  - text: done\n"
     )
     seen, code = in_a_terminal(place, "-p", "go", "--yolo", env={"TERM": "xterm"})
     assert code == 0
     assert b"\r\x1b[Kbash sleep 1 ... 0 s" in seen
-    # Behind a line that is finished, or where one was taken back.
+    # After a finished line, or after an erased one.
     assert re.search(rb"(\n|\r\x1b\[K)done\r\n", seen)
     seen, code = in_a_terminal(place, "-p", "go", "--yolo", env={"TERM": "dumb"})
     assert (code, seen) == (0, b"ok: bash sleep 1\r\ndone\r\n")
@@ -346,7 +346,7 @@ def test_progress_and_the_answer_share_a_screen_and_a_dumb_one_has_none_of_it(pl
 def in_a_terminal(
     place: Place, *args: str, stdout: Any = None, env: Mapping[str, str] | None = None
 ) -> tuple[bytes, int]:
-    """Run with a terminal, on stderr alone where ``stdout`` goes elsewhere; returns what it showed and the code."""
+    """Run on a terminal, with ``stdout`` redirected if given; return the terminal's output and the exit code."""
     keyboard, terminal = pty.openpty()
     with start(place, *args, env=env, stdin=terminal, stdout=stdout or terminal, stderr=terminal) as run:
         os.close(terminal)
@@ -355,7 +355,7 @@ def in_a_terminal(
             try:
                 data = os.read(keyboard, 65536)
             except OSError:
-                # Linux says so when the last one has closed its end.
+                # Linux raises this after the other end was closed.
                 break
             if not data:
                 break
@@ -365,7 +365,7 @@ def in_a_terminal(
     return seen, code
 
 
-def test_chat_without_a_terminal_says_what_there_is_instead(place: Place) -> None:
+def test_chat_without_a_terminal_suggests_run(place: Place) -> None:
     done = subprocess.run(
         [JUMPSEAT, "chat"], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=place.env(), check=False
     )
@@ -374,7 +374,7 @@ def test_chat_without_a_terminal_says_what_there_is_instead(place: Place) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_a_prompt_costs_nothing_of_what_only_chat_needs() -> None:
+def test_run_does_not_import_what_only_chat_needs() -> None:
     code = "import sys, jumpseat_terminal.run; print({'rich', 'prompt_toolkit', 'pygments'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "set()\n", done.stderr

@@ -1,4 +1,4 @@
-"""Nothing that a model or a tool says can drive the terminal, or look like something else."""
+"""Text of models and tools cannot control the terminal or look like other text."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from jumpseat_terminal.safe import exact, one_line, safe
         ("日本語 👩‍💻", "日本語 👩‍💻"),
     ],
 )
-def test_control_sequences_go_and_what_deceives_is_shown(text: str, shown: str) -> None:
+def test_control_sequences_are_removed_and_deceptive_characters_made_visible(text: str, shown: str) -> None:
     assert safe(text) == shown
 
 
-def test_whatever_comes_no_control_character_is_left() -> None:
+def test_no_control_character_is_left_in_random_text() -> None:
     choose = random.Random(7)
     alphabet = "\x1b[]0;?mJHP\\\x07\x9b\x9c\x9d\r\n\tab\x00\x7f\u202e日"
     for _ in range(5000):
@@ -45,6 +45,6 @@ def test_whatever_comes_no_control_character_is_left() -> None:
         assert "\n" not in one_line(text)
 
 
-def test_what_is_to_be_approved_shows_all_there_is() -> None:
+def test_text_to_be_approved_keeps_everything_visible() -> None:
     hidden = "echo \x1b]0;\nrm -rf /\n\x07 \x1b[8mx\x1b[0m\r"
     assert exact(hidden) == "echo ␛]0;\nrm -rf /\n␇ ␛[8mx␛[0m␍"

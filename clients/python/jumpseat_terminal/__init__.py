@@ -1,6 +1,6 @@
-"""jumpseat for people at a terminal: ``jumpseat chat`` and, for pipes, ``jumpseat run``.
+"""The terminal front ends of jumpseat: ``jumpseat chat``, and ``jumpseat run`` for scripts and pipes.
 
-Both are clients of a server that they start as a child process, over the protocol that every other client speaks.
-What a person sees here is thus what any client can have, and a broken screen cannot harm a session.
-``rich`` and ``prompt_toolkit`` are loaded by ``chat`` alone.
+Both start a server as a child process and are clients of it, over the same protocol as every other client. They can
+do nothing that other clients cannot, and a failure of the screen cannot harm a session.
+Only ``chat`` loads ``rich`` and ``prompt_toolkit``.
 """

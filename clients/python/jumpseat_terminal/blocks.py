@@ -1,4 +1,4 @@
-"""Cutting streamed Markdown into blocks: what is finished can be shown for good, what is not may still change."""
+"""Split streamed Markdown into blocks: finished blocks can be printed for good, the last one may still change."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ _ITEM: Final = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?: |$)")
 
 
 class BlockSplitter:
-    """Takes text as it comes; hands out blocks that nothing that follows can change.
+    """Splits text that arrives in pieces into blocks that no later text can change.
 
-    A block ends at an empty line outside of code, once a line has begun that does not go on with it: an indented
-    one, or the next item of a list. A fence of code ends with its last line.
+    A block ends at an empty line outside of fenced code, as soon as the next line starts and does not continue
+    the block: indented lines and further items of a list do. Fenced code ends with its closing fence.
     """
 
     def __init__(self) -> None:
         self.size = 0
-        """How many characters have come of the block in progress."""
+        """Number of characters in the unfinished block."""
         self._block: list[str] = []
-        # The line in progress, in pieces: it may be very long, and is put together once.
+        # The unfinished line, in pieces: it may be very long, so it is joined only once.
         self._line: list[str] = []
         self._fence: str | None = None
 
     @property
-    def rest(self) -> str:
-        """What has come of the block in progress."""
+    def pending(self) -> str:
+        """The text of the unfinished block."""
         return "".join([*self._block, *self._line])
 
     def tail(self, characters: int) -> str:
-        """The end of :attr:`rest`, as long as that is or a little longer than ``characters``."""
+        """Return the end of :attr:`pending`: ``characters`` or slightly more, or all of it if it is shorter."""
         pieces: list[str] = []
         for piece in chain(reversed(self._line), reversed(self._block)):
             pieces.append(piece[-characters:])
@@ -41,7 +41,7 @@ class BlockSplitter:
         return "".join(reversed(pieces))
 
     def feed(self, text: str) -> list[str]:
-        """Take more text; returns the blocks that are finished by it."""
+        """Add text and return the blocks that it finishes."""
         self.size += len(text)
         if "\n" not in text:
             self._line.append(text)
@@ -50,18 +50,18 @@ class BlockSplitter:
         self._line = [line]
         found: list[str] = []
         for line in lines:
-            found += self._take(line)
+            found += self._add_line(line)
         return found
 
     def finish(self) -> str:
-        """The end of the text: hands out what is left, and begins anew."""
-        rest, self._block, self._line, self._fence, self.size = self.rest, [], [], None, 0
-        return rest
+        """Return the unfinished block and start over."""
+        pending, self._block, self._line, self._fence, self.size = self.pending, [], [], None, 0
+        return pending
 
-    def _take(self, line: str) -> list[str]:
+    def _add_line(self, line: str) -> list[str]:
         found: list[str] = []
-        if self._fence is None and line.strip() and self._ended() and not self._goes_on(line):
-            found.append(self._cut())
+        if self._fence is None and line.strip() and self._ends_with_blank_line() and not self._continues(line):
+            found.append(self._pop_block())
         self._block.append(line + "\n")
         mark = _FENCE.match(line)
         if self._fence is None:
@@ -70,19 +70,19 @@ class BlockSplitter:
         elif mark and mark[1].startswith(self._fence) and not mark[2].strip():
             self._fence = None
             if not _ITEM.match(self._block[0]):
-                found.append(self._cut())
+                found.append(self._pop_block())
         return found
 
-    def _ended(self) -> bool:
+    def _ends_with_blank_line(self) -> bool:
         return bool(self._block) and not self._block[-1].strip()
 
-    def _goes_on(self, line: str) -> bool:
+    def _continues(self, line: str) -> bool:
         if line.startswith((" ", "\t")):
             return True
         first = next((one for one in self._block if one.strip()), "")
         return bool(_ITEM.match(first) and _ITEM.match(line))
 
-    def _cut(self) -> str:
+    def _pop_block(self) -> str:
         block, self._block = "".join(self._block), []
         self.size -= len(block)
         return block

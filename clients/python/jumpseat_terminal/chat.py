@@ -1,4 +1,4 @@
-"""``jumpseat chat``: a session, and a screen to talk with it."""
+"""``jumpseat chat``: connects a session to the screen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from jumpseat_protocol.events import (
 )
 from jumpseat_terminal import commands
 from jumpseat_terminal.feed import Feed
-from jumpseat_terminal.mentions import completions, mentioned
+from jumpseat_terminal.mentions import completions, find_attachments
 from jumpseat_terminal.opening import connect, find_session, open_session
 from jumpseat_terminal.options import PICK, Settings
 from jumpseat_terminal.paint import NARROW
@@ -36,16 +36,20 @@ from jumpseat_terminal.screen import Screen
 
 FAILED: Final = 1
 REPLAYED_PROMPTS: Final = 10
+"""Number of prompts of a resumed session that are shown again, with all that followed them."""
 AUTO_MODE: Final = "auto mode"
-"""So much of a resumed session is shown again."""
+"""Key of the open question about a change to the model ``auto``."""
 
 
 def main(settings: Settings) -> int:
-    """Talk until the user leaves; returns the exit code."""
+    """Run a chat until the user leaves, and return the exit code."""
     if os.environ.get("TERM", "dumb") == "dumb":
-        print("error: this terminal cannot move its cursor; there is: jumpseat run -p '...'", file=sys.stderr)
+        print(
+            "error: chat needs a terminal with cursor control; otherwise use: jumpseat run -p '...'",
+            file=sys.stderr,
+        )
         return FAILED
-    # What the client would log belongs on no screen that somebody writes on.
+    # Log lines on stderr would disturb the screen.
     logging.getLogger("jumpseat_client").addHandler(logging.NullHandler())
     chat = Chat(settings)
     try:
@@ -57,15 +61,16 @@ def main(settings: Settings) -> int:
     if chat.failure is not None:
         print(f"error: {chat.failure}", file=sys.stderr)
         return FAILED
-    if chat.worth_resuming:
-        print(f"\nGo on with it: jumpseat chat --resume {chat.session.id[:8]}")
+    if chat.has_prompts:
+        print(f"\nResume with: jumpseat chat --resume {chat.session.id[:8]}")
     return 0
 
 
 class Chat:
-    """One run of the program. ``session`` is the one that is talked with now.
+    """One run of ``jumpseat chat``. ``session`` is the current session.
 
-    The methods that :class:`~jumpseat_terminal.screen.Talk` names are called by the screen.
+    The screen calls the methods of :class:`~jumpseat_terminal.screen.ScreenDelegate`; commands use
+    :class:`~jumpseat_terminal.commands.Chat`.
     """
 
     client: Client
@@ -80,31 +85,31 @@ class Chat:
         self.feed = Feed(self.screen.write, self.screen.painter)
         self._questions = Questions(self.screen, self.feed, settings)
         self._ready = False
-        self._own = True
-        # What stands open on the screen, by the question or the id: to take it away when it is settled elsewhere.
-        self._open: dict[str, anyio.CancelScope] = {}
-        self._inputs: dict[str, str] = {}
+        self._created_here = True
+        # Open questions by request id or question text, to withdraw those that are settled elsewhere.
+        self._open_questions: dict[str, anyio.CancelScope] = {}
+        self._input_questions: dict[str, str] = {}
 
     @property
-    def worth_resuming(self) -> bool:
-        """Whether anything was said in the session."""
+    def has_prompts(self) -> bool:
+        """Return whether the session has prompts, and so is worth resuming."""
         return self._ready and bool(self.feed.prompts)
 
     async def run(self) -> None:
         """Show the screen until the user leaves.
 
         Raises:
-            JumpseatClientError: there is no server.
+            JumpseatClientError: the server could not be started, or ended.
         """
         async with connect(self.settings) as self.client, anyio.create_task_group() as self._tasks:
             print(
                 self.screen.painter().notice(f"jumpseat {self.client.server_version}", "bold"), end="", flush=True
             )
-            self.client.on_request("userInput.request", self._input)
-            self.client.on_request("autoModeSwitch.request", self._auto_mode)
+            self.client.on_request("userInput.request", self._handle_input)
+            self.client.on_request("autoModeSwitch.request", self._handle_auto_mode)
             self._tasks.start_soon(self._start)
-            self._tasks.start_soon(self._watch)
-            self._tasks.start_soon(self._obey_signals)
+            self._tasks.start_soon(self._watch_connection)
+            self._tasks.start_soon(self._handle_signals)
             await self.screen.run()
             self._tasks.cancel_scope.cancel()
             await self._leave_session()
@@ -122,10 +127,10 @@ class Chat:
             self.screen.leave()
 
     async def change_session(self, session_id: str | None) -> None:
-        """Leave the session for another one, or for a new one.
+        """Switch to another session, or to a new one.
 
         Raises:
-            JumpseatClientError: the other one cannot be opened.
+            JumpseatClientError: the session cannot be opened.
         """
         if self._ready and session_id == self.session.id:
             return
@@ -136,14 +141,14 @@ class Chat:
             self.client,
             self.settings,
             session_id,
-            on_event=self._see,
-            on_permission=self._questions.permission,
+            on_event=self._on_event,
+            on_permission=self._questions.ask_permission,
             extra={"requestUserInput": True, "requestElicitation": True, "requestAutoModeSwitch": True},
         )
         current = await self.session.request("session.model.getCurrent")
         self.feed.model = current.get("modelId")
         self.server_commands = (await self.session.request("session.commands.list"))["commands"]
-        self._ready, self._own = True, session_id is None
+        self._ready, self._created_here = True, session_id is None
         self._greet()
         if session_id is not None:
             await self._replay()
@@ -157,8 +162,8 @@ class Chat:
             try:
                 if self.feed.busy:
                     await self.session.abort("the user left")
-                if self._own and not self.feed.prompts:
-                    # Nobody would look for it.
+                if self._created_here and not self.feed.prompts:
+                    # Do not keep empty sessions.
                     await self.client.delete_session(self.session.id)
                 else:
                     await self.session.detach()
@@ -167,10 +172,10 @@ class Chat:
                 return
 
     def _greet(self) -> None:
-        self.feed.note(f"{self.standing()}\n/help lists the commands")
+        self.feed.note(f"{self.status_line()}\n/help lists the commands")
         if self.feed.model is None:
-            # Lists come from providers: nobody waits for them.
-            self._tasks.start_soon(self._try, commands.find_model(self))
+            # In the background: model lists come from providers.
+            self._tasks.start_soon(self._report_errors, commands.offer_models(self))
 
     async def _replay(self) -> None:
         events = await self.session.messages()
@@ -180,64 +185,64 @@ class Chat:
             self.feed.note(f"... {len(prompts) - REPLAYED_PROMPTS} earlier prompts")
         model = self.feed.model
         for event in events[first:]:
-            self.feed.take(event)
+            self.feed.handle(event)
         self.feed.busy, self.feed.compacting, self.feed.model = False, None, model
         self.feed.calls.clear()
-        self.screen.remember(self.feed.prompts)
+        self.screen.add_history(self.feed.prompts)
 
-    # --- what comes ---------------------------------------------------------------------------------------------
+    # --- events and requests ------------------------------------------------------------------------------------
 
-    def _see(self, event: Event) -> None:
-        self.feed.take(event)
+    def _on_event(self, event: Event) -> None:
+        self.feed.handle(event)
         match event.payload:
             case SessionStart(context=context) | SessionResume(context=context) if context is not None:
-                # A session that goes on does so where it was begun.
+                # A resumed session keeps the folder it was started in.
                 self._questions.folder = Path(context.cwd)
             case UserInputRequested(request_id=request_id, question=question):
-                self._inputs[request_id] = question
+                self._input_questions[request_id] = question
             case UserInputCompleted(request_id=request_id):
-                self._settle(self._inputs.pop(request_id, ""))
+                self._withdraw(self._input_questions.pop(request_id, ""))
             case AutoModeSwitchCompleted():
-                self._settle(AUTO_MODE)
+                self._withdraw(AUTO_MODE)
             case ElicitationRequested() as asked:
-                self._tasks.start_soon(self._form, asked)
+                self._tasks.start_soon(self._handle_form, asked)
             case ElicitationCompleted(request_id=request_id):
-                self._settle(request_id)
+                self._withdraw(request_id)
             case _:
                 pass
         self.screen.refresh()
 
-    def _settle(self, key: str) -> None:
-        if key in self._open:
-            self._open[key].cancel()
+    def _withdraw(self, key: str) -> None:
+        if key in self._open_questions:
+            self._open_questions[key].cancel()
 
-    async def _input(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _handle_input(self, params: dict[str, Any]) -> dict[str, Any]:
         key = str(params.get("question", ""))
         answer: dict[str, Any] = {"answer": "", "wasFreeform": True}
-        with anyio.CancelScope() as self._open[key]:
-            answer = await self._questions.input(params)
-        self._open.pop(key, None)
+        with anyio.CancelScope() as self._open_questions[key]:
+            answer = await self._questions.ask_input(params)
+        self._open_questions.pop(key, None)
         return answer
 
-    async def _auto_mode(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _handle_auto_mode(self, params: dict[str, Any]) -> dict[str, Any]:
         answer: AutoModeSwitchAnswer = "no"
-        with anyio.CancelScope() as self._open[AUTO_MODE]:
-            answer = await self._questions.auto_mode(params)
-        self._open.pop(AUTO_MODE, None)
+        with anyio.CancelScope() as self._open_questions[AUTO_MODE]:
+            answer = await self._questions.ask_auto_mode(params)
+        self._open_questions.pop(AUTO_MODE, None)
         return {"response": answer}
 
-    async def _form(self, asked: ElicitationRequested) -> None:
-        with anyio.CancelScope() as self._open[asked.request_id]:
-            result = await self._questions.form(asked)
-            self._open.pop(asked.request_id, None)
-            await self._try(
+    async def _handle_form(self, asked: ElicitationRequested) -> None:
+        with anyio.CancelScope() as self._open_questions[asked.request_id]:
+            result = await self._questions.ask_form(asked)
+            self._open_questions.pop(asked.request_id, None)
+            await self._report_errors(
                 self.session.request(
                     "session.ui.handlePendingElicitation", requestId=asked.request_id, result=result
                 )
             )
-        self._open.pop(asked.request_id, None)
+        self._open_questions.pop(asked.request_id, None)
 
-    async def _watch(self) -> None:
+    async def _watch_connection(self) -> None:
         try:
             async with self.client.notifications() as notifications:
                 async for _ in notifications:
@@ -246,9 +251,9 @@ class Chat:
             self.failure = str(error)
             self.screen.leave()
 
-    async def _obey_signals(self) -> None:
+    async def _handle_signals(self) -> None:
         if sys.platform == "win32":
-            # There is no SIGHUP, and asyncio cannot receive SIGTERM.
+            # Windows has no SIGHUP, and asyncio cannot receive SIGTERM there.
             return
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
             async for _ in signals:
@@ -256,14 +261,14 @@ class Chat:
 
     # --- for the screen -----------------------------------------------------------------------------------------
 
-    def live(self, height: int) -> str:
-        return self.feed.live(height)
+    def live_text(self, height: int) -> str:
+        return self.feed.live_text(height)
 
-    def doing(self) -> str:
-        return self.feed.doing()
+    def activity(self) -> str:
+        return self.feed.activity()
 
-    def standing(self) -> str:
-        """Model, context and place, for the last line."""
+    def status_line(self) -> str:
+        """Return model, context usage and folder for the last line of the screen."""
         if not self._ready:
             return "starting"
         folder, home = str(self._questions.folder), str(Path.home())
@@ -274,41 +279,41 @@ class Chat:
         used = f" · {self.feed.context_used:.0%} of context" if self.feed.context_used is not None else ""
         return f"{one_line(self.feed.model or 'no model')}{used} · {one_line(folder)}"
 
-    def entered(self, text: str) -> None:
-        self._tasks.start_soon(self._entered, text)
+    def submit(self, text: str) -> None:
+        self._tasks.start_soon(self._submit, text)
 
-    def interrupted(self) -> bool:
+    def interrupt(self) -> bool:
         if not (self._ready and (self.feed.busy or self.feed.compacting)):
             return False
-        self._tasks.start_soon(self._try, self.session.abort("the user cancelled"))
+        self._tasks.start_soon(self._report_errors, self.session.abort("the user cancelled"))
         return True
 
-    def unfold(self) -> None:
-        if self.feed.unfolded:
-            self.feed.show(self.feed.unfolded)
-        self.feed.unfolded = None
+    def expand(self) -> None:
+        if self.feed.expanded:
+            self.feed.show(self.feed.expanded)
+        self.feed.expanded = None
 
     def completions(self, text: str) -> tuple[int, list[str]]:
-        """Where the last word of ``text`` begins, and what could stand there: commands, or files behind an @."""
+        """Return the start of the last word of ``text``, and its completions: commands, or files after an @."""
         if not text.startswith("/") or any(char.isspace() for char in text):
             return completions(text, self._questions.folder)
         names = dict.fromkeys([*commands.COMMANDS, *(one["name"] for one in self.server_commands)])
         return 0, [f"/{name}" for name in names if f"/{name}".startswith(text.lower())]
 
-    async def _entered(self, text: str) -> None:
+    async def _submit(self, text: str) -> None:
         command = commands.parse(text)
         if not self._ready:
             self.feed.note("still starting", "yellow")
         elif command is not None:
-            await self._try(commands.run(self, *command))
+            await self._report_errors(commands.run(self, *command))
         else:
             if self.feed.busy:
                 self.feed.queued += 1
-            attached = mentioned(text, self._questions.folder)
-            await self._try(self.session.send(text, attachments=attached))
+            attached = find_attachments(text, self._questions.folder)
+            await self._report_errors(self.session.send(text, attachments=attached))
 
-    async def _try(self, call: Any) -> None:
-        """Wait for a call to the server; what goes wrong with it is shown."""
+    async def _report_errors(self, call: Any) -> None:
+        """Await a call to the server, and show its errors."""
         try:
             await call
         except ServerGoneError:

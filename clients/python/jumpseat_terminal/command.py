@@ -1,4 +1,4 @@
-"""What ``jumpseat chat`` and ``jumpseat run`` call."""
+"""The entry points of ``jumpseat chat`` and ``jumpseat run``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from jumpseat_terminal.options import USAGE_ERROR, parse_chat, parse_run
-from jumpseat_terminal.streams import have_streams
+from jumpseat_terminal.streams import open_missing_streams
 
 
 def chat(argv: Sequence[str]) -> int:
-    """Talk until the user leaves; returns the exit code."""
+    """Run a chat until the user leaves, and return the exit code."""
     settings = parse_chat(argv)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("error: chat needs a terminal; for pipes there is: jumpseat run -p '...'", file=sys.stderr)
+        print("error: chat needs a terminal; in scripts and pipes, use: jumpseat run -p '...'", file=sys.stderr)
         return USAGE_ERROR
     from jumpseat_terminal.chat import main
 
@@ -24,10 +24,10 @@ def chat(argv: Sequence[str]) -> int:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one prompt; returns the exit code."""
-    have_streams()
+    """Run one prompt and return the exit code."""
+    open_missing_streams()
     options = parse_run(argv)
-    # Until there is something to cancel, a signal just ends the program: without a word, and with its exit code.
+    # Until there is a turn to cancel, a signal ends the program at once, without a message.
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, partial(_leave, code))

@@ -1,4 +1,4 @@
-"""The slash commands of ``chat``: its own, and those that the server and its clients have."""
+"""The slash commands of ``chat``: its own, and those of the server, its clients and skills."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from jumpseat_terminal.screen import Option, Screen
 _COMMAND: Final = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
 
 
-_BEGIN: Final = (
+_FIRST_STEPS: Final = (
     ("export OPENAI_API_KEY=...", "or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY and others"),
-    ("gh auth login", "GitHub Copilot, with a subscription to it"),
-    ("export OLLAMA_MODEL=...", "a model on this machine, run by Ollama"),
-    ("jumpseat adapters", "lists all that there is, and what each needs"),
-    ("jumpseat check NAME", "tries one of them, and says what is wrong"),
+    ("gh auth login", "GitHub Copilot, with a subscription"),
+    ("export OLLAMA_MODEL=...", "a local model, served by Ollama"),
+    ("jumpseat adapters", "list the available adapters and what each needs"),
+    ("jumpseat check NAME", "test an adapter and explain what is wrong"),
 )
 
 
@@ -55,19 +55,19 @@ class Command:
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """Name and arguments of a command; ``None`` where the text is a prompt, which may begin with a path."""
+    """Split a command into name and arguments; ``None`` for a prompt, which may start with a path."""
     found = _COMMAND.fullmatch(text.strip())
     return (found[1].lower(), (found[2] or "").strip()) if found else None
 
 
 async def run(chat: Chat, name: str, args: str) -> None:
-    """Run a command. What goes wrong is shown."""
+    """Run a command, and show its errors."""
     try:
         if name in COMMANDS:
             await COMMANDS[name].run(chat, args)
             return
         if name not in {one["name"].lower() for one in chat.server_commands}:
-            chat.feed.note(f"There is no command /{name}. /help lists them.", "yellow")
+            chat.feed.note(f"Unknown command /{name}; /help lists the commands.", "yellow")
             return
         answer = await chat.session.request("session.commands.invoke", name=name, input=args)
         if answer.get("kind") == "agent-prompt":
@@ -81,7 +81,7 @@ async def run(chat: Chat, name: str, args: str) -> None:
 
 
 async def pick_session(chat: Chat) -> str | None:
-    """The id of a session that the user chooses."""
+    """Let the user choose a session, and return its id."""
     found = [one for one in await chat.client.list_sessions() if one.summary or one.name]
     if not found:
         chat.feed.note("There are no sessions yet.")
@@ -89,7 +89,7 @@ async def pick_session(chat: Chat) -> str | None:
     here = [one for one in found if one.context and one.context.cwd == str(chat.settings.folder)]
     others = [one for one in found if one not in here]
     options = [Option(_session_line(one, elsewhere=one in others), one.session_id) for one in [*here, *others]]
-    return await chat.screen.choose("Go on with which session?", options, searchable=True)
+    return await chat.screen.choose("Which session do you want to resume?", options, searchable=True)
 
 
 def _session_line(one: SessionMetadata, *, elsewhere: bool) -> str:
@@ -106,28 +106,29 @@ async def _help(chat: Chat, _args: str) -> None:
         if one["name"].lower() not in COMMANDS
     ]
     keys = [
-        ("enter, ctrl-j", "send; begin a new line"),
-        ("ctrl-c", "cancel the turn; without one, twice leaves"),
-        ("ctrl-o", "show the latest shortened thing whole"),
-        ("↑ ↓ tab", "earlier prompts; complete a command or a file"),
-        ("@file", "attach a file, a picture or a folder"),
+        ("enter, ctrl-j", "send; start a new line"),
+        ("ctrl-c", "cancel the turn; when idle, press twice to quit"),
+        ("ctrl-o", "show the last shortened item in full"),
+        ("↑ ↓ tab", "previous prompts; complete a command or file name"),
+        ("@file", "attach a file, image or folder"),
     ]
     painter = chat.screen.painter()
     chat.feed.show(painter.table(rows) + "\n" + painter.table(keys))
 
 
-async def find_model(chat: Chat) -> None:
-    """For a session without a model: have the user choose one, or say how to come by one."""
+async def offer_models(chat: Chat) -> None:
+    """Let the user choose a model for a session without one, or explain how to get access to one."""
     try:
         models = await _models(chat)
     except RpcError:
         painter = chat.screen.painter()
         chat.feed.show(
-            painter.warning("No model can be used yet. Begin with one of these:") + painter.table(_BEGIN)
+            painter.warning("No model is available yet. To get started, use one of these:")
+            + painter.table(_FIRST_STEPS)
         )
         return
     if await _choose_model(chat, models):
-        chat.feed.note("To begin with it next time, set default_model in config.toml.")
+        chat.feed.note("To use it by default, set default_model in config.toml.")
 
 
 async def _model(chat: Chat, args: str) -> None:
@@ -137,7 +138,7 @@ async def _model(chat: Chat, args: str) -> None:
         return
     await chat.session.set_model(args)
     if models and args not in {one["id"] for one in models}:
-        chat.feed.note("It is in no list; the next prompt will tell.", "yellow")
+        chat.feed.note("This model is not listed; the next prompt will show whether it works.", "yellow")
 
 
 async def _models(chat: Chat) -> list[dict[str, Any]]:
@@ -145,10 +146,11 @@ async def _models(chat: Chat) -> list[dict[str, Any]]:
 
 
 async def _choose_model(chat: Chat, models: list[dict[str, Any]]) -> bool:
-    """Whether a model was chosen."""
+    """Let the user choose a model; return whether one was chosen."""
     if not models:
         chat.feed.note(
-            "No list of models can be had: jumpseat check NAME tells why.\n/model NAME uses one.", "yellow"
+            "Could not list any models; jumpseat check NAME shows why.\n/model NAME selects one by name.",
+            "yellow",
         )
         return False
     options = [Option(_model_line(one, chat.feed.model), one["id"]) for one in models]
@@ -161,7 +163,7 @@ async def _choose_model(chat: Chat, models: list[dict[str, Any]]) -> bool:
 def _model_line(model: dict[str, Any], current: str | None) -> str:
     window = model.get("capabilities", {}).get("limits", {}).get("max_context_window_tokens")
     size = f"  {window // 1000}k" if isinstance(window, int) else ""
-    return f"{one_line(model['id'])}{size}{'  (now)' if model['id'] == current else ''}"
+    return f"{one_line(model['id'])}{size}{'  (current)' if model['id'] == current else ''}"
 
 
 async def _resume(chat: Chat, args: str) -> None:
@@ -170,7 +172,7 @@ async def _resume(chat: Chat, args: str) -> None:
         found = [one.session_id for one in await chat.client.list_sessions() if one.session_id.startswith(args)]
         session_id = found[0] if len(found) == 1 else None
         if session_id is None:
-            chat.feed.note(f"{count(len(found), 'session')} with an id that begins with {args}.", "yellow")
+            chat.feed.note(f"{count(len(found), 'session')} found with an id that starts with {args}.", "yellow")
     else:
         session_id = await pick_session(chat)
     if session_id is not None:
@@ -210,11 +212,11 @@ async def _tools(chat: Chat, _args: str) -> None:
 
 async def _thinking(chat: Chat, args: str) -> None:
     chat.feed.show_thinking = args == "on" if args in ("on", "off") else not chat.feed.show_thinking
-    chat.feed.note(f"What the model thinks is shown {'whole' if chat.feed.show_thinking else 'as one line'}.")
+    chat.feed.note(f"The model's reasoning is shown {'in full' if chat.feed.show_thinking else 'as one line'}.")
 
 
 async def _compact(chat: Chat, args: str) -> None:
-    # What comes of it is an event, which shows.
+    # The result arrives as an event, which the feed shows.
     wanted = {"customInstructions": args} if args else {}
     await chat.session.request("session.history.compact", **wanted)
 
@@ -225,13 +227,13 @@ async def _quit(chat: Chat, _args: str) -> None:
 
 COMMANDS: Final = {
     "help": Command("list the commands and keys", _help),
-    "model": Command("choose a model, or use NAME", _model, "[NAME]"),
-    "resume": Command("go on with another session", _resume, "[ID]"),
-    "new": Command("begin a new session", _new),
-    "clear": Command("empty the screen and begin a new session", _clear),
-    "compact": Command("sum up the conversation, to free up context", _compact, "[WHAT TO KEEP]"),
-    "usage": Command("what this session has used", _usage),
-    "tools": Command("what the model can call", _tools),
-    "thinking": Command("show what the model thinks, or fold it", _thinking, "[on|off]"),
-    "quit": Command("leave; the session is kept", _quit),
+    "model": Command("choose a model, or select NAME", _model, "[NAME]"),
+    "resume": Command("resume another session", _resume, "[ID]"),
+    "new": Command("start a new session", _new),
+    "clear": Command("clear the screen and start a new session", _clear),
+    "compact": Command("summarize the conversation, to free up context", _compact, "[WHAT TO KEEP]"),
+    "usage": Command("show the calls and tokens used by this session", _usage),
+    "tools": Command("list the tools of the model", _tools),
+    "thinking": Command("show reasoning in full, or as one line", _thinking, "[on|off]"),
+    "quit": Command("quit; the session is kept", _quit),
 }

@@ -1,7 +1,7 @@
-"""Events of a session on their way to the screen: what is finished is handed out, what is in progress is kept.
+"""Turn the events of a session into text for the screen, finished or in progress.
 
-Finished things go out once, in order, and are never touched again, so nothing flickers and the terminal's own
-scrolling and searching work. What is in progress is a few lines at the bottom that are drawn anew.
+Finished text is written once, in order, and never touched again, so nothing flickers, and scrolling and searching
+in the terminal work. Work in progress is a few lines at the bottom that are redrawn.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from jumpseat_terminal.paint import DIFF_LINES, Painter, count, duration, fit, m
 from jumpseat_terminal.safe import one_line, safe
 
 SHELLS: Final = frozenset({"bash", "read_bash", "write_bash", "stop_bash"})
-QUIET: Final = frozenset({"ask_user"})
-"""Tools whose question and answer are on the screen already."""
+HIDDEN_TOOLS: Final = frozenset({"ask_user"})
+"""Tools that are not shown, because their question and answer are on the screen already."""
 INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
-"""What the protocol says of a call that was cancelled."""
+"""The protocol's error message of a cancelled call."""
 LIVE_MARKDOWN: Final = 4000
-"""Of a longer unfinished block the end is shown, as plain text: it is drawn many times."""
-LONG_S: Final = 10.0
+"""Maximum size of an unfinished block rendered as Markdown; of longer ones, the end is shown as plain text."""
+LONG_TURN_S: Final = 10.0
 
-Section: TypeAlias = Literal["nothing", "text", "tools", "notes", "prompt", "asked"]
+Section: TypeAlias = Literal["none", "text", "tools", "notes", "prompt", "questions"]
 
 
 @dataclass(slots=True)
 class Call:
-    """A tool call. ``shown`` says that its diff or its command stands on the screen already."""
+    """A tool call. ``shown`` means that its diff or command is on the screen already."""
 
     name: str
     arguments: Any = None
@@ -65,57 +65,59 @@ class Call:
 
 
 class Feed:
-    """``write`` takes finished text; ``painter`` gives one for the width of the moment."""
+    """The text of one session. ``write`` prints finished text; ``painter`` returns one for the current width."""
 
     def __init__(self, write: Callable[[str], None], painter: Callable[[], Painter]) -> None:
         self.busy = False
         self.queued = 0
         self.compacting: float | None = None
-        """Since when the conversation is being summed up."""
+        """Start of a running compaction, by the monotonic clock."""
         self.model: str | None = None
         self.context_used: float | None = None
         self.show_thinking = False
-        self.unfolded: str | None = None
-        """What ctrl-o shows: the latest thing that was shortened."""
+        self.expanded: str | None = None
+        """The full text of the last shortened item, which ctrl-o shows."""
         self.prompts: list[str] = []
         self.calls: dict[str, Call] = {}
         self._write = write
         self._painter = painter
         self._message = BlockSplitter()
         self._streamed = False
-        self._thinking = ""
-        self._thought_since = 0.0
-        self._writing_call = ""
-        self._trouble = ""
-        self._since = time.monotonic()
-        self._last: Section = "nothing"
+        self._reasoning = ""
+        self._reasoning_since = 0.0
+        self._call_in_progress = ""
+        self._retry_reason = ""
+        self._turn_started = time.monotonic()
+        self._last_section: Section = "none"
 
     # --- events -------------------------------------------------------------------------------------------------
 
-    def take(self, event: Event) -> None:
-        """Take an event, live or from a log."""
+    def handle(self, event: Event) -> None:
+        """Handle an event, live or from a log."""
         main = event.agent_id is None
         match event.payload:
             case UserMessage(content=content, source=source, attachments=attached) if main and source in (
                 None,
                 "user",
             ):
-                self._begin()
+                self._start_turn()
                 self.queued = max(self.queued - 1, 0)
                 self.prompts.append(content)
-                self._out("prompt", self._painter().prompt(content, [_name(one) for one in attached or []]))
+                self._write_section(
+                    "prompt", self._painter().prompt(content, [_attachment_name(one) for one in attached or []])
+                )
             case TurnStart():
-                self._begin()
+                self._start_turn()
             case ReasoningDelta(delta_content=text) if main:
-                self._think(text)
+                self._add_reasoning(text)
             case Reasoning(content=content) if main and not self._streamed:
-                self._thought(content)
+                self._finish_reasoning(content)
             case MessageDelta(delta_content=text) if main:
-                self._say(text)
+                self._add_text(text)
             case AssistantMessage() as message:
-                self._complete(message, main=main)
+                self._finish_message(message, main=main)
             case ToolCallDelta(tool_name=name) if name:
-                self._writing_call = name
+                self._call_in_progress = name
             case ToolExecutionStart() as start:
                 call = self.calls.setdefault(start.tool_call_id, Call(start.tool_name, start.arguments))
                 call.running, call.started = True, time.monotonic()
@@ -124,164 +126,166 @@ class Feed:
             case ToolExecutionProgress(tool_call_id=call_id, progress_message=text) if call_id in self.calls:
                 self.calls[call_id].output = text
             case ToolExecutionComplete() as done:
-                self._end_call(done)
+                self._finish_call(done)
             case SessionUsageInfo(current_tokens=used, token_limit=limit) if limit > 0:
                 self.context_used = used / limit
             case AssistantUsage() if main:
-                self._trouble = ""
+                self._retry_reason = ""
             case SessionModelChange(new_model=model):
                 self.model = model
                 self.note(f"model: {model}")
             case ModelCallFailure(error_message=message):
-                # An error follows where it is not tried again.
-                self._trouble = one_line(message or "no reason given")
+                # If the call is not retried, an error event follows.
+                self._retry_reason = one_line(message or "no reason given")
             case SessionInfo(message=message):
                 self.note(message)
             case SessionWarning(message=message):
-                self._out("notes", self._painter().warning(message))
+                self._write_section("notes", self._painter().warning(message))
             case SessionCompactionStart():
                 self.compacting = time.monotonic()
             case SessionCompactionComplete() as end:
-                self._compacted(end)
+                self._finish_compaction(end)
             case SessionError(message=message):
                 self._flush()
-                self._out("notes", self._painter().error(message))
+                self._write_section("notes", self._painter().error(message))
             case SessionIdle(aborted=aborted):
-                self._idle(aborted=aborted is True)
+                self._finish_turn(aborted=aborted is True)
             case _:
                 pass
 
-    def _begin(self) -> None:
+    def _start_turn(self) -> None:
         if not self.busy:
-            self.busy, self._since = True, time.monotonic()
+            self.busy, self._turn_started = True, time.monotonic()
 
-    def _think(self, text: str) -> None:
-        if not self._thinking:
-            self._thought_since = time.monotonic()
-        self._thinking += text
+    def _add_reasoning(self, text: str) -> None:
+        if not self._reasoning:
+            self._reasoning_since = time.monotonic()
+        self._reasoning += text
 
-    def _thought(self, text: str) -> None:
-        """The reasoning is whole: one line of it stays, or all of it where the user wants that."""
-        seconds = time.monotonic() - self._thought_since if self._thinking else 0.0
-        self._thinking = ""
+    def _finish_reasoning(self, text: str) -> None:
+        """Write the finished reasoning: one line, or all of it if the user has chosen that."""
+        seconds = time.monotonic() - self._reasoning_since if self._reasoning else 0.0
+        self._reasoning = ""
         if not text.strip():
             return
         painter = self._painter()
-        self.unfolded = painter.reasoning(text)
-        self._out("notes", self.unfolded if self.show_thinking else painter.folded_reasoning(text, seconds))
+        self.expanded = painter.reasoning(text)
+        self._write_section(
+            "notes", self.expanded if self.show_thinking else painter.folded_reasoning(text, seconds)
+        )
 
-    def _say(self, text: str) -> None:
-        self._thought(self._thinking)
+    def _add_text(self, text: str) -> None:
+        self._finish_reasoning(self._reasoning)
         self._streamed = True
         for block in self._message.feed(text):
-            self._block(block)
+            self._write_block(block)
 
-    def _complete(self, message: AssistantMessage, *, main: bool) -> None:
+    def _finish_message(self, message: AssistantMessage, *, main: bool) -> None:
         for request in message.tool_requests:
             self.calls[request.tool_call_id] = Call(request.name, request.arguments)
         if main:
-            self._thought(self._thinking)
+            self._finish_reasoning(self._reasoning)
             if not self._streamed:
                 for block in self._message.feed(message.content):
-                    self._block(block)
+                    self._write_block(block)
             self._flush()
-            self._streamed, self._writing_call = False, ""
+            self._streamed, self._call_in_progress = False, ""
 
     def _flush(self) -> None:
-        self._thinking = ""
-        self._block(self._message.finish())
+        self._reasoning = ""
+        self._write_block(self._message.finish())
 
-    def _block(self, text: str) -> None:
+    def _write_block(self, text: str) -> None:
         if text.strip():
-            self._out("text", self._painter().markdown(text))
+            self._write_section("text", self._painter().markdown(text))
 
-    def _end_call(self, done: ToolExecutionComplete) -> None:
+    def _finish_call(self, done: ToolExecutionComplete) -> None:
         call = self.calls.get(done.tool_call_id) or Call("tool")
         call.running = False
         cancelled = done.error is not None and done.error.message == INTERRUPTED
-        if call.name in QUIET and (done.success or cancelled):
+        if call.name in HIDDEN_TOOLS and (done.success or cancelled):
             return
         painter = self._painter()
         arguments = done.effective_arguments or call.arguments
         if cancelled:
-            self._out("tools", painter.tool(call.name, arguments, "cancelled", failed=True))
+            self._write_section("tools", painter.tool(call.name, arguments, "cancelled", failed=True))
             return
         if not done.success:
             reason = (done.error.message if done.error else "") or (done.result.content if done.result else "")
             text = painter.tool(call.name, arguments, "failed", failed=True) + painter.output(reason)
-            self.unfolded = painter.output(reason, None)
-            self._out("tools", text)
+            self.expanded = painter.output(reason, None)
+            self._write_section("tools", text)
             return
         content = done.result.content if done.result else ""
         diff = (done.result.detailed_content if done.result else None) or ""
         if diff.startswith("--- "):
-            text = painter.tool(call.name, arguments, _changes(diff), failed=False)
-            self._out("tools", text if call.shown else text + painter.diff(diff, DIFF_LINES))
-            self.unfolded = painter.diff(diff)
+            text = painter.tool(call.name, arguments, _change_counts(diff), failed=False)
+            self._write_section("tools", text if call.shown else text + painter.diff(diff, DIFF_LINES))
+            self.expanded = painter.diff(diff)
         elif call.name in SHELLS:
-            output, note, failed = _shell(content)
+            output, note, failed = _parse_shell_result(content)
             text = painter.tool(call.name, arguments, note, failed=failed)
-            self._out("tools", text + (painter.output(output) if output else ""))
-            self.unfolded = painter.output(output, None) if output else self.unfolded
+            self._write_section("tools", text + (painter.output(output) if output else ""))
+            self.expanded = painter.output(output, None) if output else self.expanded
         else:
-            self._out("tools", painter.tool(call.name, arguments, _size(content), failed=False))
-            self.unfolded = painter.output(content, None) if content.strip() else self.unfolded
+            self._write_section("tools", painter.tool(call.name, arguments, _line_count(content), failed=False))
+            self.expanded = painter.output(content, None) if content.strip() else self.expanded
 
-    def _compacted(self, end: SessionCompactionComplete) -> None:
+    def _finish_compaction(self, end: SessionCompactionComplete) -> None:
         self.compacting = None
         if end.success:
             before, after = end.pre_compaction_tokens or 0, end.post_compaction_tokens or 0
-            self.note(f"The conversation was summed up: about {after:,} tokens of context instead of {before:,}.")
+            self.note(f"The conversation was summarized: about {after:,} tokens of context instead of {before:,}.")
         elif end.error == COMPACTION_CANCELLED:
             if not self.busy:
                 self.note("cancelled", "yellow")
         else:
-            text = f"The conversation could not be summed up: {one_line(end.error or 'no reason given')}"
-            self._out("notes", self._painter().warning(text))
+            text = f"The conversation could not be summarized: {one_line(end.error or 'no reason given')}"
+            self._write_section("notes", self._painter().warning(text))
 
-    def _idle(self, *, aborted: bool) -> None:
+    def _finish_turn(self, *, aborted: bool) -> None:
         self._flush()
-        seconds = time.monotonic() - self._since
+        seconds = time.monotonic() - self._turn_started
         if aborted:
             self.note("cancelled", "yellow")
-        elif self.busy and seconds >= LONG_S:
+        elif self.busy and seconds >= LONG_TURN_S:
             self.note(f"done in {duration(seconds)}")
         self.busy, self.queued, self._streamed = False, 0, False
-        self._writing_call = self._trouble = ""
+        self._call_in_progress = self._retry_reason = ""
         self.calls.clear()
 
-    # --- out ----------------------------------------------------------------------------------------------------
+    # --- output -------------------------------------------------------------------------------------------------
 
     def note(self, text: str, style: str = "dim") -> None:
-        """Say something that is not the model's."""
-        self._out("notes", self._painter().notice(text, style))
+        """Write a message of the chat itself."""
+        self._write_section("notes", self._painter().notice(text, style))
 
     def show(self, text: str) -> None:
-        """Hand out text that is painted already."""
-        self._out("asked", text)
+        """Write text that is painted already."""
+        self._write_section("questions", text)
 
-    def _out(self, section: Section, text: str) -> None:
-        # Calls stand close together, all else with air around it.
-        apart = self._last != "nothing" and (section != self._last or section in ("text", "asked"))
-        self._last = section
+    def _write_section(self, section: Section, text: str) -> None:
+        # No empty lines between consecutive tool calls or notes.
+        apart = self._last_section != "none" and (section != self._last_section or section in ("text", "questions"))
+        self._last_section = section
         self._write(("\n" if apart and not text.startswith("\n") else "") + text)
 
     # --- in progress --------------------------------------------------------------------------------------------
 
-    def live(self, height: int) -> str:
-        """What is in progress, in ``height`` lines at most, painted."""
+    def live_text(self, height: int) -> str:
+        """Return the work in progress, painted, in at most ``height`` lines."""
         painter = self._painter()
         parts: list[str] = []
-        if self._thinking:
-            lines = painter.reasoning(self._thinking[-LIVE_MARKDOWN:]).rstrip("\n").split("\n")
+        if self._reasoning:
+            lines = painter.reasoning(self._reasoning[-LIVE_MARKDOWN:]).rstrip("\n").split("\n")
             parts.append("\n".join(lines[-min(3, height) :]) + "\n")
         if self._message.size < LIVE_MARKDOWN:
-            rest = self._message.rest.strip("\n")
+            rest = self._message.pending.strip("\n")
             parts += [painter.markdown(rest)] if rest else []
         else:
             parts.append(painter.notice(self._message.tail(height * painter.width).strip("\n"), ""))
         for call in self.calls.values():
-            if call.running and call.name not in QUIET:
+            if call.running and call.name not in HIDDEN_TOOLS:
                 took = duration(time.monotonic() - call.started)
                 about = fit(main_argument(call.arguments), painter.width - len(call.name) - len(took) - 6)
                 parts.append(painter.notice(f"○ {one_line(call.name)} {about}  {took}", ""))
@@ -291,48 +295,48 @@ class Feed:
         lines = "".join(parts).rstrip("\n").split("\n")
         return "\n".join(lines[-height:]) if height > 0 else ""
 
-    def doing(self) -> str:
-        """What is being done and for how long, for the line of progress; empty when idle."""
+    def activity(self) -> str:
+        """Describe the current activity and its duration for the progress line; empty when idle."""
         if not self.busy:
-            return f"summing up {duration(time.monotonic() - self.compacting)}" if self.compacting else ""
+            return f"summarizing {duration(time.monotonic() - self.compacting)}" if self.compacting else ""
         running = [call.name for call in self.calls.values() if call.running]
         if running:
             what = (
                 f"running {one_line(running[0])}" if len(running) == 1 else f"running {count(len(running), 'tool')}"
             )
-        elif self._writing_call:
-            what = f"preparing {one_line(self._writing_call)}"
+        elif self._call_in_progress:
+            what = f"preparing {one_line(self._call_in_progress)}"
         elif self._message.size:
             what = "writing"
         else:
-            what = "thinking" if self._thinking else "summing up" if self.compacting else "waiting"
-            if self._trouble:
-                what = f"trying again ({self._trouble[:40]})"
+            what = "thinking" if self._reasoning else "summarizing" if self.compacting else "waiting"
+            if self._retry_reason:
+                what = f"retrying ({self._retry_reason[:40]})"
         queued = f", {self.queued} queued" if self.queued else ""
-        return f"{what} {duration(time.monotonic() - self._since)}{queued}"
+        return f"{what} {duration(time.monotonic() - self._turn_started)}{queued}"
 
 
-def _name(attachment: Mapping[str, Any]) -> str:
+def _attachment_name(attachment: Mapping[str, Any]) -> str:
     return str(attachment.get("displayName") or attachment.get("path") or attachment.get("type"))
 
 
-def _changes(diff: str) -> str:
+def _change_counts(diff: str) -> str:
     lines = diff.split("\n")[2:]
     added, removed = sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
     return f"+{added} -{removed}"
 
 
-def _shell(content: str) -> tuple[str, str, bool]:
-    """Output, status and failure of what a shell tool says: the status stands in angle brackets at the end."""
+def _parse_shell_result(content: str) -> tuple[str, str, bool]:
+    """Split a shell tool's result into output, status and failure. The status is the last line: ``<status>``."""
     output, _, status = content.rstrip().rpartition("\n")
     if not (status.startswith("<") and status.endswith(">")):
-        return content, _size(content), False
+        return content, _line_count(content), False
     code = status.removeprefix("<exited with exit code ").removesuffix(">")
-    size = _size(output) if output else "no output"
+    size = _line_count(output) if output else "no output"
     if not code.lstrip("-").isdigit():
         return output, f"{status[1:-1].split(':')[0].split(' with')[0]}, {size}", False
     return output, size if code == "0" else f"exit code {code}, {size}", code != "0"
 
 
-def _size(text: str) -> str:
+def _line_count(text: str) -> str:
     return count(len(text.rstrip("\n").split("\n")), "line") if text.strip() else "nothing"

@@ -1,6 +1,6 @@
-"""Markdown for a terminal: Rich's, changed where that would leave out or cut off something that was said.
+"""Markdown for a terminal: Rich's, changed where it would leave out or cut off text.
 
-Text only; what is safe to show is for the caller to see to.
+Control characters are not filtered here: the caller passes safe text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rich.text import Text
 
 
 class _Heading(Heading):
-    """At the left, where the text is."""
+    """A heading aligned to the left, like the text."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         self.text.justify = "left"
@@ -29,7 +29,7 @@ class _Heading(Heading):
 
 
 class _Code(CodeBlock):
-    """Without a background and a frame, so that it can be copied as it is."""
+    """Code without background and frame, so that it can be copied."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -37,7 +37,7 @@ class _Code(CodeBlock):
 
 
 class _Item(ListItem):
-    """Numbered as it was written: with a dot."""
+    """A list item numbered with a dot, as in the source."""
 
     def render_number(
         self, console: Console, options: ConsoleOptions, number: int, last_number: int
@@ -51,7 +51,7 @@ class _Item(ListItem):
 
 
 class _Table(TableElement):
-    """Cells are wrapped, however narrow: none is cut off."""
+    """A table whose cells are wrapped, never cut off."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False, collapse_padding=True)
@@ -65,9 +65,9 @@ class _Table(TableElement):
 
 
 class TerminalMarkdown(Markdown):
-    """``text`` with HTML as it stands, since a terminal shows none, and pictures as links.
+    """Markdown with HTML shown as text, since a terminal cannot render it, and images shown as links.
 
-    Definitions of links stay too: those who refer to them may be in a block that was shown before.
+    Link definitions are shown too: references to them may be in a block that was printed before.
     """
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {

@@ -1,4 +1,4 @@
-"""Files that a prompt names: ``@src/main.py``, ``@"a name with spaces.txt"``, ``@docs/``."""
+"""Mentions of files in prompts: ``@src/main.py``, ``@"a name with spaces.txt"``, ``@docs/``."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any, Final
 
 _MENTION: Final = re.compile(r'(?<!\S)@(?:"([^"\n]+)(?:"|$)|([^\s"]+))', re.MULTILINE)
 _UNFINISHED: Final = re.compile(r'(?<!\S)@("?)([^"\n]*)$')
-_SHOWN: Final = 50
-_ENDS: Final = ".,;:!?)]}'"
-"""What ends a sentence is no part of a name, unless there is a file that is called so."""
+_MAX_COMPLETIONS: Final = 50
+_CLOSING_PUNCTUATION: Final = ".,;:!?)]}'"
+"""Trailing punctuation that is not part of a name, unless a file of the whole name exists."""
 
 
-def mentioned(text: str, folder: Path) -> list[dict[str, Any]]:
-    """What the text names of what is there, as attachments of ``session.send``, each once."""
+def find_attachments(text: str, folder: Path) -> list[dict[str, Any]]:
+    """Return existing files and folders that ``text`` mentions, each once, as attachments of ``session.send``."""
     found: dict[str, dict[str, Any]] = {}
     for quoted, bare in _MENTION.findall(text):
-        for name in (quoted,) if quoted else (bare, bare.rstrip(_ENDS)):
-            attached = attachment(name, folder)
+        for name in (quoted,) if quoted else (bare, bare.rstrip(_CLOSING_PUNCTUATION)):
+            attached = find_attachment(name, folder)
             if attached is not None:
                 found.setdefault(attached["path"], attached)
                 break
     return list(found.values())
 
 
-def attachment(name: str, folder: Path) -> dict[str, Any] | None:
-    """A file or folder as an attachment; ``None`` where there is none of this name."""
+def find_attachment(name: str, folder: Path) -> dict[str, Any] | None:
+    """Return a file or folder as an attachment of ``session.send``, or ``None`` if it does not exist."""
     if not name:
         return None
     path = os.path.normpath(folder / os.path.expanduser(name))
@@ -37,7 +37,7 @@ def attachment(name: str, folder: Path) -> dict[str, Any] | None:
 
 
 def completions(text: str, folder: Path) -> tuple[int, list[str]]:
-    """Where the mention at the end of ``text`` begins, and what can stand there; nothing without one."""
+    """Return the start of the unfinished mention at the end of ``text``, and its completions (none without one)."""
     found = _UNFINISHED.search(text)
     if found is None or (not found[1] and " " in found[2]):
         return len(text), []
@@ -51,10 +51,12 @@ def completions(text: str, folder: Path) -> tuple[int, list[str]]:
             )
     except OSError:
         return len(text), []
-    return found.start(), [_written(os.path.join(head, name)) for name in names[:_SHOWN] if name.isprintable()]
+    return found.start(), [
+        _as_mention(os.path.join(head, name)) for name in names[:_MAX_COMPLETIONS] if name.isprintable()
+    ]
 
 
-def _written(path: str) -> str:
-    # A folder is gone on with: its quotes stay open.
+def _as_mention(path: str) -> str:
+    # Leave the quotes of a folder open, so that the user can continue with its content.
     spaced = f'@"{path}' if path.endswith("/") else f'@"{path}"'
     return spaced if re.search(r"\s", path) else f"@{path}"

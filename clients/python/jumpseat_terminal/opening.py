@@ -1,4 +1,4 @@
-"""Starting the server and opening the session that the arguments ask for. Shared by ``chat`` and ``run``."""
+"""Start the server and open the session that the arguments select. Shared by ``chat`` and ``run``."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from jumpseat_terminal.rules import Rule, hidden_tools
 
 
 class NoSessionError(JumpseatClientError):
-    """The session that was asked for is not there."""
+    """The requested session does not exist."""
 
 
 def connect(settings: Settings) -> AbstractAsyncContextManager[Client]:
-    """Start a server of our own, in a process group of its own: ctrl-c is ours to handle."""
-    # Without -P a file in the folder could take the place of one of our modules.
+    """Start a server in its own process group, so that ctrl-c reaches only this process."""
+    # Without -P, a file in the working directory could shadow one of our modules.
     command = [sys.executable, "-P", "-m", "jumpseat"]
     env = {"COPILOT_HOME": os.path.abspath(home)} if (home := os.environ.get("COPILOT_HOME")) else {}
     return connect_stdio(command, env=env, cwd=settings.folder, start_new_session=True)
 
 
 async def find_session(client: Client, settings: Settings) -> str | None:
-    """The id of the session to go on with; ``None`` means a new one.
+    """Return the id of the session to resume; ``None`` for a new one.
 
     Raises:
-        NoSessionError: there is none as it was asked for.
+        NoSessionError: no session, or more than one, matches the arguments.
     """
     if settings.latest:
         folder = str(settings.folder)
         here = [one for one in await client.list_sessions() if one.context and one.context.cwd == folder]
         if not here:
-            raise NoSessionError(f"there is no session of {folder} yet")
+            raise NoSessionError(f"no session in {folder} yet")
         return here[0].session_id
     if not settings.resume:
         return None
@@ -52,7 +52,7 @@ async def find_session(client: Client, settings: Settings) -> str | None:
         return settings.resume
     if len(found) != 1:
         what = "no session has" if not found else f"{len(found)} sessions have"
-        raise NoSessionError(f"{what} an id that begins with {settings.resume!r}")
+        raise NoSessionError(f"{what} an id that starts with {settings.resume!r}")
     return found[0]
 
 
@@ -65,7 +65,7 @@ async def open_session(
     on_permission: PermissionHandler,
     extra: dict[str, Any],
 ) -> Session:
-    """A new session, or with ``session_id`` one that goes on, with all that the arguments say."""
+    """Create a session, or resume ``session_id``, with the options and rules of the arguments."""
     options: SessionSettings = {
         "model": settings.model,
         "streaming": True,
@@ -81,12 +81,12 @@ async def open_session(
         session = await client.create_session(on_event=on_event, on_permission=on_permission, **options)
     else:
         session = await client.resume_session(session_id, on_event=on_event, on_permission=on_permission, **options)
-    rules = {name: [rule.wire() for rule in rules] for name, rules in _rules_of(settings).items()}
+    rules = {name: [rule.wire() for rule in rules] for name, rules in _session_rules(settings).items()}
     everything = {"approveAllToolPermissionRequests": True} if settings.yolo else {}
     await session.request("session.permissions.configure", rules=rules, **everything)
     return session
 
 
-def _rules_of(settings: Settings) -> dict[str, tuple[Rule, ...]]:
-    # Who starts an agent in a folder wants it to look around there. What else is said of reading wins over this.
+def _session_rules(settings: Settings) -> dict[str, tuple[Rule, ...]]:
+    # Users expect an agent to read the folder that it is started in. Any other rule about reading takes precedence.
     return {"approved": (Rule("read"), *settings.allow), "denied": settings.deny}

@@ -1,4 +1,4 @@
-"""The arguments of ``jumpseat chat`` and ``jumpseat run``. The standard library only: mistakes cost no imports."""
+"""The arguments of ``jumpseat chat`` and ``jumpseat run``. Standard library only, to report errors fast."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
-from jumpseat_terminal.mentions import attachment
+from jumpseat_terminal.mentions import find_attachment
 from jumpseat_terminal.rules import Rule, RuleError, parse_rule
 
 USAGE_ERROR: Final = 2
 PICK: Final = ""
-"""``--resume`` without an id: let the user choose."""
+"""Value of ``--resume`` without an id: the user chooses from a list."""
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
 _EXIT_CODES: Final = """\
 exit codes:
   0    done
-  1    the turn failed, or there is no server
-  2    wrong arguments
-  3    a tool needed a permission that nobody could give
-  130  cancelled with ctrl-c (143: by SIGTERM)
-  141  whoever read the output has gone
+  1    the turn failed, or the server did not start
+  2    invalid arguments, or no such session
+  3    a tool call was denied because it needed approval
+  130  cancelled with ctrl-c (143: with SIGTERM)
+  141  stdout was closed by its reader
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What both commands know. ``resume`` is the id of a session, or its beginning, or :data:`PICK`."""
+    """Arguments of both commands. ``resume`` is the id of a session, the start of one, or :data:`PICK`."""
 
     model: str | None
     reasoning_effort: str | None
@@ -46,7 +46,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """``prompt`` of ``-`` stands for all of stdin. ``attachments`` are those of ``session.send``."""
+    """Arguments of ``run``. A ``prompt`` of ``-`` means stdin; ``attachments`` are those of ``session.send``."""
 
     settings: Settings
     prompt: str
@@ -61,56 +61,56 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse_chat(argv: Sequence[str]) -> Settings:
-    """Read the arguments of ``chat``; exits with code 2 where they are wrong."""
-    parser = _Parser(prog="jumpseat chat", allow_abbrev=False, description="Talk with an agent in this folder.")
+    """Parse the arguments of ``chat``; exits with code 2 if they are invalid."""
+    parser = _Parser(prog="jumpseat chat", allow_abbrev=False, description="Chat with an agent in this folder.")
     _add_common(parser)
     return _settings(parser, parser.parse_args(argv))
 
 
 def parse_run(argv: Sequence[str]) -> RunOptions:
-    """Read the arguments of ``run``; exits with code 2 where they are wrong."""
+    """Parse the arguments of ``run``; exits with code 2 if they are invalid."""
     parser = _Parser(
         prog="jumpseat run",
         allow_abbrev=False,
-        description="Run one prompt, with what is piped to it; the answer goes to stdout, all else to stderr.",
+        description="Run one prompt, with piped input if any; the answer goes to stdout, all else to stderr.",
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-p", "--prompt", metavar="TEXT", required=True, help="the prompt; '-' reads it from stdin")
     parser.add_argument(
-        "--attach", action="append", default=[], metavar="FILE", help="a file or folder to go with it"
+        "--attach", action="append", default=[], metavar="FILE", help="attach a file or folder; repeatable"
     )
     parser.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
     _add_common(parser)
     known = parser.parse_args(argv)
     settings = _settings(parser, known)
     if settings.resume == PICK:
-        parser.error("--resume needs an id here; --continue goes on with the latest session of the folder")
+        parser.error("--resume needs an id here; --continue resumes the latest session of the folder")
     if not known.prompt.strip():
         parser.error("the prompt is empty")
-    attached = [(name, attachment(name, Path.cwd())) for name in known.attach]
+    attached = [(name, find_attachment(name, Path.cwd())) for name in known.attach]
     if missing := [name for name, found in attached if found is None]:
-        parser.error(f"there is no file {missing[0]!r} to attach")
+        parser.error(f"no such file to attach: {missing[0]!r}")
     return RunOptions(settings, known.prompt, known.output_format, tuple(one for _, one in attached if one))
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="NAME", help="as 'jumpseat models' lists them")
-    parser.add_argument("--reasoning-effort", metavar="LEVEL", help="low, medium, high or what the model has")
-    parser.add_argument("--resume", nargs="?", const=PICK, metavar="ID", help="go on with a session")
-    parser.add_argument("--continue", dest="latest", action="store_true", help="... with the latest of this folder")
-    parser.add_argument("-C", "--folder", type=Path, default=None, metavar="DIR", help="work there, not here")
+    parser.add_argument("--model", metavar="NAME", help="the model; 'jumpseat models' lists them")
+    parser.add_argument("--reasoning-effort", metavar="LEVEL", help="low, medium, high or a level of the model")
+    parser.add_argument("--resume", nargs="?", const=PICK, metavar="ID", help="resume a session")
+    parser.add_argument("--continue", dest="latest", action="store_true", help="resume the latest session here")
+    parser.add_argument("-C", "--folder", type=Path, default=None, metavar="DIR", help="work in another folder")
     parser.add_argument("--allow-tool", action="append", default=[], metavar="RULE", help="allow without asking")
-    parser.add_argument("--deny-tool", action="append", default=[], metavar="RULE", help="deny; wins over all else")
-    parser.add_argument("--yolo", action="store_true", help="allow everything that is not denied")
+    parser.add_argument("--deny-tool", action="append", default=[], metavar="RULE", help="deny; overrides all else")
+    parser.add_argument("--yolo", action="store_true", help="allow everything that no rule denies")
 
 
 def _settings(parser: argparse.ArgumentParser, known: Any) -> Settings:
     if known.latest and known.resume is not None:
-        parser.error("--resume and --continue exclude each other")
+        parser.error("--resume and --continue are mutually exclusive")
     folder = Path(os.path.abspath(known.folder or Path.cwd()))
     if not folder.is_dir():
-        parser.error(f"{str(folder)!r} is no folder")
+        parser.error(f"{str(folder)!r} is not a folder")
     try:
         allow, deny = (tuple(map(parse_rule, rules)) for rules in (known.allow_tool, known.deny_tool))
     except RuleError as error:

@@ -1,6 +1,6 @@
-"""How things look: Markdown, diffs, tool calls and notices as lines of text with colours, for a given width.
+"""Render Markdown, diffs, tool calls and notices as lines of coloured text for a given width.
 
-Pure: text in, text out. What comes from models and tools is made safe here, on its way to the screen.
+Pure: no I/O. Text from models and tools is made safe for the terminal here.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from jumpseat_terminal.safe import exact, one_line, safe
 
 NARROW: Final = 60
 DIFF_LINES: Final = 40
-"""More of a diff is folded, once the change is made."""
+"""Maximum lines of a diff shown after the change was made; the rest is folded."""
 OUTPUT_LINES: Final = 3
-# Without backgrounds: which ones go with the terminal's own is not known.
+# Without backgrounds, because the terminal's own colours are unknown.
 _THEME: Final = Theme({"markdown.code": "cyan", "markdown.code_block": "", "markdown.link_url": "dim underline"})
 _TRAILING: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _EMPTY_ENDS: Final = re.compile(r"\A(?:(?:\x1b\[[0-9;]*m)*\n)+|(?:\n(?:\x1b\[[0-9;]*m)*)+\Z")
@@ -34,14 +34,14 @@ _MAIN_ARGUMENTS: Final = ("command", "path", "pattern", "query", "url", "questio
 
 
 class Painter:
-    """Renders for a terminal of ``width`` cells. Without ``colour`` no colours are used; bold and dim stay."""
+    """Renders for a terminal of ``width`` cells. Without ``colour``, only bold, dim and italic are used."""
 
     def __init__(self, width: int, *, colour: bool) -> None:
         self.width = max(width, 20)
         self._colour = colour
 
     def lines(self, *things: RenderableType) -> str:
-        """Things one under the other, without spaces at the ends of lines."""
+        """Render items below each other, without spaces at the ends of lines."""
         console = Console(
             file=io.StringIO(),
             width=self.width,
@@ -59,23 +59,23 @@ class Painter:
                 console.print(thing)
         return _TRAILING.sub(r"\1", captured.get())
 
-    # --- what is said -------------------------------------------------------------------------------------------
+    # --- messages -----------------------------------------------------------------------------------------------
 
     def markdown(self, text: str) -> str:
-        """A block of Markdown; links show where they lead."""
+        """Render a block of Markdown; links show their targets."""
         return _EMPTY_ENDS.sub("", self.lines(TerminalMarkdown(safe(text)))) + "\n"
 
     def prompt(self, text: str, attached: Sequence[str] = ()) -> str:
-        """What the user said, and the names of what goes with it."""
+        """Render a prompt and the names of its attachments."""
         with_it = [Text(f"  + {one_line(', '.join(attached))}", "dim")] if attached else []
-        return "\n" + self.lines(self._beside("❯ ", Text(safe(text).rstrip()), "bold"), *with_it)
+        return "\n" + self.lines(self._with_mark("❯ ", Text(safe(text).rstrip()), "bold"), *with_it)
 
     def reasoning(self, text: str) -> str:
-        """What the model thought, whole."""
-        return self.lines(self._beside("∴ ", Text(safe(text).strip()), "dim italic"))
+        """Render reasoning in full."""
+        return self.lines(self._with_mark("∴ ", Text(safe(text).strip()), "dim italic"))
 
     def folded_reasoning(self, text: str, seconds: float) -> str:
-        """That it thought."""
+        """Render reasoning as one line: its duration in ``seconds`` and its length."""
         words = len(text.split())
         took = f" for {duration(seconds)}" if seconds >= 1 else ""
         return self.lines(Text(f"∴ thought{took}, {count(words, 'word')} (ctrl-o)", "dim"))
@@ -84,20 +84,20 @@ class Painter:
         return self.lines(Text(safe(text).rstrip(), style))
 
     def error(self, text: str) -> str:
-        return self.lines(self._beside("✗ ", Text(safe(text).strip()), "red"))
+        return self.lines(self._with_mark("✗ ", Text(safe(text).strip()), "red"))
 
     def warning(self, text: str) -> str:
-        return self.lines(self._beside("! ", Text(safe(text).strip()), "yellow"))
+        return self.lines(self._with_mark("! ", Text(safe(text).strip()), "yellow"))
 
     # --- tools --------------------------------------------------------------------------------------------------
 
     def tool(self, name: str, arguments: Any, note: str, *, failed: bool) -> str:
-        """A call that has ended, on one line: what it was, and at the right what came of it."""
+        """Render a finished call on one line: tool and main argument, and ``note``, a summary of the result."""
         return self.lines(self._call(name, arguments, note, "✗" if failed else "●", "red" if failed else "green"))
 
-    def asked(self, name: str, about: str) -> str:
-        """A call that needs permission."""
-        return self.lines(self._beside("○ ", Text.assemble((one_line(name), "bold"), f" {exact(about)}"), ""))
+    def pending_call(self, name: str, about: str) -> str:
+        """Render the heading of a call that needs permission."""
+        return self.lines(self._with_mark("○ ", Text.assemble((one_line(name), "bold"), f" {exact(about)}"), ""))
 
     def _call(self, name: str, arguments: Any, note: str, mark: str, style: str) -> Text:
         note = one_line(note)
@@ -113,7 +113,7 @@ class Painter:
         return text
 
     def output(self, text: str, limit: int | None = OUTPUT_LINES) -> str:
-        """The end of what a tool said; all of it without a ``limit``."""
+        """Render the last ``limit`` lines of a tool's output, or all of it without a limit."""
         lines = safe(text).rstrip().split("\n")
         hidden = len(lines) - limit if limit is not None else 0
         shown = lines[-limit:] if hidden > 0 and limit is not None else lines
@@ -124,16 +124,16 @@ class Painter:
         return self.lines(Padding(Text("\n".join(shown), "dim"), (0, 0, 0, 4)))
 
     def command(self, text: str) -> str:
-        """A command, whole, as it would run."""
+        """Render a command in full, exactly as it would run."""
         return self.lines(Padding(Text(exact(text).rstrip(), "bold cyan"), (0, 0, 0, 2)))
 
     def arguments(self, value: Any) -> str:
-        """The arguments of a call, whole."""
+        """Render the arguments of a call in full."""
         text = json.dumps(value, ensure_ascii=False, indent=2)
         return self.lines(Padding(Text(exact(text)), (0, 0, 0, 2)))
 
     def diff(self, text: str, limit: int | None = None) -> str:
-        """A unified diff, with line numbers where there is room for them; whole without a ``limit``."""
+        """Render a unified diff, with line numbers if there is room; in full without a ``limit``."""
         rows: list[Text] = []
         old = new = 0
         inside = False
@@ -153,7 +153,7 @@ class Painter:
             number, style = (old, "red") if kind == "-" else (new, "green" if kind == "+" else "dim")
             old, new = old + (kind != "+"), new + (kind != "-")
             gutter = f"  {number:>4} " if numbered else "  "
-            # What does not fit goes on below itself: at the left it could pass for another line of the diff.
+            # Wrap with an indent: at the left margin, the rest could pass for another line of the diff.
             for piece in chop_cells(body, self.width - len(gutter) - 2) or [""]:
                 rows.append(Text.assemble((gutter, "dim"), (f"{kind or ' '} {piece}", style)))
                 gutter, kind = " " * len(gutter), " "
@@ -164,7 +164,7 @@ class Painter:
     # --- tables -------------------------------------------------------------------------------------------------
 
     def table(self, rows: Sequence[Sequence[str]]) -> str:
-        """Rows of names and what is to be said of them; one under the other where there is little room."""
+        """Render rows of a name and descriptions; below each other on narrow terminals."""
         if self.width < NARROW:
             lines: list[RenderableType] = []
             for first, *others in rows:
@@ -179,10 +179,10 @@ class Painter:
         return self.lines(table)
 
     def choice(self, mark: str, text: str) -> str:
-        """An entry of a menu, whole, without colours."""
-        return re.sub(r"\x1b\[[0-9;]*m", "", self.lines(self._beside(mark, Text(text), ""))).rstrip("\n")
+        """Render a menu entry in full, without colours."""
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.lines(self._with_mark(mark, Text(text), ""))).rstrip("\n")
 
-    def _beside(self, mark: str, text: Text, style: str) -> Table:
+    def _with_mark(self, mark: str, text: Text, style: str) -> Table:
         grid = Table.grid()
         grid.add_column(width=cell_len(mark), no_wrap=True)
         grid.add_column(overflow="fold")
@@ -192,14 +192,14 @@ class Painter:
 
 
 def fit(text: str, width: int) -> str:
-    """``text`` cut to ``width`` cells, with an ellipsis where something is missing."""
+    """Return ``text`` truncated to ``width`` cells, with an ellipsis if truncated."""
     if width < 1:
         return ""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def main_argument(arguments: Any) -> str:
-    """What tells most of a call's arguments, on one line."""
+    """Return the most telling of a call's arguments, on one line."""
     if not isinstance(arguments, dict):
         return one_line(str(arguments)) if arguments is not None else ""
     known: dict[str, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
@@ -210,10 +210,11 @@ def main_argument(arguments: Any) -> str:
 
 
 def count(number: int, thing: str) -> str:
+    """Format a number with its noun: ``1 line``, ``1,200 lines``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:
-    """``12s``, ``3m 05s``."""
+    """Format a duration: ``12s``, ``3m 05s``."""
     whole = int(seconds)
     return f"{whole}s" if whole < 60 else f"{whole // 60}m {whole % 60:02}s"

@@ -1,4 +1,4 @@
-"""What is put to the person at the terminal: permissions, questions of the model, forms. One at a time."""
+"""Questions to the user at the terminal, one at a time: permissions, questions of the model, forms."""
 
 from __future__ import annotations
 
@@ -24,51 +24,51 @@ from jumpseat_protocol.permissions import (
 )
 from jumpseat_terminal.feed import Feed
 from jumpseat_terminal.options import Settings
-from jumpseat_terminal.rules import lies_in
+from jumpseat_terminal.rules import is_inside
 from jumpseat_terminal.safe import one_line, safe
 from jumpseat_terminal.screen import Option, Screen
 
-NO_ANSWER: Final = "The user does not want to answer this."
+NO_ANSWER: Final = "The user declined to answer."
 _TITLES: Final = {
     "shell": "Run this command?",
     "write": "Make this change?",
     "read": "Read this?",
-    "url": "Load this address?",
-    "memory": "Keep this beyond the session?",
+    "url": "Open this URL?",
+    "memory": "Remember this across sessions?",
 }
 
 
 class Questions:
-    """Those of one chat."""
+    """The questions of one session."""
 
     def __init__(self, screen: Screen, feed: Feed, settings: Settings) -> None:
         self._screen = screen
         self._feed = feed
         self.folder = settings.folder
-        """Where the session works."""
+        """The session's working directory."""
         self._one_at_a_time = anyio.Lock()
 
     # --- permissions --------------------------------------------------------------------------------------------
 
-    async def permission(self, request: PermissionRequest) -> PermissionDecision:
-        """A ``PermissionHandler``: what the server's rules leave open."""
+    async def ask_permission(self, request: PermissionRequest) -> PermissionDecision:
+        """Ask for a permission that the server's rules leave to the user; a ``PermissionHandler``."""
         call_id: str | None = getattr(request, "tool_call_id", None)
         call = self._feed.calls.get(call_id or "")
         tool = call.name if call else None
         async with self._one_at_a_time:
-            self._feed.show(self._described(request, tool))
+            self._feed.show(self._describe(request, tool))
             if call is not None and isinstance(request, WritePermission):
                 call.shown = True
-            return await self._ask_permission(request, as_object(call.arguments) if call else {})
+            return await self._ask_decision(request, as_object(call.arguments) if call else {})
 
-    async def _ask_permission(self, request: PermissionRequest, arguments: dict[str, Any]) -> PermissionDecision:
+    async def _ask_decision(self, request: PermissionRequest, arguments: dict[str, Any]) -> PermissionDecision:
         options = [Option("yes", "once", "y")]
-        scope = self._scope(request)
+        scope = self._approval_scope(request)
         if scope:
             options.append(Option(f"yes, for this session: {scope}", "session", "s"))
             options.append(Option(f"yes, in this project: {scope}", "always", "a"))
         if arguments and not isinstance(request, UnknownPermission):
-            options.append(Option("change it first", "edit", "e"))
+            options.append(Option("edit it first", "edit", "e"))
         options.append(Option("no, and tell the model why", "no", "n"))
         title = _TITLES.get(request.kind, f"Allow this ({one_line(request.kind)})?")
         while True:
@@ -80,12 +80,12 @@ class Questions:
                 case "always":
                     return PermissionDecision(kind="approve-for-location")
                 case "edit":
-                    changed = await self._edited(arguments)
+                    changed = await self._edit_arguments(arguments)
                     if changed is not None:
                         self._feed.show(self._screen.painter().arguments(changed))
                         return PermissionDecision(kind="approve-once", modified_args=changed)
                 case "no":
-                    feedback = await self._screen.line("What instead? (enter: just stop)")
+                    feedback = await self._screen.read_line("What should change? (enter: end the turn)")
                     if feedback is not None:
                         self._feed.note(f"no: {feedback}" if feedback.strip() else "no", "yellow")
                         return reject(feedback.strip() or None)
@@ -93,64 +93,66 @@ class Questions:
                     self._feed.note("no", "yellow")
                     return reject()
 
-    async def _edited(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
-        """Arguments as the person wants them: of a command its line, of all else the JSON."""
+    async def _edit_arguments(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Let the user edit the arguments: of a shell command its text, of all other calls the JSON."""
         command = arguments.get("command")
         if isinstance(command, str) and "\n" not in command and safe(command) == command:
-            changed = await self._screen.line(
-                "The command:", command, lambda text: None if text.strip() else "empty"
-            )
+            changed = await self._screen.read_line("Command:", command, _check_not_empty)
             return None if changed is None else {**arguments, "command": changed}
-        text = await self._screen.line("The arguments, as JSON:", json.dumps(arguments), _no_object)
+        text = await self._screen.read_line("Arguments as JSON:", json.dumps(arguments), _check_json_object)
         return None if text is None else json.loads(text)
 
-    def _described(self, request: PermissionRequest, tool: str | None) -> str:
-        """All of what would happen: nothing that is approved may be cut off."""
+    def _describe(self, request: PermissionRequest, tool: str | None) -> str:
+        """Render everything that a request covers: nothing that is approved may be cut off."""
         painter = self._screen.painter()
         name = tool or request.kind
         match request:
             case ShellPermission():
                 about = request.intention if request.intention != request.full_command_text else ""
                 warning = painter.warning(request.warning) if request.warning else ""
-                return painter.asked(name, about) + painter.command(request.full_command_text) + warning
+                return painter.pending_call(name, about) + painter.command(request.full_command_text) + warning
             case WritePermission():
-                return painter.asked(name, self._place(request.file_name)) + painter.diff(request.diff)
+                return painter.pending_call(name, self._shorten_path(request.file_name)) + painter.diff(
+                    request.diff
+                )
             case ReadPermission():
-                return painter.asked(name, self._place(request.path))
+                return painter.pending_call(name, self._shorten_path(request.path))
             case UrlPermission():
                 via = f"\nredirected from {request.redirected_from}" if request.redirected_from else ""
-                return painter.asked(name, "") + painter.command(request.url + via)
+                return painter.pending_call(name, "") + painter.command(request.url + via)
             case MemoryPermission():
                 why = f"\n{request.reason}" if request.reason else ""
-                return painter.asked(name, f"{request.action} a memory") + painter.command(request.fact + why)
+                return painter.pending_call(name, f"{request.action} a memory") + painter.command(
+                    request.fact + why
+                )
             case HookPermission():
                 why = painter.warning(request.hook_message) if request.hook_message else ""
-                return painter.asked(request.tool_name, "") + painter.arguments(request.tool_args) + why
+                return painter.pending_call(request.tool_name, "") + painter.arguments(request.tool_args) + why
             case McpPermission():
                 about = f"of the MCP server {request.server_name}"
-                return painter.asked(request.tool_name, about) + painter.arguments(request.args)
+                return painter.pending_call(request.tool_name, about) + painter.arguments(request.args)
             case CustomToolPermission():
-                return painter.asked(request.tool_name, "") + painter.arguments(request.args)
+                return painter.pending_call(request.tool_name, "") + painter.arguments(request.args)
             case UnknownPermission():
-                return painter.asked(name, "") + painter.arguments(request.data)
+                return painter.pending_call(name, "") + painter.arguments(request.data)
 
-    def _place(self, path: str) -> str:
-        """A path, as short as it can be told without doubt."""
+    def _shorten_path(self, path: str) -> str:
+        """Return a path relative to the folder if it is inside."""
         try:
             return str(PurePath(path).relative_to(self.folder))
         except ValueError:
             return path
 
-    def _scope(self, request: PermissionRequest) -> str:
-        """What an approval beyond this call covers, in words; empty where there is none."""
+    def _approval_scope(self, request: PermissionRequest) -> str:
+        """Describe what an approval beyond this call covers; empty if there is no such approval."""
         match request:
             case ShellPermission():
                 names = list(dict.fromkeys(one.identifier for one in request.commands))
                 return one_line(", ".join(names)) if request.can_offer_session_approval else ""
             case WritePermission():
-                return self._places("changes", request.file_name) if request.can_offer_session_approval else ""
+                return self._path_scope("changes", request.file_name) if request.can_offer_session_approval else ""
             case ReadPermission():
-                return self._places("reading", request.path)
+                return self._path_scope("reads", request.path)
             case UrlPermission():
                 return f"all of {one_line(_host(request.url))}"
             case MemoryPermission():
@@ -164,40 +166,40 @@ class Questions:
             case UnknownPermission():
                 return one_line(str(request.data.get("toolName") or ""))
 
-    def _places(self, what: str, path: str) -> str:
-        """Everything in the folder, and of what is outside of it this alone."""
-        return f"all {what} in this folder" + ("" if lies_in(path, self.folder) else f", and {one_line(path)}")
+    def _path_scope(self, what: str, path: str) -> str:
+        """Describe approved paths: the whole folder, and outside of it only ``path`` itself."""
+        return f"all {what} in this folder" + ("" if is_inside(path, self.folder) else f", and {one_line(path)}")
 
     # --- questions ----------------------------------------------------------------------------------------------
 
-    async def input(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """``userInput.request``: a question of the model."""
+    async def ask_input(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask a question of the model; the parameters and the result are those of ``userInput.request``."""
         question, choices = str(params.get("question", "")), [str(one) for one in as_list(params.get("choices"))]
         free = params.get("allowFreeform") is not False or not choices
         async with self._one_at_a_time:
             self._feed.show(self._screen.painter().markdown(question))
-            answer = await self._answer(choices, free=free)
+            answer = await self._ask_answer(choices, free=free)
         self._feed.note(f"❯ {answer}" if answer is not None else "no answer", "bold" if answer else "yellow")
         if answer is None:
             return {"answer": NO_ANSWER, "wasFreeform": True}
         return {"answer": answer, "wasFreeform": answer not in choices}
 
-    async def auto_mode(self, params: Mapping[str, Any]) -> AutoModeSwitchAnswer:
-        """``autoModeSwitch.request``: the model is rate limited, and its provider could choose another."""
+    async def ask_auto_mode(self, params: Mapping[str, Any]) -> AutoModeSwitchAnswer:
+        """Ask whether the provider may choose another model after a rate limit, for ``autoModeSwitch.request``."""
         code = params.get("errorCode")
         options = [
             Option("yes", "yes", "y"),
-            Option("yes, and from now on in this session", "yes_always", "a"),
-            Option("no, try it again", "no", "n"),
+            Option("yes, for the rest of this session", "yes_always", "a"),
+            Option("no, retry", "no", "n"),
         ]
         async with self._one_at_a_time:
             self._feed.note(f"The model is rate limited{f' ({one_line(str(code))})' if code else ''}.", "yellow")
-            return await self._screen.choose("Let the provider choose another?", options) or "no"
+            return await self._screen.choose("Let the provider choose another model?", options) or "no"
 
-    async def _answer(self, choices: list[str], *, free: bool) -> str | None:
+    async def _ask_answer(self, choices: list[str], *, free: bool) -> str | None:
         if not choices:
-            return await self._screen.line("Your answer:", check=lambda text: None if text.strip() else "empty")
-        options = [Option(one_line(one), number, _digit(number)) for number, one in enumerate(choices)]
+            return await self._screen.read_line("Your answer:", check=_check_not_empty)
+        options = [Option(one_line(one), number, _digit_key(number)) for number, one in enumerate(choices)]
         if free:
             options.append(Option("something else", -1, "0"))
         while True:
@@ -206,15 +208,15 @@ class Questions:
                 return None
             if chosen >= 0:
                 return choices[chosen]
-            if (answer := await self._screen.line("Your answer:")) and answer.strip():
+            if (answer := await self._screen.read_line("Your answer:")) and answer.strip():
                 return answer
 
     # --- forms --------------------------------------------------------------------------------------------------
 
-    async def form(self, asked: ElicitationRequested) -> dict[str, Any]:
-        """A form, field by field; returns ``{action, content?}``."""
+    async def ask_form(self, asked: ElicitationRequested) -> dict[str, Any]:
+        """Ask a form field by field, and return ``{action, content?}``."""
         async with self._one_at_a_time:
-            source = f" (asked by {asked.elicitation_source})" if asked.elicitation_source else ""
+            source = f" (from {asked.elicitation_source})" if asked.elicitation_source else ""
             self._feed.note(asked.message + source, "bold")
             options = [Option("answer", "accept", "y"), Option("decline", "decline", "n")]
             action = await self._screen.choose("Fill in this form?", options) or "cancel"
@@ -224,7 +226,7 @@ class Questions:
             content: dict[str, Any] = {}
             required = as_list(schema.get("required"))
             for name, field in as_object(schema.get("properties")).items():
-                value = await self._field(name, as_object(field), required=name in required)
+                value = await self._ask_field(name, as_object(field), required=name in required)
                 if value is None:
                     return {"action": "cancel"}
                 if value != "":
@@ -232,8 +234,8 @@ class Questions:
                     self._feed.note(f"{name}: {value}")
             return {"action": "accept", "content": content}
 
-    async def _field(self, name: str, field: Mapping[str, Any], *, required: bool) -> Any:
-        """A value that fits; empty where none is wanted, ``None`` where the form is to be left."""
+    async def _ask_field(self, name: str, field: Mapping[str, Any], *, required: bool) -> Any:
+        """Ask for a valid value: empty if the user leaves an optional field out, ``None`` to cancel the form."""
         title = one_line(str(field.get("title") or name))
         if about := field.get("description"):
             title += f": {one_line(str(about))}"
@@ -243,19 +245,21 @@ class Questions:
         if values := as_list(field.get("enum")):
             names = as_list(field.get("enumNames")) or values
             options = [
-                Option(one_line(str(label)), value, _digit(number))
+                Option(one_line(str(label)), value, _digit_key(number))
                 for number, (label, value) in enumerate(zip(names, values, strict=False))
             ]
             return await self._screen.choose(title, [*options, *([] if required else [Option("none", "")])])
 
         def check(text: str) -> str | None:
             if not text.strip():
-                return "an answer is needed" if required else None
-            return None if kind not in ("integer", "number") or _number(text, kind) is not None else f"no {kind}"
+                return "an answer is required" if required else None
+            if kind not in ("integer", "number") or _parse_number(text, kind) is not None:
+                return None
+            return f"expected {'an integer' if kind == 'integer' else 'a number'}"
 
         default = field.get("default")
-        text = await self._screen.line(title, "" if default is None else str(default), check)
-        return _number(text, kind) if text and kind in ("integer", "number") else text
+        text = await self._screen.read_line(title, "" if default is None else str(default), check)
+        return _parse_number(text, kind) if text and kind in ("integer", "number") else text
 
 
 def _host(url: str) -> str:
@@ -266,28 +270,32 @@ def _host(url: str) -> str:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """``value`` where it is an object of JSON, else an empty one."""
+    """Return ``value`` if it is a JSON object, else an empty one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """``value`` where it is a list, else an empty one."""
+    """Return ``value`` if it is a list, else an empty one."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _no_object(text: str) -> str | None:
+def _check_not_empty(text: str) -> str | None:
+    return None if text.strip() else "must not be empty"
+
+
+def _check_json_object(text: str) -> str | None:
     try:
-        return None if isinstance(json.loads(text), dict) else "expected an object"
+        return None if isinstance(json.loads(text), dict) else "expected a JSON object"
     except ValueError as error:
-        return f"no JSON: {error}"
+        return f"invalid JSON: {error}"
 
 
-def _number(text: str, kind: Any) -> int | float | None:
+def _parse_number(text: str, kind: Any) -> int | float | None:
     try:
         return int(text) if kind == "integer" else float(text)
     except ValueError:
         return None
 
 
-def _digit(number: int) -> str:
+def _digit_key(number: int) -> str:
     return str(number + 1) if number < 9 else ""

@@ -1,4 +1,4 @@
-"""What a narrower terminal does to what stands on it: lines that no longer fit take several rows."""
+"""The rows that lines on the screen take after the terminal has become narrower."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from prompt_toolkit.layout.screen import Screen
 
 
 def reflows(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal breaks lines anew when its width changes: all do but a few, and tmux in these."""
+    """Return whether the terminal rewraps lines when its width changes: most do, and tmux always does."""
     return bool(environ.get("TMUX")) or not (
         environ.get("XTERM_VERSION") or environ.get("STY") or environ.get("TERM") == "linux"
     )
 
 
 def rows_added(screen: Screen, cursor_row: int, columns: int) -> int:
-    """How many rows more the lines above the cursor take since the terminal has ``columns``."""
+    """Return the number of additional rows that the lines above the cursor take in ``columns`` columns."""
     return sum((_used(screen, row) - 1) // columns for row in range(cursor_row) if _used(screen, row) > columns)
 
 

@@ -1,4 +1,4 @@
-"""Rules of the command line for tool calls, ``shell(git status)`` say. It is the server that judges by them."""
+"""Permission rules on the command line, such as ``shell(git status)``. The server applies them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _RULE: Final = re.compile(r"([\w.*-]+)(?:\((.*)\))?", re.DOTALL)
 
 
 class RuleError(ValueError):
-    """A rule that cannot be read; the text says what was expected."""
+    """An invalid rule; the message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``kind`` is one of :data:`KINDS`. Without an argument all of its kind is meant."""
+    """A rule for tool calls. ``kind`` is one of :data:`KINDS`; without an argument it covers the whole kind."""
 
     kind: str
     argument: str | None = None
@@ -29,29 +29,29 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """Read a rule; the bare name of a tool stands for ``tool(NAME)``.
+    """Parse a rule; the bare name of a tool means ``tool(NAME)``.
 
     Raises:
-        RuleError: it is none.
+        RuleError: the text is not a rule.
     """
     found = _RULE.fullmatch(text.strip())
     if found is None:
-        raise RuleError(f"{text!r} is no rule: expected the name of a tool, or for example shell(git status)")
+        raise RuleError(f"invalid rule {text!r}: expected the name of a tool, or a rule like shell(git status)")
     kind, argument = found[1], found[2]
     if argument is None:
         return Rule(kind) if kind in KINDS and kind != "tool" else Rule("tool", kind)
     if kind not in KINDS:
-        raise RuleError(f"{text!r} is no rule: parentheses go with {', '.join(KINDS)}")
+        raise RuleError(f"invalid rule {text!r}: expected one of {', '.join(KINDS)} before the parentheses")
     if not argument.strip():
-        raise RuleError(f"{text!r} is no rule: nothing stands in the parentheses")
+        raise RuleError(f"invalid rule {text!r}: the parentheses are empty")
     return Rule(kind, argument.strip())
 
 
-def lies_in(path: str, folder: Path) -> bool:
-    """Whether a path, once all links are followed, is in ``folder``, which rules without a path mean."""
+def is_inside(path: str, folder: Path) -> bool:
+    """Return whether ``path``, with symbolic links resolved, is in ``folder``; rules without a path cover that."""
     return Path(os.path.realpath(folder / path)).is_relative_to(os.path.realpath(folder))
 
 
 def hidden_tools(deny: Sequence[Rule]) -> list[str]:
-    """The tools that are not even offered: those that are denied by their whole names."""
+    """Return the tools to leave out of the session: those denied by their full names."""
     return [rule.argument for rule in deny if rule.kind == "tool" and rule.argument and "*" not in rule.argument]

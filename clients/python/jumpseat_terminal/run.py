@@ -1,7 +1,8 @@
-"""``jumpseat run``: one prompt, made for pipes. The answer goes to stdout, all else to stderr.
+"""``jumpseat run``: one prompt, for scripts and pipes. The answer goes to stdout, all else to stderr.
 
-Nobody can be asked here. What the server's rules do not decide is refused, and that ends the run with
-exit code 3 and a sentence on what would allow it: a model is not left to find its way around a refusal.
+Nobody can approve tool calls here. A call that the server's rules neither allow nor deny is denied and ends the
+run, with exit code 3 and a message with the rule that would allow it, so that the model does not try to work
+around it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from jumpseat_protocol.permissions import (
 )
 from jumpseat_terminal.opening import NoSessionError, connect, find_session, open_session
 from jumpseat_terminal.options import USAGE_ERROR, RunOptions
-from jumpseat_terminal.rules import lies_in
+from jumpseat_terminal.rules import is_inside
 from jumpseat_terminal.safe import one_line, safe
 from jumpseat_terminal.streams import (
     InputError,
@@ -72,13 +73,13 @@ TICK_S: Final = 0.2
 
 
 def main(options: RunOptions) -> int:
-    """Run the prompt; returns the exit code."""
+    """Run the prompt and return the exit code."""
     prompt = options.prompt
     try:
         if prompt == "-":
             prompt = read_input()
             if not prompt.strip():
-                raise InputError("stdin held no prompt")
+                raise InputError("the prompt on stdin is empty")
         elif (piped := piped_input()).strip():
             prompt = f"{prompt}\n\n<stdin>\n{piped.rstrip()}\n</stdin>"
     except (InputError, OSError) as error:
@@ -88,76 +89,75 @@ def main(options: RunOptions) -> int:
 
 
 class _Run:
-    """One run: what has come so far, and where it is shown."""
+    """One run: the state so far, and the output."""
 
     def __init__(self, options: RunOptions, prompt: str) -> None:
         self._options = options
         self._settings = options.settings
         self._prompt = prompt
-        self._code = DONE
+        self._exit_code = DONE
         self._answer = ""
         self._failure: dict[str, Any] | None = None
         self._denied: list[dict[str, Any]] = []
         self._usage = {"inputTokens": 0, "outputTokens": 0, "cacheReadTokens": 0, "cacheWriteTokens": 0}
         self._model: str | None = self._settings.model
         self._tools: dict[str, str] = {}
-        self._shown_calls = 0
         self._out = Output()
         self._progress = Progress()
         self._session: Session | None = None
 
     async def run(self) -> int:
-        """Raises nothing: what goes wrong is in the exit code and on stderr."""
+        """Run the prompt and return the exit code. Never raises: errors go to stderr and the exit code."""
         started = time.monotonic()
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._obey_signals, tasks)
-                tasks.start_soon(self._tick)
+                tasks.start_soon(self._handle_signals, tasks)
+                tasks.start_soon(self._redraw_progress)
                 async with connect(self._settings) as client:
                     session = await open_session(
                         client,
                         self._settings,
                         await find_session(client, self._settings),
-                        on_event=self._see,
-                        on_permission=self._decide,
+                        on_event=self._remember_tool,
+                        on_permission=self._deny,
                         extra={},
                     )
                     self._session = session
-                    self._line({"type": "run.started", "sessionId": session.id})
+                    self._write_json({"type": "run.started", "sessionId": session.id})
                     async with session.events() as events:
                         await session.send(self._prompt, attachments=self._options.attachments)
                         async for event in events:
-                            self._show(event)
+                            self._handle_event(event)
                             if isinstance(event.payload, SessionIdle):
                                 break
                     if self._failure is not None and self._model is None:
-                        await self._tell_of_models(session)
+                        await self._suggest_models(session)
                 tasks.cancel_scope.cancel()
         except* ReaderGone:
-            self._code = NO_READER
+            self._exit_code = NO_READER
         except* NoSessionError as group:
             self._fail(str(group.exceptions[0]))
-            self._code = USAGE_ERROR
+            self._exit_code = USAGE_ERROR
         except* (JumpseatClientError, OutputError) as group:
-            # What breaks because the run was called off is no news.
-            if self._code not in (CANCELLED, TERMINATED):
+            # Errors caused by the cancellation need no report.
+            if self._exit_code not in (CANCELLED, TERMINATED):
                 self._fail(str(group.exceptions[0]))
         self._progress.clear()
-        if self._denied and self._code == DONE:
-            self._code = DENIED
+        if self._denied and self._exit_code == DONE:
+            self._exit_code = DENIED
         self._finish(time.monotonic() - started)
-        return self._code
+        return self._exit_code
 
-    # --- what comes ---------------------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------------
 
-    def _see(self, event: Event) -> None:
-        """Know the names of calls before anybody asks about them."""
+    def _remember_tool(self, event: Event) -> None:
+        """Remember the tools of calls, for the permission requests that follow."""
         if isinstance(event.payload, ToolExecutionStart):
             self._tools[event.payload.tool_call_id] = event.payload.tool_name
 
-    def _show(self, event: Event) -> None:
+    def _handle_event(self, event: Event) -> None:
         if self._options.format == "stream-json":
-            self._line(
+            self._write_json(
                 {
                     "type": event.type,
                     "id": event.id,
@@ -168,31 +168,31 @@ class _Run:
             )
         match event.payload:
             case MessageDelta(delta_content=text) if event.agent_id is None:
-                self._text(text)
+                self._write_text(text)
             case AssistantMessage() as message if event.agent_id is None:
-                self._message(message)
+                self._finish_message(message)
             case ToolExecutionStart() as call:
-                self._progress.begin(call.tool_name, call.arguments)
+                self._progress.start_call(call.tool_name, call.arguments)
             case ToolExecutionComplete() as done:
-                self._progress.end(self._tools.get(done.tool_call_id, "tool"), done.success)
+                self._progress.finish_call(self._tools.get(done.tool_call_id, "tool"), done.success)
             case AssistantUsage() as used:
-                self._use(used)
+                self._add_usage(used)
             case SessionCompactionStart():
-                self._progress.say("summing up the conversation")
+                self._progress.write_line("summarizing the conversation")
             case SessionCompactionComplete(compaction_tokens_used=CompactionTokensUsed() as used):
-                self._use(used)
+                self._add_usage(used)
             case SessionWarning(message=message):
-                self._progress.say(f"warning: {one_line(message)}")
+                self._progress.write_line(f"warning: {one_line(message)}")
             case SessionError() as error:
                 self._fail(error.message)
                 self._failure = {"type": error.error_type, "message": error.message, "status": error.status_code}
             case SessionIdle(aborted=True):
-                if self._code == DONE and self._failure is None and not self._denied:
+                if self._exit_code == DONE and self._failure is None and not self._denied:
                     self._fail("the run was aborted")
             case _:
                 pass
 
-    def _use(self, used: AssistantUsage | CompactionTokensUsed) -> None:
+    def _add_usage(self, used: AssistantUsage | CompactionTokensUsed) -> None:
         for name, tokens in (
             ("inputTokens", used.input_tokens),
             ("outputTokens", used.output_tokens),
@@ -201,75 +201,75 @@ class _Run:
         ):
             self._usage[name] += tokens
 
-    def _text(self, text: str) -> None:
+    def _write_text(self, text: str) -> None:
         if self._options.format == "text":
             self._progress.clear()
             self._out.write(text)
 
-    def _message(self, message: AssistantMessage) -> None:
+    def _finish_message(self, message: AssistantMessage) -> None:
         self._model = message.model or self._model
         if message.content:
             self._answer = message.content
         if self._options.format != "text" or not message.content:
             return
-        if not self._out.wrote_in_message:
-            self._text(message.content)
+        if not self._out.in_message:
+            self._write_text(message.content)
         self._out.end_message()
 
     # --- permissions --------------------------------------------------------------------------------------------
 
-    async def _decide(self, request: PermissionRequest) -> PermissionDecision:
+    async def _deny(self, request: PermissionRequest) -> PermissionDecision:
         call_id: str | None = getattr(request, "tool_call_id", None)
         tool = self._tools.get(call_id or "")
-        self._denied.append({"toolCallId": call_id, "tool": tool, "kind": request.kind, "what": _what(request)})
-        because = "a rule wants a person to decide" if self._settings.yolo else "nobody can be asked here"
-        self._progress.say(f"denied: {tool or request.kind} wants to {_what(request)}, and {because}")
+        self._denied.append({"toolCallId": call_id, "tool": tool, "kind": request.kind, "what": _describe(request)})
+        because = "a rule requires approval by a user" if self._settings.yolo else "run cannot ask for approval"
+        self._progress.write_line(f"denied: {tool or request.kind} wants to {_describe(request)}, but {because}")
         if not self._settings.yolo:
-            rule = _suggested(request, tool, self._settings.folder)
-            self._progress.say(f"  allow it with --allow-tool {rule}, or everything with --yolo")
+            rule = _suggest_rule(request, tool, self._settings.folder)
+            self._progress.write_line(f"  allow it with --allow-tool {rule}, or everything with --yolo")
         return reject()
 
-    # --- ends ---------------------------------------------------------------------------------------------------
+    # --- ending -------------------------------------------------------------------------------------------------
 
-    async def _obey_signals(self, tasks: TaskGroup) -> None:
-        # What whoever started us wants to be ignored stays ignored.
+    async def _handle_signals(self, tasks: TaskGroup) -> None:
+        # Signals that our parent set to be ignored stay ignored.
         heeded = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) != signal.SIG_IGN]
         with anyio.open_signal_receiver(*heeded) as signals:
             asked = False
             async for number in signals:
-                self._code = CANCELLED if number == signal.SIGINT else TERMINATED
+                self._exit_code = CANCELLED if number == signal.SIGINT else TERMINATED
                 if asked or self._session is None:
                     tasks.cancel_scope.cancel()
                     return
                 asked = True
-                self._progress.say("cancelling; once more to leave at once")
+                self._progress.write_line("cancelling; repeat to exit at once")
                 tasks.start_soon(self._abort, self._session)
 
-    async def _tell_of_models(self, session: Session) -> None:
+    async def _suggest_models(self, session: Session) -> None:
         current = await session.request("session.model.getCurrent")
         if current.get("modelId") is None:
-            self._progress.say("  'jumpseat adapters' tells what can be used, --model NAME chooses a model")
+            self._progress.write_line("  'jumpseat adapters' lists what is available; --model NAME selects a model")
 
     async def _abort(self, session: Session) -> None:
-        # The server may be on its way out too: that shows elsewhere.
+        # The server may be ending too; other code reports that.
         with suppress(JumpseatClientError):
             await session.abort("the user cancelled")
 
-    async def _tick(self) -> None:
+    async def _redraw_progress(self) -> None:
         while True:
             await anyio.sleep(TICK_S)
-            self._progress.tick(in_a_line=self._out.wrote_in_message)
+            self._progress.redraw(in_message=self._out.in_message)
 
     def _fail(self, message: str) -> None:
-        self._code = self._code or FAILED
+        self._exit_code = self._exit_code or FAILED
         self._failure = self._failure or {"type": "client", "message": message, "status": None}
-        self._progress.say(f"error: {safe(message).strip()}")
+        self._progress.write_line(f"error: {safe(message).strip()}")
 
     def _finish(self, seconds: float) -> None:
         result = {
             "type": "run.result",
             "sessionId": self._session.id if self._session else None,
-            "exitCode": self._code,
+            "exitCode": self._exit_code,
             "result": self._answer,
             "error": self._failure,
             "denied": self._denied,
@@ -281,19 +281,19 @@ class _Run:
             if self._options.format == "text":
                 self._out.end_message()
             else:
-                self._line(result, last=True)
+                self._write_json(result, last=True)
             self._out.close()
         except ReaderGone:
-            self._code = NO_READER
+            self._exit_code = NO_READER
         except OutputError as error:
             self._fail(str(error))
 
-    def _line(self, value: dict[str, Any], *, last: bool = False) -> None:
+    def _write_json(self, value: dict[str, Any], *, last: bool = False) -> None:
         if self._options.format == "stream-json" or (last and self._options.format == "json"):
             self._out.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
-def _what(request: PermissionRequest) -> str:
+def _describe(request: PermissionRequest) -> str:
     match request:
         case ShellPermission():
             return f"run {one_line(request.full_command_text)!r}"
@@ -308,13 +308,13 @@ def _what(request: PermissionRequest) -> str:
             return f"read {one_line(path)}" if isinstance(path, str) else f"do this ({request.kind})"
 
 
-def _suggested(request: PermissionRequest, tool: str | None, folder: Path) -> str:
+def _suggest_rule(request: PermissionRequest, tool: str | None, folder: Path) -> str:
     match request:
         case ShellPermission() if request.can_offer_session_approval and len(request.commands) == 1:
             return quote(f"shell({one_line(request.commands[0].identifier)} *)")
         case McpPermission():
             return quote(f"mcp({one_line(request.server_name)}:{one_line(request.tool_name)})")
-        case ReadPermission(path=path) | WritePermission(file_name=path) if not lies_in(path, folder):
+        case ReadPermission(path=path) | WritePermission(file_name=path) if not is_inside(path, folder):
             return quote(f"{request.kind}({one_line(path)})")
         case UrlPermission():
             return quote(f"url({urlsplit(request.url).hostname or one_line(request.url)})")

@@ -1,7 +1,7 @@
-"""The screen of ``chat``: an input line at the bottom, what is in progress above it, and all else scrolled by.
+"""The screen of ``chat``: an input line at the bottom, work in progress above it, and finished text scrolled up.
 
-Knows keys and places, and nothing of sessions. Built on one prompt_toolkit application, which draws only what has
-changed; finished text is printed above it and belongs to the terminal from then on.
+Handles keys and layout, independent of sessions. Built on one prompt_toolkit application, which redraws only what
+changed; finished text is printed above it and then belongs to the terminal.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from jumpseat_terminal.reflow import reflows, rows_added
 
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TICK_S: Final = 0.15
-TWICE_S: Final = 2.0
-"""How soon after a ctrl-c that had nothing to cancel, or has not cancelled yet, another one leaves."""
-CALM_S: Final = 0.6
-"""Who was typing when a question came up did not mean these keys as its answer."""
+CONFIRM_S: Final = 2.0
+"""Seconds within which a second ctrl-c quits, if the first cancelled nothing or has not cancelled yet."""
+PAUSE_S: Final = 0.6
+"""Seconds without a key before keys answer a question that appeared while the user was typing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """``key`` chooses it at once; ``value`` is what :meth:`Screen.choose` returns."""
+    """An entry of a menu. ``key`` chooses it at once; :meth:`Screen.choose` returns ``value``."""
 
     label: str
     value: Any
@@ -80,26 +80,46 @@ class _Line(_Question):
     problem: str = ""
 
 
-class Talk(Protocol):
-    """What the screen asks of those behind it. ``entered`` runs as a task, the others are called in place."""
+class ScreenDelegate(Protocol):
+    """Supplies the screen's content and handles input. All methods are called synchronously and must not block."""
 
-    def live(self, height: int) -> str: ...
-    def doing(self) -> str: ...
-    def standing(self) -> str: ...
-    def entered(self, text: str) -> None: ...
-    def interrupted(self) -> bool: ...
-    def unfold(self) -> None: ...
-    def completions(self, text: str) -> tuple[int, list[str]]: ...
+    def live_text(self, height: int) -> str:
+        """Return the work in progress, painted, in at most ``height`` lines."""
+        ...
+
+    def activity(self) -> str:
+        """Describe the current activity; empty when idle."""
+        ...
+
+    def status_line(self) -> str:
+        """Return the text of the last line."""
+        ...
+
+    def submit(self, text: str) -> None:
+        """Handle a prompt or command that the user has entered."""
+        ...
+
+    def interrupt(self) -> bool:
+        """Cancel the current activity; return whether there was one."""
+        ...
+
+    def expand(self) -> None:
+        """Show the last shortened item in full."""
+        ...
+
+    def completions(self, text: str) -> tuple[int, list[str]]:
+        """Return the start of the last word of ``text``, and its completions."""
+        ...
 
 
 class Screen:
-    """One per process. ``colour`` of false holds for all that is drawn and printed."""
+    """The screen, one per process. Without ``colour``, nothing drawn or printed has colours."""
 
-    def __init__(self, talk: Talk, *, colour: bool) -> None:
-        self._talk = talk
+    def __init__(self, delegate: ScreenDelegate, *, colour: bool) -> None:
+        self._delegate = delegate
         self._colour = colour
         self._text: list[str] = []
-        # So much of the text was there when the question came up; the rest waits for its answer.
+        # Number of items in `_text` when the question appeared; later items wait for the answer.
         self._before_question = 0
         self._drawn: tuple[DrawnScreen, int, int] | None = None
         self._reflows = reflows(os.environ)
@@ -121,7 +141,7 @@ class Screen:
         asking = Condition(lambda: self._question is not None)
         choosing = Condition(lambda: isinstance(self._question, _Choice))
         replying = Condition(lambda: isinstance(self._question, _Line))
-        busy = Condition(lambda: bool(talk.doing()) and self._question is None)
+        busy = Condition(lambda: bool(delegate.activity()) and self._question is None)
         body = HSplit(
             [
                 self._rows(self._live, Condition(lambda: bool(self._live_text()))),
@@ -136,7 +156,7 @@ class Screen:
         )
         output = create_output()
         if isinstance(output, Vt100_Output):
-            # Where the cursor is need not be known, and an answer that comes late would be read as keys.
+            # The cursor position is not needed, and a late response of the terminal would be read as keys.
             output.enable_cpr = False
         self._app: Application[None] = Application(
             layout=Layout(body, focused_element=self._prompt_window),
@@ -146,16 +166,16 @@ class Screen:
             erase_when_done=True,
             min_redraw_interval=0.03,
             before_render=self._print,
-            after_render=self._note_what_is_drawn,
+            after_render=self._remember_drawing,
             output=output,
         )
-        # An escape key is told from what begins with one (alt-enter too) by what does not follow at once.
+        # Seconds to wait after escape for the rest of a key sequence, alt-enter included.
         self._app.ttimeoutlen = self._app.timeoutlen = 0.05
 
-    # --- for those behind ---------------------------------------------------------------------------------------
+    # --- for the delegate ---------------------------------------------------------------------------------------
 
     def painter(self) -> Painter:
-        """For the width of the moment. The last column stays free: some terminals wrap there."""
+        """Return a painter for the current width. The last column stays free: some terminals wrap there."""
         return Painter(self._app.output.get_size().columns - 1, colour=self._colour)
 
     def write(self, text: str) -> None:
@@ -164,11 +184,11 @@ class Screen:
         self._app.invalidate()
 
     def refresh(self) -> None:
-        """Draw what is in progress anew, soon."""
+        """Redraw the work in progress soon."""
         self._app.invalidate()
 
-    def remember(self, prompts: Sequence[str]) -> None:
-        """Have the arrow up find these prompts."""
+    def add_history(self, prompts: Sequence[str]) -> None:
+        """Add prompts to the input history."""
         for prompt in prompts:
             self._prompt.history.append_string(prompt)
 
@@ -180,14 +200,20 @@ class Screen:
             self._app.exit()
 
     async def choose(self, title: str, options: Sequence[Option], *, searchable: bool = False) -> Any:
-        """Let the user choose one; ``None`` where they would rather not. Cancelling takes the question away."""
-        calm = not self._prompt.text or time.monotonic() - self._typed_at > CALM_S
-        return await self._ask(_Choice(title, options=options, searchable=searchable, armed=calm))
+        """Let the user choose an option, and return its value; ``None`` if they dismiss the question.
 
-    async def line(
+        Cancelling the caller withdraws the question.
+        """
+        paused = not self._prompt.text or time.monotonic() - self._typed_at > PAUSE_S
+        return await self._ask(_Choice(title, options=options, searchable=searchable, armed=paused))
+
+    async def read_line(
         self, title: str, text: str = "", check: Callable[[str], str | None] | None = None
     ) -> str | None:
-        """Let the user write a line; ``check`` says what is wrong with it. ``None`` where they would rather not."""
+        """Let the user enter a line; ``None`` if they dismiss the question.
+
+        ``check`` returns what is wrong with a line, or ``None``. Cancelling the caller withdraws the question.
+        """
         return await self._ask(_Line(title, check=check), text)
 
     async def _ask(self, question: _Question, text: str = "") -> Any:
@@ -206,18 +232,18 @@ class Screen:
             return question.answer
 
     async def run(self) -> None:
-        """Show it until the user leaves."""
+        """Show the screen until the user leaves."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._tick)
             await self._app.run_async(set_exception_handler=False)
             tasks.cancel_scope.cancel()
-        # What came last belongs on the screen too.
+        # Print the text that came after the last drawing.
         self._app.output.write_raw("".join(self._text))
         self._app.output.flush()
 
     def _print(self, _app: object = None) -> None:
-        """Runs before each drawing, so that no drawing shows what is in progress without what came before it."""
-        self._erase_what_was_reflowed()
+        """Print finished text before each drawing, so that work in progress never appears without it."""
+        self._erase_reflowed_rows()
         due = len(self._text) if self._question is None else self._before_question
         if due:
             text, self._text[:due] = "".join(self._text[:due]), []
@@ -225,14 +251,14 @@ class Screen:
             self._app.renderer.erase()
             self._app.output.write_raw(text)
 
-    def _note_what_is_drawn(self, _app: object = None) -> None:
+    def _remember_drawing(self, _app: object = None) -> None:
         drawn = self._app.renderer.last_rendered_screen
         if drawn is not None:
             row = drawn.get_cursor_position(self._app.layout.current_window).y
             self._drawn = (drawn, row, self._app.output.get_size().columns)
 
-    def _erase_what_was_reflowed(self) -> None:
-        """Whoever erases believes in the rows that were drawn: what a narrower terminal made of them is more."""
+    def _erase_reflowed_rows(self) -> None:
+        """Erase all rows of the last drawing: a narrower terminal has rewrapped them to more rows."""
         columns = self._app.output.get_size().columns
         if self._drawn is None or columns >= self._drawn[2] or not self._reflows:
             return
@@ -246,12 +272,12 @@ class Screen:
     async def _tick(self) -> None:
         while True:
             await anyio.sleep(TICK_S)
-            if self._talk.doing() or self._hint:
-                if self._hint and time.monotonic() - self._interrupted_at > TWICE_S:
+            if self._delegate.activity() or self._hint:
+                if self._hint and time.monotonic() - self._interrupted_at > CONFIRM_S:
                     self._hint = ""
                 self.refresh()
 
-    # --- what is drawn ------------------------------------------------------------------------------------------
+    # --- drawing ------------------------------------------------------------------------------------------------
 
     def _rows(self, text: Callable[[], Any], shown: Condition | Any) -> ConditionalContainer:
         window = Window(
@@ -260,16 +286,16 @@ class Screen:
         return ConditionalContainer(window, shown)
 
     def _live_text(self) -> str:
-        if not self._talk.doing() or self._question is not None:
+        if not self._delegate.activity() or self._question is not None:
             return ""
-        return self._talk.live(max(self._app.output.get_size().rows - 8, 2))
+        return self._delegate.live_text(max(self._app.output.get_size().rows - 8, 2))
 
     def _live(self) -> ANSI:
         return ANSI("\n" + self._live_text())
 
     def _progress(self) -> StyleAndTextTuples:
         turn = SPINNER[int(time.monotonic() / TICK_S) % len(SPINNER)]
-        return [("", "\n"), ("class:dim", self._fit(f"{turn} {self._talk.doing()} · ctrl-c cancels"))]
+        return [("", "\n"), ("class:dim", self._fit(f"{turn} {self._delegate.activity()} · ctrl-c cancels"))]
 
     def _title(self) -> StyleAndTextTuples:
         question = self._question
@@ -293,13 +319,13 @@ class Screen:
             chosen = number == question.index
             key = f"{option.key} " if option.key else ""
             mark = f"{'❯' if chosen else ' '} {key}"
-            # What is approved must be read: only lists to search in are cut.
+            # Only entries of searchable lists are truncated: users must see all that they approve.
             short = question.searchable
             text = self._fit(mark + option.label) if short else self.painter().choice(mark, option.label)
             rows.append(("class:chosen" if chosen else "", text + "\n"))
         if not options:
-            rows.append(("class:dim", "  nothing fits\n"))
-        more = f"{len(options)} in all · " if len(options) > room else ""
+            rows.append(("class:dim", "  no matches\n"))
+        more = f"{len(options)} in total · " if len(options) > room else ""
         rows.append(("class:dim", self._fit(f"  {more}↑↓ enter · esc")))
         return rows
 
@@ -307,7 +333,7 @@ class Screen:
         if self._hint:
             return [("class:dim", self._fit(self._hint))]
         _, found = self._completions()
-        return [("class:dim", self._fit("  ".join(found) if found else self._talk.standing()))]
+        return [("class:dim", self._fit("  ".join(found) if found else self._delegate.status_line()))]
 
     def _prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:
         return [("bold", "❯ " if line == 0 and wrapped == 0 else "  ")]
@@ -322,10 +348,10 @@ class Screen:
         self._typed_at = time.monotonic()
 
     def _completions(self) -> tuple[int, list[str]]:
-        """Looked for once for each text, and not with each drawing: files may be many."""
+        """Return completions, computed once per text rather than per drawing: folders may have many files."""
         text = self._prompt.document.text_before_cursor
         if text != self._completed[0]:
-            self._completed = (text, *self._talk.completions(text))
+            self._completed = (text, *self._delegate.completions(text))
         return self._completed[1:]
 
     def _keys(self, asking: Condition, choosing: Condition, replying: Condition) -> KeyBindings:
@@ -338,7 +364,7 @@ class Screen:
             if text.strip():
                 self._prompt.append_to_history()
                 self._prompt.reset()
-                self._talk.entered(text)
+                self._delegate.submit(text)
 
         @keys.add("c-j", filter=~asking)
         @keys.add("escape", "enter", filter=~asking)
@@ -351,7 +377,7 @@ class Screen:
             if found:
                 before, after = self._prompt.document.text_before_cursor, self._prompt.document.text_after_cursor
                 word = found[0] if len(found) == 1 else _common_start(found)
-                # A folder is gone on with.
+                # No space after a folder, so that the user can continue with its content.
                 end = " " if len(found) == 1 and not word.endswith("/") else ""
                 before = before[:start] + word + end
                 self._prompt.document = Document(before + after, len(before))
@@ -364,8 +390,8 @@ class Screen:
                 self._prompt.delete()
 
         @keys.add("c-o", filter=~asking)
-        def _unfold(event: KeyPressEvent) -> None:
-            self._talk.unfold()
+        def _expand(event: KeyPressEvent) -> None:
+            self._delegate.expand()
 
         @keys.add("c-l")
         def _redraw(event: KeyPressEvent) -> None:
@@ -423,7 +449,7 @@ class Screen:
 
         @keys.add(Keys.BracketedPaste, filter=choosing, eager=True)
         def _paste(event: KeyPressEvent) -> None:
-            """Pasted text answers no question."""
+            """Ignore pasted text while a question is open."""
 
         @keys.add(Keys.Any, filter=choosing)
         def _key(event: KeyPressEvent) -> None:
@@ -440,22 +466,22 @@ class Screen:
                     return
 
     def _armed(self, question: _Choice) -> bool:
-        """Whether a key is meant for the question: not while the user is still writing something else."""
+        """Return whether a key may answer the question: not while the user is still typing something else."""
         now = time.monotonic()
-        question.armed = question.armed or now - self._typed_at > CALM_S
+        question.armed = question.armed or now - self._typed_at > PAUSE_S
         self._typed_at = now
         return question.armed
 
     def _interrupt(self) -> None:
         now = time.monotonic()
-        again = now - self._interrupted_at < TWICE_S
+        again = now - self._interrupted_at < CONFIRM_S
         self._interrupted_at = now
         question, text = self._question, self._prompt.text
         if question is not None:
             question.close()
-        if again and (self._hint or self._talk.doing()):
+        if again and (self._hint or self._delegate.activity()):
             self.leave()
-        elif self._talk.interrupted():
+        elif self._delegate.interrupt():
             self._hint = ""
         elif question is not None:
             self._interrupted_at = 0.0
@@ -463,7 +489,7 @@ class Screen:
             self._prompt.reset()
             self._interrupted_at = 0.0
         else:
-            self._hint = "press ctrl-c again to leave"
+            self._hint = "press ctrl-c again to quit"
         self.refresh()
 
 

@@ -1,4 +1,4 @@
-"""The streams of ``jumpseat run``: stdin, stdout for the answer, stderr for what is being done and for how long."""
+"""The streams of ``jumpseat run``: stdin, stdout for the answer, stderr for progress and errors."""
 
 from __future__ import annotations
 
@@ -14,95 +14,96 @@ from unicodedata import east_asian_width
 from jumpseat_terminal.safe import one_line, safe
 
 INPUT_BYTES: Final = 8 * 1024 * 1024
-"""More than this is no prompt."""
-PATIENCE_S: Final = 3.0
-_OF_A_PIPE: Final = (stat.S_ISFIFO, stat.S_ISREG, stat.S_ISSOCK)
+"""Maximum size of the input."""
+STDIN_WAIT_S: Final = 3.0
+"""Seconds to wait for the first input before a warning."""
+_INPUT_KINDS: Final = (stat.S_ISFIFO, stat.S_ISREG, stat.S_ISSOCK)
 
 
 class ReaderGone(Exception):  # noqa: N818 - no error of ours
-    """Nobody reads stdout any more."""
+    """The reader of stdout has closed it."""
 
 
 class OutputError(Exception):
-    """stdout takes no more; the text says why."""
+    """stdout cannot be written; the message says why."""
 
 
 class InputError(Exception):
-    """What stands on stdin cannot be a prompt; the text says why."""
+    """The content of stdin cannot be a prompt; the message says why."""
 
 
-def have_streams() -> None:
-    """Put the null device where a stream is closed: what is opened next would take its number and its text."""
+def open_missing_streams() -> None:
+    """Open the null device for each closed standard stream, or the next file opened would take its number."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, where it was closed
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - it is None if fd 2 was closed
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def read_input() -> str:
-    """All of stdin.
+    """Read all of stdin.
 
     Raises:
-        InputError: it is too much.
+        InputError: there is more than :data:`INPUT_BYTES`.
     """
-    return _read(patient=True)
+    return _read(wait_forever=True)
 
 
 def piped_input() -> str:
-    """What is piped to the program beside its prompt; empty where stdin is a terminal, or nothing at all.
+    """Read the input piped to the program along with its prompt; empty if stdin is no pipe, file or socket.
 
     Raises:
-        InputError: it is too much.
+        InputError: there is more than :data:`INPUT_BYTES`.
     """
     mode = os.fstat(0).st_mode
-    if not any(is_kind(mode) for is_kind in _OF_A_PIPE):
+    if not any(is_kind(mode) for is_kind in _INPUT_KINDS):
         return ""
-    # A shell closes its pipes; programs that start others with a socket there often never do.
-    return _read(patient=not stat.S_ISSOCK(mode))
+    # Shells close their pipes. Programs that start others with a socket as stdin often never close it.
+    return _read(wait_forever=not stat.S_ISSOCK(mode))
 
 
-def _read(*, patient: bool) -> str:
+def _read(*, wait_forever: bool) -> str:
     data = bytearray()
     waited = False
     while True:
-        if not data and not waited and not select.select([0], [], [], PATIENCE_S)[0]:
-            if not patient:
-                to_stderr("warning: nothing came on stdin, which is open: going on without it\n")
+        if not data and not waited and not select.select([0], [], [], STDIN_WAIT_S)[0]:
+            if not wait_forever:
+                to_stderr("warning: no input on stdin, which is open: continuing without it\n")
                 return ""
-            to_stderr("reading stdin until it ends (</dev/null where there is nothing to read)\n")
+            to_stderr("reading stdin until it ends (use </dev/null if there is no input)\n")
             waited = True
         piece = os.read(0, 65536)
         data += piece
         if len(data) > INPUT_BYTES:
-            raise InputError(f"stdin holds more than {INPUT_BYTES >> 20} MiB")
+            raise InputError(f"stdin has more than {INPUT_BYTES >> 20} MiB")
         if not piece:
             return data.decode("utf-8", "replace")
 
 
 class Output:
-    """stdout. On a terminal, text is made safe.
+    """Writes to stdout; text for a terminal is made safe.
 
     Raises:
-        ReaderGone: nobody takes it.
-        OutputError: it cannot be written.
+        ReaderGone: the reader has closed stdout.
+        OutputError: stdout cannot be written.
     """
 
     def __init__(self) -> None:
-        self._open = sys.stdout is not None  # pyright: ignore[reportUnnecessaryComparison] - see have_streams
+        self._open = sys.stdout is not None  # pyright: ignore[reportUnnecessaryComparison] - None if closed
         self._clean: Callable[[str], str] = safe if self._open and sys.stdout.isatty() else str
         if self._open and sys.platform != "win32":
-            # Whoever has set it up otherwise would lose what does not fit into the pipe.
+            # With a non-blocking pipe, text that does not fit would be lost.
             os.set_blocking(sys.stdout.fileno(), True)
-        self.wrote_in_message = False
-        self._between = ""
+        self.in_message = False
+        self._separator = ""
 
     def write(self, text: str) -> None:
-        data = self._clean(self._between + text).encode("utf-8", "replace")
-        self._between = ""
-        self.wrote_in_message = True
+        data = self._clean(self._separator + text).encode("utf-8", "replace")
+        self._separator = ""
+        self.in_message = True
         if not self._open:
             raise ReaderGone
         try:
@@ -110,56 +111,58 @@ class Output:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         except OSError as error:
-            # The interpreter would complain once more when it closes stdout.
+            # Or the interpreter would report the error again when it closes stdout.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError | ConnectionResetError):
                 raise ReaderGone from None
             raise OutputError(f"cannot write the answer: {error.strerror or error}") from None
 
     def end_message(self) -> None:
-        """End the line of a message; the next one begins behind an empty line."""
-        if self.wrote_in_message:
+        """End the line of a message; an empty line precedes the next message."""
+        if self.in_message:
             self.write("\n")
-            self._between = "\n"
-        self.wrote_in_message = False
+            self._separator = "\n"
+        self.in_message = False
 
     def close(self) -> None:
-        self._between = ""
+        self._separator = ""
 
 
 class Progress:
-    """stderr: a line that says how long the work has taken, where a person watches, and what is left to read."""
+    """Writes to stderr: messages and, on a terminal, a line with the current activity and its duration."""
 
     def __init__(self) -> None:
-        self._watched = sys.stderr.isatty()
-        self._moving = self._watched and os.environ.get("TERM", "dumb") != "dumb"
-        self._beside_answer = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
-        self._doing = "waiting for the model"
+        self._is_terminal = sys.stderr.isatty()
+        self._can_redraw = self._is_terminal and os.environ.get("TERM", "dumb") != "dumb"
+        self._shares_terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+        self._activity = "waiting for the model"
         self._since = time.monotonic()
         self._drawn = False
 
-    def begin(self, tool: str, arguments: Any) -> None:
-        self._doing, self._since = f"{one_line(tool)} {_short(arguments)}".strip(), time.monotonic()
+    def start_call(self, tool: str, arguments: Any) -> None:
+        self._activity, self._since = f"{one_line(tool)} {_main_argument(arguments)}".strip(), time.monotonic()
 
-    def end(self, tool: str, success: bool) -> None:
-        if self._watched:
-            self.say(f"{'ok' if success else 'failed'}: {self._doing if self._doing.startswith(tool) else tool}")
-        self._doing, self._since = "waiting for the model", time.monotonic()
+    def finish_call(self, tool: str, success: bool) -> None:
+        if self._is_terminal:
+            self.write_line(
+                f"{'ok' if success else 'failed'}: {self._activity if self._activity.startswith(tool) else tool}"
+            )
+        self._activity, self._since = "waiting for the model", time.monotonic()
 
-    def tick(self, *, in_a_line: bool) -> None:
-        """Draw it anew; not where a line of the answer stands unfinished on the same screen."""
-        if self._moving and not (in_a_line and self._beside_answer):
+    def redraw(self, *, in_message: bool) -> None:
+        """Redraw the line, unless the same terminal shows an unfinished line of the answer."""
+        if self._can_redraw and not (in_message and self._shares_terminal):
             self._drawn = True
             took = f" ... {time.monotonic() - self._since:.0f} s"
             room = min(os.get_terminal_size(sys.stderr.fileno()).columns or 80, 80) - len(took) - 1
-            to_stderr(f"\r\x1b[K{_cut(self._doing, room)}{took}")
+            to_stderr(f"\r\x1b[K{_truncate(self._activity, room)}{took}")
 
     def clear(self) -> None:
         if self._drawn:
             self._drawn = False
             to_stderr("\r\x1b[K")
 
-    def say(self, text: str) -> None:
+    def write_line(self, text: str) -> None:
         self.clear()
         to_stderr(text + "\n")
 
@@ -169,12 +172,12 @@ def to_stderr(text: str) -> None:
         sys.stderr.buffer.write(text.encode("utf-8", "replace"))
         sys.stderr.buffer.flush()
     except OSError:
-        # What nobody reads is not worth an end of the run.
+        # An unreadable stderr is no reason to end the run.
         return
 
 
-def _cut(text: str, cells: int) -> str:
-    """So much of it as fits; a line that wraps could not be taken back."""
+def _truncate(text: str, cells: int) -> str:
+    """Truncate ``text`` to ``cells``; a line that wraps could not be erased."""
     used = 0
     for at, char in enumerate(text):
         used += 2 if east_asian_width(char) in "WF" else 1
@@ -183,7 +186,7 @@ def _cut(text: str, cells: int) -> str:
     return text
 
 
-def _short(arguments: Any) -> str:
+def _main_argument(arguments: Any) -> str:
     if not isinstance(arguments, dict):
         return ""
     first = next((value for value in arguments.values() if isinstance(value, str)), "")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
