@@ -1,7 +1,7 @@
 """Recorded traffic in ``data/<adapter>/``, and its comparison with the adapters.
 
 ==================== =====================================================================================
-file                 what it is
+file                 content
 ==================== =====================================================================================
 ``NAME.sse``         the bytes of a streamed answer (``NAME.jsonl`` where the wire streams JSON lines)
 ``NAME.json``        the body of a whole answer
@@ -9,8 +9,8 @@ file                 what it is
 ``requests/*.json``  the request for each conversation of ``conversations.py``
 ==================== =====================================================================================
 
-A new adapter needs such files and no test of its own. ``UPDATE_GOLDEN=1 pytest tests/adapters`` rewrites the
-expected files; read the difference before you keep it.
+A new adapter needs such files and no other test. ``UPDATE_GOLDEN=1 pytest tests/adapters`` rewrites the
+expected files; review the difference.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def recorded(*suffixes: str) -> list[tuple[str, str]]:
 
 
 def plain_request(*, stream: bool) -> ModelRequest:
-    """Return a minimal request; decoders read little of it."""
+    """Return a minimal request: decoders need little of it."""
     return ModelRequest(model="m", system="", messages=[], stream=stream)
 
 

@@ -8,9 +8,9 @@ those of the server   ``data/NAME``, and those of the class whose decoder they i
 ``data/adapters/*``   ``data/NAME``, and those of the extended adapter unless they decode answers themselves
 ===================== ================================================================================
 
-Of the adapters that share a class, all read the recordings of the one that has most.
+Adapters that share a class all decode the recordings of the adapter with the most.
 
-A new adapter, of the server or in ``data/adapters``, is found with its folder of recordings.
+New adapters, of the server or in ``data/adapters``, and their recordings are discovered.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _replaced(value: Any, old: str, new: str) -> Any:
 
 
 def _read_by(name: str) -> tuple[str, ...]:
-    """Return the folders of an adapter of the server: its own, and the fullest of each class it decodes with."""
+    """Return the folders of a built-in adapter: its own, and the largest of each class that it decodes with."""
     kind = type(load_adapter(name))
     fullest: dict[type[Any], str] = {}
     for other in PROVIDERS:
@@ -136,7 +136,7 @@ def _subjects() -> list[Subject]:
     return [*packaged, *declared, *own]
 
 
-# Declared adapters pass bytes on to the decoder that they extend: one adapter for each decoder shows it.
+# Declared adapters pass bytes to the decoder that they extend: one adapter per decoder suffices.
 EXTENDED = (
     "anthropic",
     "copilot",

@@ -20,7 +20,7 @@ from jumpseat.config import Config
 HOSTING = [name for name in PROVIDERS if capabilities(load_adapter(name), "m").hosted_tools]
 
 
-def test_these_adapters_have_tools_that_providers_run() -> None:
+def test_these_adapters_have_hosted_tools() -> None:
     assert HOSTING == [
         "anthropic",
         "azure_responses",
@@ -32,7 +32,7 @@ def test_these_adapters_have_tools_that_providers_run() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTING)
-def test_an_adapter_writes_every_hosted_tool_it_has_once_with_its_options_and_no_other(name: str) -> None:
+def test_an_adapter_writes_exactly_its_hosted_tools_once_with_their_options(name: str) -> None:
     wanted = [HostedTool(tool, {"x_option": 1}) for tool in capabilities(load_adapter(name), "m").hosted_tools]
     request = ModelRequest(
         model="m",
@@ -67,15 +67,13 @@ def test_an_adapter_writes_every_hosted_tool_it_has_once_with_its_options_and_no
         ("openai", "gpt-5", "always"),
     ],
 )
-def test_whether_the_form_of_an_answer_has_a_field_depends_on_the_model(
-    adapter: str, model: str, expected: str
-) -> None:
+def test_the_model_decides_whether_the_response_format_has_a_field(adapter: str, model: str, expected: str) -> None:
     assert capabilities(load_adapter(adapter), model).structured_output == expected
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", HOSTING)
-async def test_a_declared_adapter_can_do_what_the_one_can_that_it_extends(name: str) -> None:
+async def test_a_declared_adapter_has_the_capabilities_of_the_extended_one(name: str) -> None:
     table = {"extends": name, "env": {"base_url": "http://h", "api_key": "k"}}
     config = Config.model_validate({"adapters": {"mine": table}})
     models = Models(config, Options(environ={}, port=None))

@@ -36,7 +36,7 @@ def _ids(case: tuple[str, str]) -> str:
 
 
 @pytest.mark.parametrize("case", STREAMS, ids=_ids)
-def test_a_recorded_stream_decodes_to_what_is_expected(case: tuple[str, str]) -> None:
+def test_a_recorded_stream_decodes_as_expected(case: tuple[str, str]) -> None:
     path = DATA / case[0] / case[1]
     outcome = _decoded(case)
 
@@ -45,7 +45,7 @@ def test_a_recorded_stream_decodes_to_what_is_expected(case: tuple[str, str]) ->
 
 
 @pytest.mark.parametrize("case", STREAMS, ids=_ids)
-def test_a_stream_decodes_the_same_however_it_is_cut(case: tuple[str, str]) -> None:
+def test_a_stream_decodes_identically_wherever_it_is_split(case: tuple[str, str]) -> None:
     path = DATA / case[0] / case[1]
     content = path.read_bytes()
     whole = _decoded(case)
@@ -81,7 +81,7 @@ def test_the_deltas_of_a_stream_add_up_to_its_one_completed_message(case: tuple[
 
 
 @pytest.mark.parametrize("case", WHOLES, ids=_ids)
-def test_a_recorded_whole_answer_decodes_to_what_is_expected(case: tuple[str, str]) -> None:
+def test_a_recorded_whole_answer_decodes_as_expected(case: tuple[str, str]) -> None:
     path = DATA / case[0] / case[1]
     outcome = decode_whole(load_adapter(case[0]), json.loads(path.read_text(encoding="utf-8")))
 
@@ -116,7 +116,7 @@ def test_headers_of_the_request_win_over_the_endpoint_and_the_endpoint_over_the_
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_no_key_is_written_where_there_is_none_and_none_shows_in_a_repr(name: str) -> None:
+def test_without_a_key_none_is_written_and_no_repr_shows_one(name: str) -> None:
     adapter = load_adapter(name)
     bare = adapter.request(Endpoint("http://h"), REQUESTS["prompt"])
     keyed = Endpoint("http://h", api_key="top-secret-1", bearer_token="top-secret-2", headers={"k": "top-secret-3"})
@@ -126,7 +126,7 @@ def test_no_key_is_written_where_there_is_none_and_none_shows_in_a_repr(name: st
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_an_adapter_knows_its_own_name_and_a_stream_that_says_nothing_fails(name: str) -> None:
+def test_an_adapter_has_its_name_and_an_empty_stream_fails(name: str) -> None:
     adapter = load_adapter(name)
 
     assert adapter.name == name
@@ -135,7 +135,7 @@ def test_an_adapter_knows_its_own_name_and_a_stream_that_says_nothing_fails(name
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_a_decoder_meets_any_json_with_events_or_an_error_of_the_tree_or_of_the_form(name: str) -> None:
+def test_a_decoder_turns_any_json_into_events_or_an_expected_error(name: str) -> None:
     """Put odd values into every place of a recorded stream: the HTTP layer converts errors to provider errors."""
     chance = random.Random(7)
     odd: list[Any] = [None, 0, -1, 1.5, True, "", "x", [], [None], {}, {"a": None}]
@@ -155,7 +155,7 @@ def test_a_decoder_meets_any_json_with_events_or_an_error_of_the_tree_or_of_the_
             pass
 
 
-def test_an_unknown_adapter_is_named_with_those_that_there_are() -> None:
+def test_an_unknown_adapter_is_named_with_the_known_ones() -> None:
     with pytest.raises(
         ConfigError, match=r"unknown adapter 'opnai', expected one of .*anthropic, azure.*copilot.*openai"
     ):

@@ -39,7 +39,7 @@ STREAMS: Final[list[Case]] = [(one, *found) for one in SUBJECTS for found in one
 WHOLES: Final[list[Case]] = [(one, *found) for one in SUBJECTS for found in one.wholes()]
 OWN_STREAMS: Final = [case for case in STREAMS if case[1] == case[0].name]
 SHORT: Final = 6000
-"""Streams of up to this many bytes are cut at each byte, longer ones at each event."""
+"""The longest stream, in bytes, that is split at each byte; longer ones are split at each event."""
 
 
 def _ids(case: Any) -> str:
@@ -50,7 +50,7 @@ def _ids(case: Any) -> str:
 
 
 @pytest.mark.parametrize("case", STREAMS, ids=_ids)
-def test_a_stream_is_read_as_recorded_in_pieces_of_one_byte(case: Case) -> None:
+def test_a_stream_in_pieces_of_one_byte_decodes_as_recorded(case: Case) -> None:
     subject, folder, file = case
     outcome = decoded(subject, folder, file, 1)
 
@@ -59,7 +59,7 @@ def test_a_stream_is_read_as_recorded_in_pieces_of_one_byte(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", WHOLES, ids=_ids)
-def test_a_whole_answer_is_read_as_recorded(case: Case) -> None:
+def test_a_whole_answer_decodes_as_recorded(case: Case) -> None:
     subject, folder, file = case
     outcome = Outcome()
     try:
@@ -73,7 +73,7 @@ def test_a_whole_answer_is_read_as_recorded(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", OWN_STREAMS, ids=_ids)
-def test_a_stream_that_breaks_off_anywhere_fails_as_such_or_ends_with_what_was_said(case: Case) -> None:
+def test_a_truncated_stream_fails_as_such_or_completes_with_the_decoded_text(case: Case) -> None:
     subject, folder, file = case
     content = (DATA / folder / file).read_bytes()
     whole = decoded(subject, folder, file, len(content)).joined()
@@ -86,7 +86,7 @@ def test_a_stream_that_breaks_off_anywhere_fails_as_such_or_ends_with_what_was_s
         try:
             take(decoder, splitter, content[fed:place], said)
         except ProviderError:
-            # The recording holds this error.
+            # The error is part of the recording.
             break
         fed = place
         broken = copy.deepcopy((decoder, splitter))
@@ -105,7 +105,7 @@ def test_a_stream_that_breaks_off_anywhere_fails_as_such_or_ends_with_what_was_s
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-def test_two_answers_that_come_at_once_are_kept_apart(subject: Subject) -> None:
+def test_two_concurrent_answers_do_not_mix(subject: Subject) -> None:
     files = [found for found in subject.streams() if not found[1].startswith("error_")][:4]
     alone = [decoded(subject, *found, 64) for found in files]
     readers = [(subject.begin(plain_request(stream=True)).decoder, splitter_of(file)) for _, file in files]
@@ -129,7 +129,7 @@ def test_two_answers_that_come_at_once_are_kept_apart(subject: Subject) -> None:
 
 @pytest.mark.parametrize("conversation", REQUESTS)
 @pytest.mark.parametrize("subject", [one for one in SUBJECTS if one.twin], ids=str)
-def test_what_extends_an_adapter_writes_as_it_does(subject: Subject, conversation: str) -> None:
+def test_an_extending_adapter_writes_the_same_requests(subject: Subject, conversation: str) -> None:
     assert subject.twin is not None
     request = resigned(REQUESTS[conversation], subject.twin, subject)
     before = copy.deepcopy(request)
@@ -154,7 +154,7 @@ def test_every_other_adapter_writes_as_recorded(subject: Subject, conversation: 
 
 
 @pytest.mark.parametrize("case", [case for case in STREAMS if not case[2].startswith("error_")], ids=_ids)
-def test_what_a_provider_signed_goes_back_to_it_and_to_nobody_else(case: Case) -> None:
+def test_signed_values_go_back_to_their_provider_only(case: Case) -> None:
     subject, folder, file = case
     answer = decoded(subject, folder, file, 4096).completed.message
     seals = set(sealed(answer))
@@ -177,7 +177,7 @@ def test_what_a_provider_signed_goes_back_to_it_and_to_nobody_else(case: Case) -
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-async def test_two_sessions_at_once_get_each_their_own_answer(subject: Subject) -> None:
+async def test_two_concurrent_sessions_get_their_own_answers(subject: Subject) -> None:
     files = [found for found in subject.streams() if not found[1].startswith("error_")][:2]
     files = files * 2 if len(files) == 1 else files
 
@@ -212,7 +212,7 @@ async def test_two_sessions_at_once_get_each_their_own_answer(subject: Subject) 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-async def test_a_status_that_is_an_error_is_one_of_its_kind_and_hides_the_key(subject: Subject) -> None:
+async def test_an_error_status_becomes_the_matching_error_without_the_key(subject: Subject) -> None:
     said = {"error": {"message": f"no, {KEY}-0123456789 is not good", "type": "x"}}
     statuses: list[tuple[int, type[ProviderError], bool]] = [
         (401, ProviderAuthError, False),
@@ -253,7 +253,7 @@ WANTED: Final = frozenset(
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-def test_the_recordings_of_an_adapter_have_all_that_can_come(subject: Subject) -> None:
+def test_the_recordings_of_an_adapter_cover_all_kinds_of_answers(subject: Subject) -> None:
     assert WANTED - set(features(subject)) == set()
 
 
@@ -338,11 +338,11 @@ def completed(events: list[ModelEvent]) -> Completed:
 SEALS: Final = frozenset(
     {"signature", "data", "encrypted_content", "thoughtSignature", "reasoning_opaque", "encrypted_index"}
 )
-"""Fields that only their provider can read."""
+"""Fields that only their provider can decode."""
 
 
 def sealed(value: Any) -> Iterator[str]:
-    """Return the values of an answer that only its provider can read."""
+    """Return the values of an answer that only its provider can decode."""
     if isinstance(value, AssistantMessage):
         for block in value.blocks:
             yield from sealed(getattr(block, "provider_data", None))

@@ -266,7 +266,7 @@ def of(status: int, body: Any, **headers: str) -> ProviderError:
         (400, "[]", ProviderRequestError, None, "HTTP 400 Bad Request"),
     ],
 )
-def test_an_answer_with_an_error_status_becomes_the_error_that_it_means(
+def test_a_response_with_an_error_status_becomes_the_matching_error(
     status: int, body: Any, kind: type[ProviderError], code: str | None, message: str | None
 ) -> None:
     error = of(status, body)
@@ -299,7 +299,7 @@ def test_an_answer_with_an_error_status_becomes_the_error_that_it_means(
         ({}, ProviderOverloadedError, "the provider reported an error without a message"),
     ],
 )
-def test_an_error_inside_an_answer_becomes_the_error_that_it_means(
+def test_an_error_inside_a_response_becomes_the_matching_error(
     body: Any, kind: type[ProviderError], message: str
 ) -> None:
     error = failure_of_event(body)
@@ -324,20 +324,18 @@ def test_an_error_inside_an_answer_becomes_the_error_that_it_means(
         ({}, None),
     ],
 )
-def test_the_wait_that_a_provider_asks_for_is_read_from_its_headers(
-    headers: dict[str, str], seconds: float | None
-) -> None:
+def test_the_retry_delay_is_read_from_the_headers(headers: dict[str, str], seconds: float | None) -> None:
     assert of(429, {}, **headers).retry_after_s == seconds
 
 
-def test_the_wait_may_be_in_the_body_as_gemini_has_it() -> None:
+def test_the_retry_delay_of_gemini_is_read_from_the_body() -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]
     error = of(429, {"error": {"code": 429, "message": "quota exceeded", "details": details}})
 
     assert (type(error), error.retry_after_s) == (ProviderRateLimitError, 34.5)
 
 
-def test_the_veil_hides_keys_header_values_and_whatever_looks_like_a_key() -> None:
+def test_the_redactor_masks_keys_header_values_and_strings_like_keys() -> None:
     veil = Redactor(
         ["key-1", None, ""],
         [{"Authorization": "Bearer abcdefgh-token", "X-Api-Key": "xyz", "X-Team": "blue-team", "X-Flag": "on"}],
@@ -353,17 +351,17 @@ def test_the_veil_hides_keys_header_values_and_whatever_looks_like_a_key() -> No
     assert veil("nothing to hide, the task-force said") == "nothing to hide, the task-force said"
 
 
-def test_the_veil_covers_the_longer_of_two_secrets_first() -> None:
+def test_the_redactor_masks_the_longer_of_two_secrets_first() -> None:
     assert Redactor(["abcd", "abcd-efgh"])("abcd-efgh abcd") == f"{MASK} {MASK}"
 
 
-def test_the_veil_covers_text_and_code_of_an_error() -> None:
+def test_the_redactor_masks_text_and_code_of_an_error() -> None:
     error = Redactor(["key-1"]).over(ProviderRequestError("key-1 bad", code="key-1"))
 
     assert (str(error), error.code) == (f"{MASK} bad", MASK)
 
 
-def test_a_long_message_is_cut_after_its_secrets_are_covered_so_that_no_half_of_one_is_left() -> None:
+def test_a_long_message_is_truncated_after_masking_so_that_no_part_of_a_secret_is_left() -> None:
     for length in range(940, 1010):
         error = Redactor(["top-secret-key"]).over(of(503, f"{'x' * length} top-secret-key and more"))
         assert "top" not in str(error)
@@ -386,7 +384,7 @@ def test_a_long_message_is_cut_after_its_secrets_are_covered_so_that_no_half_of_
         (422, {"detail": "Tool use has not been enabled, because it is unsupported by tiny."}),
     ],
 )
-def test_a_refusal_of_all_tools_is_a_kind_of_its_own(status: int, body: Any) -> None:
+def test_a_refusal_of_all_tools_is_a_separate_error(status: int, body: Any) -> None:
     error = of(status, body)
     assert type(error) is ProviderToolsError
     assert not error.retryable
@@ -404,5 +402,5 @@ def test_a_refusal_of_all_tools_is_a_kind_of_its_own(status: int, body: Any) -> 
         "messages with role 'tool' must follow a message with 'tool_calls'",
     ],
 )
-def test_a_refusal_of_one_tool_is_no_refusal_of_all(text: str) -> None:
+def test_a_refusal_of_one_tool_is_not_a_refusal_of_all(text: str) -> None:
     assert type(of(400, {"error": {"message": text}})) is ProviderRequestError

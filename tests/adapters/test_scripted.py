@@ -75,7 +75,7 @@ async def text_of(model: ScriptedModel, *messages: Message, **request: Any) -> s
     return done.message.text()
 
 
-async def test_a_turn_streams_reasoning_words_and_calls_and_ends_in_one_completed() -> None:
+async def test_a_turn_streams_reasoning_words_and_calls_and_ends_with_one_completed_event() -> None:
     turn = {
         "reasoning": "Hm, so",
         "text": "Hello  big\nworld ",
@@ -110,19 +110,19 @@ async def test_a_turn_streams_reasoning_words_and_calls_and_ends_in_one_complete
     ]
 
 
-async def test_deltas_are_streamed_as_they_are_written() -> None:
+async def test_deltas_are_streamed_as_written() -> None:
     events = await play(model(turns=[{"deltas": ["He", "llo"], "delay_ms": 0.1}]), prompt("hi"), stream=True)
 
     assert events == [TextDelta("He"), TextDelta("llo"), Completed(said("Hello"), "end_turn")]
 
 
-async def test_without_streaming_there_is_only_the_completed() -> None:
+async def test_without_streaming_there_is_only_the_completed_event() -> None:
     events = await play(model(turns=[{"text": "a b", "stop_reason": "refusal", "delay_ms": 0.1}]), prompt("hi"))
 
     assert events == [Completed(said("a b"), "refusal")]
 
 
-async def test_the_turn_is_told_by_the_answers_in_the_conversation_so_a_resumed_session_goes_on() -> None:
+async def test_the_turn_follows_from_the_conversation_so_a_resumed_session_continues() -> None:
     script = [{"text": "one"}, {"text": "two"}, {"text": "three"}]
     history = [prompt("a"), said("x"), prompt("b")]
 
@@ -138,7 +138,7 @@ async def test_after_the_last_turn_the_script_fails_or_repeats() -> None:
     assert await text_of(model(turns=[{"text": "one"}], after_last="repeat"), *history) == "one"
 
 
-async def test_prompts_are_found_by_pattern_and_their_turns_counted_since() -> None:
+async def test_prompts_match_patterns_and_their_turns_are_counted_from_there() -> None:
     scripted = model(
         prompts=[
             {"when": "^never$", "turns": []},
@@ -153,19 +153,19 @@ async def test_prompts_are_found_by_pattern_and_their_turns_counted_since() -> N
     assert await text_of(scripted, *history, said("s"), result("42")) == "second: 42"
 
 
-async def test_user_messages_that_are_no_prompts_do_not_count_as_such() -> None:
+async def test_user_messages_other_than_prompts_do_not_count() -> None:
     scripted = model(prompts=[{"when": "picture", "turns": [{"text": "one"}, {"text": "two"}]}])
     extra = prompt('<skill-context name="x">other words</skill-context>')
 
     assert await text_of(scripted, wrapped("See the picture"), said("s"), result("ok"), extra) == "two"
 
 
-async def test_a_prompt_that_nothing_fits_is_named() -> None:
+async def test_a_prompt_without_a_match_is_named() -> None:
     with pytest.raises(ProviderRequestError, match="no prompt that fits 'Hello'"):
         await play(model(prompts=[{"when": "bye", "turns": []}]), wrapped("Hello"))
 
 
-async def test_placeholders_are_filled_in_arguments_too() -> None:
+async def test_placeholders_are_also_replaced_in_arguments() -> None:
     call = {"name": "t", "arguments": {"q": ["{{last_user}}"], "n": 1, "o": {"m": "{{model}}"}}}
     (done,) = await play(model(turns=[{"tool_calls": [call]}]), prompt('say "x"'))
 
@@ -182,7 +182,7 @@ async def test_ids_of_calls_differ_from_turn_to_turn() -> None:
     assert ids == ["call_1_1", "call_1_2", "call_2_1", "call_2_2"]
 
 
-async def test_scripted_errors_fail_the_first_attempts_of_each_session_and_then_the_turn_is_answered() -> None:
+async def test_scripted_errors_fail_the_first_attempts_of_each_session() -> None:
     errors = [
         {"status": 429, "message": "slow", "code": "rate_limited", "retry_after_s": 0},
         {"status": 503},
@@ -213,7 +213,7 @@ async def test_scripted_errors_fail_the_first_attempts_of_each_session_and_then_
         ({"tools": ["add", "sub", "mul"]}, r"the tools sub, mul on offer, got add$"),
     ],
 )
-async def test_an_unmet_expectation_fails_for_good_and_says_what_was_expected_and_what_came(
+async def test_an_unmet_expectation_fails_without_retry_and_shows_expected_and_actual(
     expect: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(ProviderRequestError, match=complaint) as caught:
@@ -227,7 +227,7 @@ async def test_an_unmet_expectation_fails_for_good_and_says_what_was_expected_an
     assert not caught.value.retryable
 
 
-async def test_met_expectations_let_the_turn_through() -> None:
+async def test_a_turn_with_met_expectations_is_answered() -> None:
     expect = {"user": "/^hel+o/", "system": "brief", "tool_result": "4", "model": "m", "tools": ["add"]}
     scripted = model(turns=[{"text": "fine", "expect": expect}])
 
@@ -235,7 +235,7 @@ async def test_met_expectations_let_the_turn_through() -> None:
     assert await text_of(scripted, prompt("hello"), result("42"), system="be brief", tools=tools) == "fine"
 
 
-async def test_a_turn_that_hangs_says_its_deltas_and_can_be_cancelled() -> None:
+async def test_a_hanging_turn_streams_its_deltas_and_can_be_cancelled() -> None:
     scripted = model(turns=[{"deltas": ["so far"], "hang": True}])
     heard: list[ModelEvent] = []
     with anyio.fail_after(5):
@@ -279,7 +279,7 @@ def test_a_script_is_read_from_yaml_and_json(tmp_path: Path, name: str) -> None:
         ("turns: [a: b: c", r"is not YAML: "),
     ],
 )
-def test_a_mistake_in_a_script_is_told_with_file_and_field(tmp_path: Path, content: str, complaint: str) -> None:
+def test_an_error_in_a_script_names_file_and_field(tmp_path: Path, content: str, complaint: str) -> None:
     path = tmp_path / "odd.yaml"
     path.write_text(content, encoding="utf-8")
 
@@ -287,7 +287,7 @@ def test_a_mistake_in_a_script_is_told_with_file_and_field(tmp_path: Path, conte
         load_script(path)
 
 
-def test_a_script_that_cannot_be_read_is_reported_with_its_path(tmp_path: Path) -> None:
+def test_an_unreadable_script_is_reported_with_its_path(tmp_path: Path) -> None:
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x00")
 

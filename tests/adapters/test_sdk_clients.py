@@ -1,4 +1,4 @@
-"""Recorded answers, decoded by the providers' own SDKs: our decoders agree with them."""
+"""Recorded answers, decoded by the providers' own SDKs and by the adapters, with the same result."""
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
@@ -23,9 +23,9 @@ from tests.support.model_server import ModelServer, Reply
 pytestmark = pytest.mark.anyio
 
 Said: TypeAlias = tuple[str, list[tuple[str, str]]]
-"""The text, and name and arguments of each call."""
+"""The text, and the name and arguments of each call."""
 
-# Answers of gateways and failures: the SDKs fail on them, or lose parts that we decode.
+# Answers of gateways, and errors: the SDKs fail, or lose parts that the adapters decode.
 NOT_OF_THE_FORM: Final = frozenset(
     {
         "anthropic/unknown_events_and_blocks.sse",
@@ -146,7 +146,7 @@ def recordings() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "file"), list(recordings()), ids=str)
-async def test_an_sdk_reads_a_recorded_answer_as_we_do(name: str, file: str) -> None:
+async def test_an_sdk_and_the_adapter_decode_a_recorded_answer_identically(name: str, file: str) -> None:
     path = DATA / name / file
     expected = json.loads(path.with_name(f"{file}.expected").read_text(encoding="utf-8"))["message"]["blocks"]
     text = "".join(block["text"] for block in expected if "citations" in block)

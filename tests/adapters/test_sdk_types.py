@@ -1,6 +1,6 @@
-"""Our requests, validated with the types of the providers' own SDKs.
+"""Requests of the adapters, validated with the types of the providers' own SDKs.
 
-A body may have no unknown field: it must come out of the types unchanged.
+A body may have no unknown field: validation must leave it unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from tests.adapters.closed_types import closed
 from tests.adapters.golden import DATA
 
-# The adapter, where its SDK keeps the type of a streamed and of a whole request, and what the types leave out.
+# The adapter, the SDK's types of a streamed and of a whole request, and the fields that they lack.
 TYPES: Final[list[tuple[str, str, str, str, frozenset[str]]]] = [
     (
         "mistral",
@@ -26,7 +26,7 @@ TYPES: Final[list[tuple[str, str, str, str, frozenset[str]]]] = [
     ),
     # Only the documentation has presets.
     ("openrouter", "openrouter.components", "ChatRequest", "ChatRequest", frozenset({"preset"})),
-    # The client drops references in schemas and ids of calls, which the server takes.
+    # The client drops references in schemas and ids of calls, which the server accepts.
     (
         "ollama",
         "ollama._types",
@@ -38,7 +38,7 @@ TYPES: Final[list[tuple[str, str, str, str, frozenset[str]]]] = [
 
 
 @pytest.mark.parametrize(("name", "module", "streamed", "whole", "left_out"), TYPES, ids=[one[0] for one in TYPES])
-def test_requests_are_what_the_providers_own_types_describe(
+def test_requests_match_the_types_of_the_providers_sdks(
     name: str, module: str, streamed: str, whole: str, left_out: frozenset[str]
 ) -> None:
     types = importlib.import_module(module)
@@ -95,9 +95,7 @@ PARAMS: Final[list[tuple[str, str, frozenset[str]]]] = [
 
 
 @pytest.mark.parametrize(("name", "types", "own"), PARAMS, ids=[one[0] for one in PARAMS])
-def test_requests_have_no_field_that_the_providers_own_sdk_does_not_know(
-    name: str, types: str, own: frozenset[str]
-) -> None:
+def test_requests_have_no_field_unknown_to_the_providers_sdks(name: str, types: str, own: frozenset[str]) -> None:
     module, _, kind = types.partition(":")
     params = importlib.import_module(module)
     streamed, whole = (closed(getattr(params, f"{kind}{how}")) for how in ("Streaming", "NonStreaming"))

@@ -70,7 +70,7 @@ def said(name: str, choice: ToolChoice) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_every_wire_says_the_choice_of_tools_in_its_own_words(name: str) -> None:
+def test_every_wire_writes_the_tool_choice_in_its_own_form(name: str) -> None:
     assert {
         "auto": said(name, ToolChoice("auto")),
         "required": said(name, ToolChoice("required")),

@@ -1,4 +1,4 @@
-"""An answer that calls tools goes back to its provider, with the results, as the provider documents it."""
+"""Answers with tool calls and their results, sent back to the provider as it documents."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ ROUND_TRIPS: Final[list[tuple[str, str, str, list[dict[str, Any]]]]] = [
 
 
 @pytest.mark.parametrize(("name", "model", "stream", "expected"), ROUND_TRIPS, ids=[one[0] for one in ROUND_TRIPS])
-def test_calls_and_results_go_back_as_documented(
+def test_calls_and_results_are_sent_back_as_documented(
     name: str, model: str, stream: str, expected: list[dict[str, Any]]
 ) -> None:
     answer = answered(name, stream)
@@ -231,7 +231,7 @@ def test_calls_and_results_go_back_as_documented(
         ("novita", "m", "reasoning_and_tool.sse", {"reasoning_content": None}),
     ],
 )
-def test_the_reasoning_of_a_finished_turn_stays_where_the_provider_wants_it(
+def test_the_reasoning_of_a_finished_turn_is_sent_where_the_provider_expects_it(
     name: str, model: str, stream: str, kept: dict[str, Any]
 ) -> None:
     answer = answered(name, stream)
@@ -259,7 +259,7 @@ def test_reasoning_of_another_provider_is_left_out(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "model"), [("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k3"), ("kimi", "kimi-k2.6")]
 )
-def test_an_answer_of_another_model_does_not_lack_the_reasoning_that_is_insisted_on(name: str, model: str) -> None:
+def test_an_answer_of_another_model_gets_the_reasoning_that_the_provider_requires(name: str, model: str) -> None:
     foreign = AssistantMessage([ToolUseBlock("c", "t", "{}", {})])
     sent = wire(name, prompt(), foreign, results(foreign), model=model)
     calm = wire(name, prompt(), foreign, results(foreign), model=model, reasoning_effort="none")
@@ -268,7 +268,7 @@ def test_an_answer_of_another_model_does_not_lack_the_reasoning_that_is_insisted
     assert ("reasoning_content" in calm[1]) == (model == "kimi-k3"), "only kimi-k3 cannot be told not to think"
 
 
-def test_mistral_gets_images_of_a_tool_in_its_result_and_no_prompt_right_after_it() -> None:
+def test_mistral_gets_images_of_a_tool_in_its_result_and_no_prompt_directly_after() -> None:
     answer = AssistantMessage([ToolUseBlock("toolu_01", "view", "{}", {})])
     seen = ToolMessage(
         [ToolResultBlock("toolu_01", "view", "Viewed.", images=[ImageBlock("QQ==", "image/png", "a.png")])]

@@ -1,4 +1,4 @@
-"""Sessions whose model is behind a declared adapter: in the configuration, a file, or given by a client."""
+"""Sessions with a declared adapter from the configuration, a file or a client, over the real wire."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEY: Final = "key-of-a-test-0123456789"
 
 
 def said(text: str) -> Reply:
-    """An answer of chat completions."""
+    """Return a chat completion with this text."""
     chunk = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
     return event_stream(f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n")
 
@@ -30,7 +30,7 @@ def write(folder: Path, name: str, text: str) -> None:
 
 
 async def ask(server: RunningServer, **options: Any) -> str:
-    """What a new session answers to a prompt."""
+    """Return the answer of a new session to a prompt."""
     wire = server.wire
     session = (await wire.call("session.create", {"streaming": True, **options}))["sessionId"]
     answer = await wire.call("session.sendAndWait", {"sessionId": session, "prompt": "hi"})
@@ -38,7 +38,7 @@ async def ask(server: RunningServer, **options: Any) -> str:
 
 
 async def failure(server: RunningServer, prompt: JsonObject | None = None, **options: Any) -> str:
-    """The error in which a prompt of a new session ends."""
+    """Return the error that a prompt of a new session ends with."""
     wire = server.wire
     session = (await wire.call("session.create", {"streaming": True, **options}))["sessionId"]
     await wire.call("session.send", {"sessionId": session, "prompt": "hi", **(prompt or {})})
@@ -81,7 +81,7 @@ maximum = 2
 """
 
 
-async def test_a_declaration_in_the_configuration_is_called_as_it_says(tmp_path: Path) -> None:
+async def test_an_adapter_in_the_configuration_is_called_as_declared(tmp_path: Path) -> None:
     async with (
         ModelServer(said("Hello."), said("Hello again.")) as model,
         running_server(tmp_path, config=config(model.url), env={"WORK_KEY": KEY}) as server,
@@ -97,7 +97,7 @@ async def test_a_declaration_in_the_configuration_is_called_as_it_says(tmp_path:
     assert second.json["max_completion_tokens"] == 4000
 
 
-async def test_its_models_are_in_the_list(tmp_path: Path) -> None:
+async def test_the_models_of_a_declared_adapter_are_listed(tmp_path: Path) -> None:
     async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
         models = (await server.wire.call("models.list", {}))["models"]
 
@@ -108,7 +108,7 @@ async def test_its_models_are_in_the_list(tmp_path: Path) -> None:
     }
 
 
-async def test_a_key_that_is_nowhere_ends_the_run_with_its_name(tmp_path: Path) -> None:
+async def test_a_missing_key_ends_the_run_with_an_error_that_names_it(tmp_path: Path) -> None:
     async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
         text = await failure(server)
 
@@ -116,7 +116,7 @@ async def test_a_key_that_is_nowhere_ends_the_run_with_its_name(tmp_path: Path) 
     assert "WORK_KEY" in text
 
 
-async def test_a_key_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
+async def test_a_key_that_is_not_a_string_is_refused_by_name(tmp_path: Path) -> None:
     write(tmp_path, "late.py", 'ADAPTER = {"extends": "openai", "env": {"api_key": lambda adapter: True}}')
     text = '[adapters.early]\ntype = "openai"\nenv = {api_key = true}\n'
     async with running_server(tmp_path, config=text) as server:
@@ -127,7 +127,7 @@ async def test_a_key_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
     assert late.endswith("adapter 'late': ${api_key} has no value: expected a string, got bool")
 
 
-async def test_short_keys_and_those_of_a_declaration_go_together(tmp_path: Path) -> None:
+async def test_the_short_form_and_a_full_declaration_can_be_combined(tmp_path: Path) -> None:
     async with ModelServer(said("Hello.")) as model:
         table = (
             f'[adapters.work]\ntype = "openai"\nbase_url = "{model.url}/v1"\napi_key_env = "lower_key"\n'
@@ -141,7 +141,7 @@ async def test_short_keys_and_those_of_a_declaration_go_together(tmp_path: Path)
     assert (request.json["model"], request.json["seed"]) == ("wire-m", 7)
 
 
-async def test_a_session_may_say_another_address_for_a_declared_adapter(tmp_path: Path) -> None:
+async def test_a_session_can_override_the_address_of_a_declared_adapter(tmp_path: Path) -> None:
     async with ModelServer(said("one"), said("two")) as model:
         text = config("http://127.0.0.1:1")
         async with running_server(tmp_path, config=text, env={"WORK_KEY": KEY}) as server:
@@ -152,12 +152,12 @@ async def test_a_session_may_say_another_address_for_a_declared_adapter(tmp_path
     first, second = model.requests
     assert first.path == "/v9/chat/completions"
     assert (first.headers["x-team"], first.headers["x-own"]) == ("blue", "yes")
-    # The declared key is for the declared server.
+    # The declared key is only for the declared server.
     assert "authorization" not in first.headers
     assert (second.headers["authorization"], second.json["model"]) == ("Bearer sessions-key", "small")
 
 
-async def test_whatever_is_called_like_a_secret_stays_with_the_declared_server(tmp_path: Path) -> None:
+async def test_secrets_are_only_sent_to_the_declared_server(tmp_path: Path) -> None:
     text = config("http://127.0.0.1:1").replace(
         'X-Team = "${team}"', 'X-Team = "${team}"\nX-Token = "${work_token}"\nX-Auth = "hidden"'
     )
@@ -172,7 +172,7 @@ async def test_whatever_is_called_like_a_secret_stays_with_the_declared_server(t
     assert (headers["x-team"], "x-token" in headers, "x-auth" in headers) == ("blue", False, False)
 
 
-async def test_a_function_of_a_schema_that_fails_ends_the_run_and_says_so(tmp_path: Path) -> None:
+async def test_a_failing_schema_function_ends_the_run_with_an_error(tmp_path: Path) -> None:
     write(
         tmp_path,
         "mine.py",
@@ -183,7 +183,7 @@ async def test_a_function_of_a_schema_that_fails_ends_the_run_and_says_so(tmp_pa
         assert "a function of its schema failed (ZeroDivisionError)" in await failure(server, model="mine/m")
 
 
-async def test_who_extends_openai_at_another_address_does_not_get_its_key_along(tmp_path: Path) -> None:
+async def test_an_extension_of_openai_at_another_address_does_not_inherit_the_key(tmp_path: Path) -> None:
     async with ModelServer(said("Hello.")) as model:
         write(tmp_path, "near.toml", f'extends = "openai"\n[env]\nbase_url = "{model.url}/v1"\n')
         async with running_server(tmp_path, env={"OPENAI_API_KEY": KEY}) as server:
@@ -226,7 +226,7 @@ ADAPTER = {{
     assert [one["id"] for one in models] == ["mine/m", "mine/n"]
 
 
-async def test_a_declaration_that_is_wrong_ends_the_run_and_hides_no_other(tmp_path: Path) -> None:
+async def test_an_invalid_declaration_ends_its_run_and_hides_no_other(tmp_path: Path) -> None:
     write(tmp_path, "bad.toml", 'extends = "openai"\nheadres = 1\n')
     async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
         text = await failure(server, model="bad/m")
@@ -236,7 +236,7 @@ async def test_a_declaration_that_is_wrong_ends_the_run_and_hides_no_other(tmp_p
     assert [one["id"] for one in models] == ["work/large", "work/small"]
 
 
-async def test_limits_and_proxy_of_an_adapter_are_its_own(tmp_path: Path) -> None:
+async def test_limits_and_proxy_apply_to_their_adapter_only(tmp_path: Path) -> None:
     async with ModelServer(said("By proxy."), Reply(silent=True, ending="hang")) as proxy:
         text = (
             "[retry]\nattempts = 1\n"
@@ -259,7 +259,7 @@ async def sent_temperature(server: RunningServer, model: ModelServer, session: s
     return model.requests[-1].json["temperature"]
 
 
-async def test_settings_of_message_and_session_reach_the_request_and_outlive_a_resume(tmp_path: Path) -> None:
+async def test_settings_of_messages_and_sessions_reach_the_request_and_survive_a_resume(tmp_path: Path) -> None:
     async with ModelServer() as model:
         for round_trip in range(2):
             text = config(model.url)
@@ -287,7 +287,7 @@ async def test_settings_of_message_and_session_reach_the_request_and_outlive_a_r
         ({"model": "small"}, "setting 'model' cannot be set"),
     ],
 )
-async def test_settings_that_are_wrong_are_refused_as_early_as_can_be(
+async def test_invalid_settings_are_refused_as_early_as_possible(
     tmp_path: Path, settings: JsonObject, expected: str
 ) -> None:
     async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env={"WORK_KEY": KEY}) as server:
@@ -305,7 +305,7 @@ async def test_settings_that_are_wrong_are_refused_as_early_as_can_be(
     assert not [event for event in history if event["type"] == "user.message"]
 
 
-async def test_adapters_of_which_nothing_is_declared_have_the_settings_of_their_wires(tmp_path: Path) -> None:
+async def test_adapters_without_a_declaration_have_the_settings_of_their_wires(tmp_path: Path) -> None:
     async with ModelServer() as model:
         text = f'[adapters.bare]\ntype = "openai"\nbase_url = "{model.url}"\nmodels = ["m"]\n'
         provider = {"type": "openai", "baseUrl": model.url}
@@ -333,7 +333,7 @@ async def test_adapters_of_which_nothing_is_declared_have_the_settings_of_their_
         ({"type": "ollama"}, {"num_ctx": 0}, "setting 'num_ctx': expected at least 1"),
     ],
 )
-async def test_wrong_settings_of_a_wire_are_refused_when_the_session_opens(
+async def test_invalid_settings_of_a_wire_are_refused_when_the_session_opens(
     tmp_path: Path, provider: JsonObject, settings: JsonObject, expected: str
 ) -> None:
     async with running_server(tmp_path) as server:
@@ -357,7 +357,7 @@ async def by_resume(wire: Wire, session: JsonObject, providers: list[JsonObject]
 
 
 @pytest.mark.parametrize("switch", [by_request, by_command, by_resume])
-async def test_settings_that_the_next_model_does_not_have_are_taken_back_for_good_and_the_client_is_told(
+async def test_settings_unknown_to_the_next_model_are_removed_and_reported(
     tmp_path: Path, switch: Callable[[Wire, JsonObject, list[JsonObject]], Awaitable[None]]
 ) -> None:
     async with ModelServer(*[said("Fine.")] * 3) as model, running_server(tmp_path) as server:
@@ -390,7 +390,7 @@ async def test_settings_that_the_next_model_does_not_have_are_taken_back_for_goo
     assert (warning["warningType"], "dropped: warmth." in warning["message"]) == ("portability", True)
 
 
-async def test_a_client_can_draw_the_settings_of_an_adapter_that_comes_with_the_server(tmp_path: Path) -> None:
+async def test_the_settings_of_a_built_in_adapter_are_described_for_a_form(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         adapter = (await server.wire.call("jumpseat.adapters.get", {"name": "anthropic"}))["adapter"]
 
@@ -421,7 +421,7 @@ async def test_a_client_can_draw_the_settings_of_an_adapter_that_comes_with_the_
 # --- our own methods ----------------------------------------------------------------------------------------------
 
 
-async def test_adapters_are_listed_and_those_that_are_wrong_say_why(tmp_path: Path) -> None:
+async def test_adapters_are_listed_and_invalid_ones_with_the_reason(tmp_path: Path) -> None:
     write(tmp_path, "bad.toml", 'extends = "nothing"\n')
     async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
         adapters = (await server.wire.call("jumpseat.adapters.list", {}))["adapters"]
@@ -469,7 +469,7 @@ async def test_an_adapter_is_described_for_a_form_without_its_secrets(tmp_path: 
     assert (temperature["key"], temperature["default"], temperature["maximum"]) == ("temperature", 0.5, 2)
 
 
-async def test_an_adapter_that_a_client_registers_answers_a_session(tmp_path: Path) -> None:
+async def test_an_adapter_registered_by_a_client_answers_a_session(tmp_path: Path) -> None:
     async with ModelServer(said("Registered."), said("Again."), said("As a provider.")) as model:
         declaration = {
             "name": "theirs",
@@ -517,7 +517,7 @@ async def test_an_adapter_that_a_client_registers_answers_a_session(tmp_path: Pa
         ),
     ],
 )
-async def test_a_declaration_that_cannot_work_is_refused_and_not_kept(
+async def test_an_invalid_declaration_is_refused_and_not_registered(
     tmp_path: Path, declaration: JsonObject, expected: str
 ) -> None:
     async with running_server(tmp_path) as server:
@@ -528,7 +528,7 @@ async def test_a_declaration_that_cannot_work_is_refused_and_not_kept(
     assert "x" not in names
 
 
-async def test_a_model_is_asked_once_outside_of_any_session(tmp_path: Path) -> None:
+async def test_a_single_model_call_needs_no_session(tmp_path: Path) -> None:
     answer = {
         "model": "large-1",
         "choices": [{"message": {"role": "assistant", "content": "Short."}, "finish_reason": "stop"}],
@@ -577,14 +577,14 @@ async def test_a_model_is_asked_once_outside_of_any_session(tmp_path: Path) -> N
         ({"adapter": "work", "prompt": "a"}, "cannot connect to http://127.0.0.1:1/special"),
     ],
 )
-async def test_a_single_call_that_cannot_work_says_why(tmp_path: Path, params: JsonObject, expected: str) -> None:
+async def test_a_failed_single_call_reports_the_reason(tmp_path: Path, params: JsonObject, expected: str) -> None:
     async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env={"WORK_KEY": KEY}) as server:
         error = await server.wire.refused("jumpseat.complete", params)
 
     assert expected in error["message"]
 
 
-async def test_a_single_call_is_read_by_the_handler_that_is_there_for_it(tmp_path: Path) -> None:
+async def test_a_single_call_is_decoded_by_its_own_handler(tmp_path: Path) -> None:
     async with ModelServer(json_reply({"whole": "Inline."}), json_reply({"failed": "No."})) as model:
         write(
             tmp_path,
@@ -614,7 +614,7 @@ ADAPTER = {{
     assert "No." in error["message"]
 
 
-async def test_a_single_call_of_an_adapter_that_streams_asks_for_a_whole_answer(tmp_path: Path) -> None:
+async def test_a_single_call_of_a_streaming_adapter_requests_a_whole_answer(tmp_path: Path) -> None:
     pieces = [f'data: {{"piece": "{word}"}}\n\n'.encode() for word in ("It ", "streams ", "all the same.")]
     async with ModelServer(json_reply({"whole": "Whole."}), event_stream(*pieces)) as model:
         write(
@@ -654,7 +654,7 @@ ADAPTER = {{
     assert streamed["text"] == "It streams all the same."
 
 
-async def test_the_endpoint_of_a_declared_adapter_is_told_where_the_operator_allows_it(tmp_path: Path) -> None:
+async def test_the_endpoint_of_a_declared_adapter_is_returned_if_the_operator_allows_it(tmp_path: Path) -> None:
     env = {"WORK_KEY": KEY, "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
     async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env=env) as server:
         session = (await server.wire.call("session.create", {"model": "work/large"}))["sessionId"]
@@ -664,7 +664,7 @@ async def test_the_endpoint_of_a_declared_adapter_is_told_where_the_operator_all
     assert (endpoint["baseUrl"], endpoint["headers"]) == ("http://127.0.0.1:1/special", {"X-Team": "blue"})
 
 
-async def test_a_variable_that_is_set_to_nothing_is_found_by_a_declaration(tmp_path: Path) -> None:
+async def test_an_empty_variable_counts_as_set_in_a_declaration(tmp_path: Path) -> None:
     async with ModelServer(said("hello")) as provider:
         lines = 'extends = "openai_compatible"\nparameters = {user = "u-${team}"}\nschema.model.default = "m"\n'
         write(tmp_path, "work.toml", f'{lines}env = {{base_url = "{provider.url}", team = "WORK_TEAM"}}\n')

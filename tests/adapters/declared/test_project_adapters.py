@@ -1,4 +1,4 @@
-"""Adapters that a project brings along, in ``.jumpseat/adapters``: only where the user trusts its folder."""
+"""Adapters of a project, in ``.jumpseat/adapters``: used only if the user trusts the folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEY: Final = "key-of-a-test-0123456789"
 
 
 def project(tmp_path: Path, url: str, name: str = "ours.toml", *, team: str = "blue") -> Path:
-    """A project with an adapter, and a folder deep in it."""
+    """Return a project with an adapter, and a nested folder in it."""
     folder = tmp_path / "project"
     adapters = folder / ".jumpseat" / "adapters"
     adapters.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ async def listed(server: RunningServer, cwd: Path | None) -> dict[str, JsonObjec
     return {one["name"]: one for one in adapters}
 
 
-async def test_an_adapter_of_a_trusted_project_answers_sessions_in_it_and_no_others(tmp_path: Path) -> None:
+async def test_an_adapter_of_a_trusted_project_serves_only_sessions_in_the_project(tmp_path: Path) -> None:
     async with ModelServer(said("Ours."), said("As a provider."), said("Set.")) as model:
         deep = project(tmp_path, model.url)
         elsewhere = tmp_path / "elsewhere"
@@ -70,7 +70,7 @@ async def test_an_adapter_of_a_trusted_project_answers_sessions_in_it_and_no_oth
     assert model.requests[2].json["top_k"] == 3
 
 
-async def test_a_project_that_nobody_trusts_brings_nothing_and_its_python_is_not_run(tmp_path: Path) -> None:
+async def test_an_untrusted_project_has_no_adapters_and_its_python_does_not_run(tmp_path: Path) -> None:
     deep = project(tmp_path, "http://127.0.0.1:1")
     ran = tmp_path / "ran"
     (tmp_path / "project" / ".jumpseat" / "adapters" / "evil.py").write_text(
@@ -83,7 +83,7 @@ async def test_a_project_that_nobody_trusts_brings_nothing_and_its_python_is_not
     assert not ran.exists()
 
 
-async def test_a_link_in_a_trusted_project_makes_its_target_no_more_trusted(tmp_path: Path) -> None:
+async def test_the_target_of_a_link_in_a_trusted_project_stays_untrusted(tmp_path: Path) -> None:
     deep = project(tmp_path, "http://127.0.0.1:1")
     outside = tmp_path / "outside.toml"
     outside.write_text('extends = "openai"\n')
@@ -95,7 +95,7 @@ async def test_a_link_in_a_trusted_project_makes_its_target_no_more_trusted(tmp_
     assert "linked" not in names
 
 
-async def test_a_file_that_changes_is_read_again_and_one_that_is_wrong_is_named(tmp_path: Path) -> None:
+async def test_a_changed_file_is_read_again_and_an_invalid_one_is_named(tmp_path: Path) -> None:
     async with ModelServer(said("One."), said("Two.")) as model:
         deep = project(tmp_path, model.url)
         async with running_server(tmp_path, config=trusting(tmp_path / "project")) as server:
@@ -108,7 +108,7 @@ async def test_a_file_that_changes_is_read_again_and_one_that_is_wrong_is_named(
     assert [request.headers["x-team"] for request in model.requests] == ["blue", "crimson"]
 
 
-async def test_the_projects_own_wins_over_the_users_which_others_keep(tmp_path: Path) -> None:
+async def test_an_adapter_of_the_project_wins_over_that_of_the_user_in_the_project_only(tmp_path: Path) -> None:
     async with ModelServer(said("Theirs."), said("Mine.")) as model:
         deep = project(tmp_path, model.url, "mine.toml", team="theirs")
         mine = f'[adapters.mine]\nextends = "openai_compatible"\nenv = {{base_url = "{model.url}"}}\n'
@@ -120,7 +120,7 @@ async def test_the_projects_own_wins_over_the_users_which_others_keep(tmp_path: 
     assert [request.headers["x-team"] for request in model.requests] == ["theirs", "mine"]
 
 
-async def test_a_key_that_may_be_kept_is_not_given_to_another_adapter_of_the_name(tmp_path: Path) -> None:
+async def test_a_cached_key_is_not_used_for_another_adapter_with_the_same_name(tmp_path: Path) -> None:
     async with ModelServer(said("Mine."), said("Theirs.")) as model:
         deep = project(tmp_path, model.url, "mine.toml")
         file = tmp_path / "project" / ".jumpseat" / "adapters" / "mine.toml"

@@ -1,4 +1,4 @@
-"""The Copilot account: user, models, and what the chat adapter adds to chat completions."""
+"""The Copilot account: user and models, and the headers and merging of its chat adapter."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def headers(request: ModelRequest, **options: Any) -> dict[str, str]:
     return {name.lower(): value for name, value in written.headers.items()}
 
 
-async def test_the_user_is_asked_of_github_with_the_token(transport: HttpTransport) -> None:
+async def test_the_user_is_requested_from_github_with_the_token(transport: HttpTransport) -> None:
     async with ModelServer(json_reply({"login": "me", "copilot_plan": "pro"})) as server:
         with anyio.fail_after(5):
             assert await account(server, transport).user() == {"login": "me", "copilot_plan": "pro"}
@@ -66,13 +66,13 @@ async def test_a_bad_token_is_an_authentication_error_that_says_401_unauthorized
     assert str(caught.value) == "HTTP 401 Unauthorized: Bad credentials [redacted]"
 
 
-async def test_an_answer_that_is_no_object_is_a_protocol_error(transport: HttpTransport) -> None:
+async def test_a_response_that_is_not_an_object_is_a_protocol_error(transport: HttpTransport) -> None:
     async with ModelServer(json_reply([])) as server:
         with anyio.fail_after(5), pytest.raises(ProviderProtocolError):
             await account(server, transport).user()
 
 
-async def test_the_api_is_where_github_says_and_is_asked_for_once(transport: HttpTransport) -> None:
+async def test_the_address_of_the_api_is_requested_from_github_once(transport: HttpTransport) -> None:
     async with ModelServer() as server:
         server.replies += [json_reply({"endpoints": {"api": f"{server.url}/tenant/"}}), json_reply({"data": []})]
         mine = account(server, transport)
@@ -86,7 +86,7 @@ async def test_the_api_is_where_github_says_and_is_asked_for_once(transport: Htt
     )
 
 
-async def test_without_a_word_from_github_the_api_is_the_public_one(transport: HttpTransport) -> None:
+async def test_the_public_api_is_used_if_github_names_none(transport: HttpTransport) -> None:
     async with ModelServer(json_reply({"login": "me"})) as server:
         with anyio.fail_after(5):
             assert await account(server, transport).api_url() == COPILOT_API_URL
@@ -103,7 +103,7 @@ async def test_a_given_api_is_used_without_asking_github(transport: HttpTranspor
     assert {"copilot-integration-id", "x-github-api-version"} <= set(seen.headers)
 
 
-async def test_models_are_kept_until_a_refresh_and_asked_for_once_by_all_who_want_them(
+async def test_models_are_cached_until_a_refresh_and_concurrent_callers_share_a_request(
     transport: HttpTransport,
 ) -> None:
     async with ModelServer(json_reply([{"id": "one"}]), json_reply({"data": [{"id": "two"}]})) as server:
@@ -213,7 +213,7 @@ async def test_models_are_kept_until_a_refresh_and_asked_for_once_by_all_who_wan
         ({"id": "odd", "capabilities": [], "policy": 1, "billing": "x"}, ModelInfo("odd", "odd")),
     ],
 )
-def test_an_entry_of_the_model_list_is_read(entry: dict[str, Any], expected: ModelInfo | None) -> None:
+def test_an_entry_of_the_model_list_is_decoded(entry: dict[str, Any], expected: ModelInfo | None) -> None:
     assert model_from_wire(entry) == expected
 
 
@@ -226,7 +226,7 @@ def test_the_initiator_is_the_user_for_prompts_and_the_agent_after_tool_results(
     assert headers(ModelRequest("m", "", [PROMPT, call, results, PROMPT]))["x-initiator"] == "user"
 
 
-def test_the_interaction_and_pictures_are_announced_only_where_there_are_some() -> None:
+def test_headers_for_interaction_and_images_are_sent_only_if_there_are_any() -> None:
     assert headers(ModelRequest("m", "", [], interaction_id="i-1"))["x-interaction-id"] == "i-1"
     assert "x-interaction-id" not in headers(ModelRequest("m", "", []))
     assert headers(REQUESTS["pictures"])["copilot-vision-request"] == "true"

@@ -1,4 +1,4 @@
-"""The accounts of the process: what is remembered of each, and how their quotas are read."""
+"""The accounts of the process: the cache of accounts, and the decoding of quotas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.model_server import ModelServer, SeenRequest, json_reply
 pytestmark = pytest.mark.anyio
 
 
-async def test_only_so_many_accounts_are_remembered() -> None:
+async def test_the_number_of_cached_accounts_is_limited() -> None:
     def answer(request: SeenRequest) -> Any:
         return json_reply({"login": request.headers["authorization"]})
 
@@ -26,12 +26,12 @@ async def test_only_so_many_accounts_are_remembered() -> None:
             for number in [*range(MAX_ACCOUNTS + 1), MAX_ACCOUNTS, 0]:
                 assert (await accounts.user(GivenLogin(f"t{number}")))["login"] == f"Bearer t{number}"
 
-    # All once, and the first again: it was forgotten for the last.
+    # Each account is requested once, the first one twice: the last one replaced it in the cache.
     asked = [request.headers["authorization"] for request in server.requests]
     assert asked == [f"Bearer t{number}" for number in [*range(MAX_ACCOUNTS + 1), 0]]
 
 
-async def test_one_token_on_two_sites_is_two_accounts() -> None:
+async def test_the_same_token_on_two_sites_is_two_accounts() -> None:
     async with HttpTransport() as transport:
         accounts = CopilotAccounts({}, transport, "app/1")
         here, there = GivenLogin("t"), GivenLogin("t", host="https://octo.ghe.com")
@@ -105,7 +105,7 @@ async def test_one_token_on_two_sites_is_two_accounts() -> None:
         ),
     ],
 )
-async def test_a_quota_is_read_as_far_as_it_is_one(user: dict[str, Any], expected: dict[str, Any]) -> None:
+async def test_the_valid_part_of_a_quota_is_decoded(user: dict[str, Any], expected: dict[str, Any]) -> None:
     async with ModelServer(json_reply(user)) as server, HttpTransport() as transport:
         accounts = CopilotAccounts({"COPILOT_DEBUG_GITHUB_API_URL": server.url}, transport, "app/1")
         with anyio.fail_after(5):

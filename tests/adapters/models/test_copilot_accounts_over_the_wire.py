@@ -1,4 +1,4 @@
-"""Who a session is to the Copilot API: tokens given, tokens asked for, and what is told of them."""
+"""GitHub identities of sessions with the Copilot API: tokens from options and callbacks, and login status."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def status(wire: Wire, session: str) -> dict[str, Any]:
 
 
 async def said(wire: Wire, session: str) -> str:
-    """What the model says to a prompt."""
+    """Return the answer to a prompt."""
     events = await wire.prompt(session)
     failures = [event["data"]["message"] for event in events if event["type"] == "session.error"]
     assert failures == []
@@ -41,7 +41,7 @@ async def said(wire: Wire, session: str) -> str:
 
 
 async def refused_model(wire: Wire, session: str) -> str:
-    """What the error of a prompt says."""
+    """Return the error message of a prompt that fails."""
     events = await wire.prompt(session)
     [error] = [event["data"] for event in events if event["type"] == "session.error"]
     assert error["errorType"] == "authentication"
@@ -49,7 +49,7 @@ async def refused_model(wire: Wire, session: str) -> str:
 
 
 async def asked_for_token(wire: Wire, since: int, **answer: Any) -> dict[str, Any]:
-    """The next request for a token, answered."""
+    """Answer the next request for a token; returns its params."""
     request = await wire.until(
         lambda message: message.get("method") == "gitHubToken.getToken", since=since, what="gitHubToken.getToken"
     )
@@ -64,9 +64,7 @@ def token(value: str, expires_in: float = EIGHT_HOURS_S, **more: Any) -> dict[st
 # --- tokens that are given ----------------------------------------------------------------------------------------
 
 
-async def test_each_session_is_who_its_token_says_and_sees_nothing_of_the_others(
-    tmp_path: Path, copilot: FakeCopilot
-) -> None:
+async def test_each_session_has_the_identity_of_its_token(tmp_path: Path, copilot: FakeCopilot) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
         wire = server.wire
         alice, bob = await opened(wire, gitHubToken=ALICE), await opened(wire, gitHubToken=BOB)
@@ -92,11 +90,11 @@ async def test_each_session_is_who_its_token_says_and_sees_nothing_of_the_others
 
 
 @pytest.mark.parametrize("bad", ["token-of-nobody", "token\r\nX-Evil: 1", "töken", " "])
-async def test_a_token_that_is_not_good_makes_no_session(tmp_path: Path, copilot: FakeCopilot, bad: str) -> None:
+async def test_an_invalid_token_creates_no_session(tmp_path: Path, copilot: FakeCopilot, bad: str) -> None:
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": ALICE}) as server:
         error = await server.wire.refused("session.create", {"gitHubToken": bad, "sessionId": "s"})
         left = await server.wire.call("session.list", {})
-        # The id is free again.
+        # The id can be used again.
         assert await opened(server.wire, gitHubToken=BOB, sessionId="s") == "s"
 
     assert bad.strip() == "" or bad not in error["message"]
@@ -105,7 +103,9 @@ async def test_a_token_that_is_not_good_makes_no_session(tmp_path: Path, copilot
         assert "401 Unauthorized" in error["message"]
 
 
-async def test_a_session_without_a_token_is_the_process_or_nobody(tmp_path: Path, copilot: FakeCopilot) -> None:
+async def test_a_session_without_a_token_has_the_identity_of_the_process_if_any(
+    tmp_path: Path, copilot: FakeCopilot
+) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
         nobody = await status(server.wire, await opened(server.wire))
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": ALICE}) as server:
@@ -115,7 +115,7 @@ async def test_a_session_without_a_token_is_the_process_or_nobody(tmp_path: Path
     assert (ambient["login"], ambient["authType"]) == ("alice", "env")
 
 
-async def test_a_resumed_session_is_who_it_was_until_a_client_says_otherwise(
+async def test_a_resumed_session_keeps_its_identity_unless_a_client_changes_it(
     tmp_path: Path, copilot: FakeCopilot
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
@@ -140,7 +140,7 @@ async def test_a_resumed_session_is_who_it_was_until_a_client_says_otherwise(
     ("model", "wire_name"),
     [("by-chat", "chat/completions"), ("by-responses", "responses"), ("by-messages", "v1/messages")],
 )
-async def test_a_model_is_called_by_the_wire_that_the_list_has_for_it(
+async def test_a_model_is_called_over_the_wire_in_its_list_entry(
     tmp_path: Path, copilot: FakeCopilot, model: str, wire_name: str, *, streaming: bool
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
@@ -149,12 +149,14 @@ async def test_a_model_is_called_by_the_wire_that_the_list_has_for_it(
         assert await said(server.wire, session) == f"{wire_name} of alice"
 
     paths = [one.path for one in copilot.server.requests]
-    # The list is asked for once; GitHub at the start of the session, and not again.
+    # The list is requested once, the user only at the start of the session.
     assert paths == ["/github/copilot_internal/user", "/tenant/models", *[f"/tenant/{wire_name}"] * 2]
     assert copilot.server.requests[-1].json["model"] == model
 
 
-async def test_the_operators_address_of_the_api_is_never_moved(tmp_path: Path, copilot: FakeCopilot) -> None:
+async def test_the_api_address_of_the_operator_wins_over_that_of_github(
+    tmp_path: Path, copilot: FakeCopilot
+) -> None:
     env = {
         "COPILOT_DEBUG_GITHUB_API_URL": f"{copilot.server.url}/github",
         "COPILOT_API_URL": f"{copilot.server.url}/tenant/",
@@ -171,9 +173,7 @@ async def test_the_operators_address_of_the_api_is_never_moved(tmp_path: Path, c
 # --- credentials --------------------------------------------------------------------------------------------------
 
 
-async def test_credentials_make_a_session_somebody_else_from_the_next_request_on(
-    tmp_path: Path, copilot: FakeCopilot
-) -> None:
+async def test_new_credentials_apply_from_the_next_request_on(tmp_path: Path, copilot: FakeCopilot) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
         wire = server.wire
         session = await opened(wire, gitHubToken=ALICE)
@@ -191,7 +191,7 @@ async def test_credentials_make_a_session_somebody_else_from_the_next_request_on
     assert heard == ["chat/completions of alice", "chat/completions of bob", "chat/completions of bob"]
 
 
-async def test_a_user_of_whom_only_the_name_is_told_never_uses_the_token_of_somebody_else(
+async def test_a_login_without_a_token_never_uses_the_token_of_another_user(
     tmp_path: Path, copilot: FakeCopilot
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": ALICE}) as server:
@@ -225,7 +225,7 @@ async def test_a_user_of_whom_only_the_name_is_told_never_uses_the_token_of_some
         ("token", "credentials"),
     ],
 )
-async def test_credentials_that_cannot_be_used_are_refused_and_change_nothing(
+async def test_invalid_credentials_are_refused_and_change_nothing(
     tmp_path: Path, copilot: FakeCopilot, credentials: Any, text: str
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
@@ -237,7 +237,7 @@ async def test_credentials_that_cannot_be_used_are_refused_and_change_nothing(
     assert text in error["message"]
 
 
-async def test_the_quota_is_that_of_the_token_else_of_the_process(tmp_path: Path, copilot: FakeCopilot) -> None:
+async def test_the_quota_is_that_of_the_given_token_or_of_the_process(tmp_path: Path, copilot: FakeCopilot) -> None:
     expected = {
         "chat": {
             "isUnlimitedEntitlement": False,
@@ -265,7 +265,7 @@ async def test_the_quota_is_that_of_the_token_else_of_the_process(tmp_path: Path
     assert "selectionId" in unknown["message"]
 
 
-async def test_models_are_listed_as_the_token_sees_them(tmp_path: Path, copilot: FakeCopilot) -> None:
+async def test_models_are_listed_for_the_given_token(tmp_path: Path, copilot: FakeCopilot) -> None:
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": ALICE}) as server:
         lists = [await server.wire.call("models.list", params) for params in ({}, {"gitHubToken": BOB})]
         session = await opened(server.wire)
@@ -277,7 +277,7 @@ async def test_models_are_listed_as_the_token_sees_them(tmp_path: Path, copilot:
     assert (asked, len(copilot.seen("/models"))) == (2, 3)
 
 
-async def test_the_endpoint_of_a_session_has_all_that_a_call_needs(tmp_path: Path, copilot: FakeCopilot) -> None:
+async def test_the_endpoint_of_a_session_suffices_for_a_call(tmp_path: Path, copilot: FakeCopilot) -> None:
     env = copilot.environ | {"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
     async with running_server(tmp_path, env=env) as server:
         wire = server.wire
@@ -316,7 +316,7 @@ async def begun(wire: Wire, **options: Any) -> tuple[int, Any]:
     return since, await wire.ask("session.create", options)
 
 
-async def test_a_client_is_asked_for_a_token_when_its_session_opens_and_not_while_it_lasts(
+async def test_a_token_is_requested_when_the_session_opens_and_reused_while_valid(
     tmp_path: Path, copilot: FakeCopilot
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": BOB}) as server:
@@ -379,7 +379,7 @@ async def test_a_token_with_an_hour_or_less_left_is_replaced_before_it_is_used(
         ({"result": "token"}, "could not be read"),
     ],
 )
-async def test_a_token_that_cannot_be_had_makes_no_session_and_no_other_token_is_used(
+async def test_without_the_requested_token_no_session_is_created(
     tmp_path: Path, copilot: FakeCopilot, answer: dict[str, Any], text: str
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": BOB}) as server:
@@ -395,7 +395,7 @@ async def test_a_token_that_cannot_be_had_makes_no_session_and_no_other_token_is
     assert BOB not in copilot.seen("/user")
 
 
-async def test_a_failed_resume_leaves_the_session_who_it_was(tmp_path: Path, copilot: FakeCopilot) -> None:
+async def test_a_failed_resume_keeps_the_identity_of_the_session(tmp_path: Path, copilot: FakeCopilot) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
         wire = server.wire
         since, creating = await begun(wire, sessionId="s")
@@ -421,7 +421,7 @@ async def test_a_token_and_a_callback_for_tokens_exclude_each_other(tmp_path: Pa
     assert "exclude each other" in error["message"]
 
 
-async def test_a_client_that_leaves_instead_of_giving_a_token_leaves_no_session(
+async def test_a_client_that_disconnects_instead_of_providing_a_token_leaves_no_session(
     tmp_path: Path, copilot: FakeCopilot
 ) -> None:
     async with running_server(tmp_path, tcp=True, env=copilot.environ) as server, server.connect() as other:
@@ -432,7 +432,7 @@ async def test_a_client_that_leaves_instead_of_giving_a_token_leaves_no_session(
         assert await opened(other, sessionId="s", gitHubToken=BOB) == "s"
 
 
-async def test_a_session_with_its_own_provider_gets_its_token_and_github_is_not_asked(
+async def test_the_token_of_a_session_with_its_own_provider_is_not_checked_with_github(
     tmp_path: Path, copilot: FakeCopilot
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
@@ -446,7 +446,7 @@ async def test_a_session_with_its_own_provider_gets_its_token_and_github_is_not_
 # --- tasks of clients ---------------------------------------------------------------------------------------------
 
 
-async def test_no_client_is_ever_asked_to_cancel_a_task_because_none_can_register_one(tmp_path: Path) -> None:
+async def test_the_server_never_requests_a_client_to_cancel_a_task(tmp_path: Path) -> None:
     # `tasks.cancel` is for the owner of a task, and only `session.tasks.register` makes owners.
     async with running_server(tmp_path, handshake=False) as server:
         wire = server.wire

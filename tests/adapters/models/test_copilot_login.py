@@ -1,4 +1,4 @@
-"""Where GitHub tokens come from: the client that is asked, the environment, the GitHub CLI."""
+"""Sources of GitHub tokens: callbacks of clients, the environment, the GitHub CLI."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOUR = 3600.0
 
 
 class Giver:
-    """A client that gives ``token-1``, ``token-2``..., each good for ``lasts_s``, unless it has trouble."""
+    """A client that provides ``token-1``, ``token-2``..., each valid for ``lasts_s`` seconds, or fails."""
 
     def __init__(self, lasts_s: float = 8 * HOUR) -> None:
         self.lasts_s = lasts_s
@@ -51,7 +51,7 @@ class Giver:
         return AskedLogin(self, HOST, now=lambda: self.now)
 
 
-async def test_many_who_need_a_token_at_once_ask_once() -> None:
+async def test_concurrent_requests_share_one_token_callback() -> None:
     giver = Giver()
     login = giver.login()
     got: list[str] = []
@@ -66,7 +66,7 @@ async def test_many_who_need_a_token_at_once_ask_once() -> None:
     assert (got, giver.asked) == (["token-1"] * 5, ["initial"])
 
 
-async def test_a_token_is_kept_until_an_hour_before_its_end_and_then_replaced_when_needed() -> None:
+async def test_a_token_is_replaced_when_needed_in_its_last_hour() -> None:
     giver = Giver()
     login = giver.login()
     got = [await login.token()]
@@ -79,7 +79,7 @@ async def test_a_token_is_kept_until_an_hour_before_its_end_and_then_replaced_wh
     assert giver.asked == ["initial", "refresh"]
 
 
-async def test_a_token_of_less_than_an_hour_is_asked_for_whenever_it_is_needed() -> None:
+async def test_a_token_that_lasts_less_than_an_hour_is_requested_every_time() -> None:
     giver = Giver(lasts_s=600)
     login = giver.login()
 
@@ -89,7 +89,7 @@ async def test_a_token_of_less_than_an_hour_is_asked_for_whenever_it_is_needed()
 @pytest.mark.parametrize(
     "trouble", [ClientCallError("no network"), GitHubTokenResult(kind="cancelled")], ids=["error", "cancelled"]
 )
-async def test_a_token_that_cannot_be_replaced_serves_to_its_end_and_no_longer(
+async def test_a_token_that_cannot_be_replaced_is_used_until_it_expires(
     trouble: Exception | GitHubTokenResult,
 ) -> None:
     giver = Giver()
@@ -97,7 +97,7 @@ async def test_a_token_that_cannot_be_replaced_serves_to_its_end_and_no_longer(
     await login.token()
     giver.trouble = trouble
     giver.now += 7.5 * HOUR
-    # Not before every request: a client that does not answer would hold up each of them.
+    # Not before every request: a client that does not answer would delay each of them.
     assert [await login.token() for _ in range(3)] == ["token-1"] * 3
     assert giver.asked == ["initial", "refresh"]
     giver.now += 0.5 * HOUR
@@ -109,7 +109,7 @@ async def test_a_token_that_cannot_be_replaced_serves_to_its_end_and_no_longer(
     assert giver.asked[2:] == ["refresh", "initial"]
 
 
-async def test_a_client_that_never_answers_is_given_up() -> None:
+async def test_a_token_callback_without_an_answer_times_out() -> None:
     async def ask(reason: Reason) -> GitHubTokenResult:
         await anyio.sleep_forever()
         raise AssertionError(reason)
@@ -118,7 +118,7 @@ async def test_a_client_that_never_answers_is_given_up() -> None:
         await AskedLogin(ask, HOST, timeout_s=0.01).token()
 
 
-async def test_who_no_longer_waits_for_a_token_leaves_the_others_a_way_to_it() -> None:
+async def test_cancelling_one_waiter_does_not_cancel_the_others() -> None:
     gate = anyio.Event()
     asked: list[Reason] = []
 
@@ -166,7 +166,7 @@ async def test_no_token_is_in_the_text_of_a_failure_or_of_a_login() -> None:
         ),
     ],
 )
-def test_the_apis_are_those_of_the_site_that_the_environment_names(
+def test_the_environment_selects_the_site_of_the_apis(
     environ: Mapping[str, str], host: str, github: str, copilot: str
 ) -> None:
     found = host_of_environment(environ)
@@ -174,7 +174,7 @@ def test_the_apis_are_those_of_the_site_that_the_environment_names(
     assert (found, github_api_of(found), copilot_api_of(found)) == (host, github, copilot)
 
 
-def test_the_login_of_the_environment_says_how_it_was_given_and_which_site_knows_it() -> None:
+def test_the_login_of_the_environment_has_its_source_and_site() -> None:
     def found(auth_token: str | None = None, **environ: str) -> GivenLogin | None:
         return login_of_environment(Options(environ=environ, port=None, auth_token=auth_token))
 
@@ -185,7 +185,7 @@ def test_the_login_of_the_environment_says_how_it_was_given_and_which_site_knows
 
 @pytest.fixture
 def gh(tmp_path: Path) -> Callable[[str], dict[str, str]]:
-    """Makes a ``gh`` of a shell script; returns an environment that has it."""
+    """Return a function that writes a ``gh`` from a shell script and returns an environment with it."""
 
     def make(script: str) -> dict[str, str]:
         program = tmp_path / "gh"
@@ -200,7 +200,7 @@ def seen(environ: Mapping[str, str]) -> str:
     return Path(environ["SEEN"]).read_text()
 
 
-async def test_the_github_cli_is_asked_for_the_token_of_the_site(gh: Callable[[str], dict[str, str]]) -> None:
+async def test_the_github_cli_provides_the_token_of_the_site(gh: Callable[[str], dict[str, str]]) -> None:
     environ = gh('echo "$@" > "$SEEN"; echo gho_of_gh') | {"GH_HOST": "octo.ghe.com"}
 
     assert await login_of_gh(environ) == GivenLogin("gho_of_gh", "gh-cli", "https://octo.ghe.com")
@@ -208,12 +208,14 @@ async def test_the_github_cli_is_asked_for_the_token_of_the_site(gh: Callable[[s
 
 
 @pytest.mark.parametrize("script", ["echo no oauth token >&2; exit 1", "exit 0", "echo half; exit 1"])
-async def test_a_github_cli_without_a_login_gives_none(gh: Callable[[str], dict[str, str]], script: str) -> None:
+async def test_a_github_cli_without_a_login_provides_no_token(
+    gh: Callable[[str], dict[str, str]], script: str
+) -> None:
     assert await login_of_gh(gh(script)) is None
     assert await login_of_gh({}) is None
 
 
-def test_values_that_are_no_lifetime_are_no_answer() -> None:
+def test_an_invalid_lifetime_is_an_invalid_answer() -> None:
     values: list[Any] = [-1, float("inf"), float("nan"), "soon"]
     for value in values:
         with pytest.raises(ValueError, match="expiresIn"):

@@ -1,4 +1,4 @@
-"""The table of well-known models: whom a name means, and what is filled with what is known of them."""
+"""The table of well-known models: matching of names, and defaults for missing facts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KNOWN = KnownModels()
         ("meta-llama/Llama-3.3-70B-Instruct", "llama-3.3-70b-instruct"),
     ],
 )
-def test_a_name_is_found_with_its_date_and_its_vendor(name: str, entry: str) -> None:
+def test_a_name_is_found_with_or_without_date_and_vendor(name: str, entry: str) -> None:
     found = KNOWN.find(name)
     assert found is not None
     assert found.id == entry
@@ -59,11 +59,11 @@ def test_a_name_is_found_with_its_date_and_its_vendor(name: str, entry: str) -> 
         "unsloth/Llama-3.3-70B-Instruct-GGUF",
     ],
 )
-def test_a_name_that_only_resembles_a_model_is_not_taken_for_it(name: str) -> None:
+def test_a_similar_name_is_not_found(name: str) -> None:
     assert KNOWN.find(name) is None
 
 
-def test_every_entry_of_the_file_is_found_under_its_own_names_and_makes_sense() -> None:
+def test_every_entry_of_the_file_is_valid_and_found_by_its_names() -> None:
     vendors = tomllib.loads("\n".join(path.read_text() for path in fact_files()))
     names: list[str] = []
     for vendor, table in vendors.items():
@@ -81,7 +81,7 @@ def test_every_entry_of_the_file_is_found_under_its_own_names_and_makes_sense() 
     assert names == [name.lower() for name in names]
 
 
-def test_what_was_said_of_a_model_wins_over_what_is_known() -> None:
+def test_given_facts_win_over_known_ones() -> None:
     said = ModelInfo("work/m", vision=False, tools=False, reasoning_efforts=(), max_output_tokens=10)
     filled = KNOWN.complete(said, "gpt-5", "openai")
     assert filled == replace(
@@ -94,17 +94,17 @@ def test_what_was_said_of_a_model_wins_over_what_is_known() -> None:
     )
 
 
-def test_a_model_that_is_not_in_the_table_stays_as_it_is() -> None:
+def test_an_unknown_model_is_unchanged() -> None:
     info = ModelInfo("work/m", "M", context_window=5)
     assert KNOWN.complete(info, "m", "openai") is info
 
 
-def test_limits_that_belong_to_another_window_are_not_filled_in() -> None:
+def test_known_limits_of_another_context_window_are_not_used() -> None:
     filled = KNOWN.complete(ModelInfo("m", context_window=8_000), "gpt-5", "openai")
     assert (filled.context_window, filled.max_prompt_tokens, filled.max_output_tokens) == (8_000, None, None)
 
 
 @pytest.mark.parametrize("adapter", ["ollama", "githubmodels"])
-def test_of_hosts_with_limits_of_their_own_only_abilities_are_known(adapter: str) -> None:
+def test_only_capabilities_are_known_for_hosts_with_their_own_limits(adapter: str) -> None:
     filled = KNOWN.complete(ModelInfo("m"), "openai/gpt-4o", adapter)
     assert filled == ModelInfo("m", vendor="openai", vision=True, tools=True, reasoning=False)

@@ -1,4 +1,4 @@
-"""What clients are told of models: of all providers together, with limits, abilities and prices."""
+"""The models that clients see: those of all providers, with limits, capabilities and prices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cents(model: dict[str, Any]) -> float:
     return model["billing"]["tokenPrices"]["inputPrice"]
 
 
-async def test_a_model_is_listed_with_its_abilities_limits_and_prices(tmp_path: Path) -> None:
+async def test_a_model_is_listed_with_its_capabilities_limits_and_prices(tmp_path: Path) -> None:
     config = '[adapters.work]\ntype = "openai"\nbase_url = "http://127.0.0.1:1"\nmodels = ["gpt-5", "unheard-of"]\n'
     async with running_server(tmp_path, config=config) as server:
         models = await listed(server)
@@ -59,7 +59,7 @@ async def test_a_model_is_listed_with_its_abilities_limits_and_prices(tmp_path: 
     assert "billing" not in models["work/unheard-of"]
 
 
-async def test_what_the_configuration_says_of_a_model_wins_over_what_is_known(tmp_path: Path) -> None:
+async def test_configured_facts_about_a_model_win_over_known_ones(tmp_path: Path) -> None:
     config = """
 [adapters.work]
 type = "openai"
@@ -96,7 +96,7 @@ choices = [{id = "m", meta = {price = {input = 3, output = 4}}, opts = {can_reas
     }
 
 
-async def test_all_providers_are_in_the_list_and_those_without_models_are_asked_for_theirs(tmp_path: Path) -> None:
+async def test_all_providers_are_listed_and_those_without_configured_models_are_requested(tmp_path: Path) -> None:
     replies = {
         "/silent/models": names("gpt-5-mini"),
         "/home/v1/models": names("theirs"),
@@ -164,18 +164,18 @@ model = "gpt-5-nano"
         "file/theirs",
     ]
     assert again == models
-    # Both aliases are told with what is known, the second though nobody lists its model.
+    # Both aliases have the known facts, also the second, whose model is in no list.
     assert [cents(models[name]) for name in ("fast", "other", "declared/gpt-5-nano")] == [25, 5, 5]
     asked = {one.path.partition("?")[0]: one.headers for one in provider.requests}
     assert len(provider.requests) == len(asked) == 3
     theirs = asked["/declared/models"]
     assert (theirs["x-team"], theirs["authorization"]) == ("blue", "Bearer key")
     assert asked["/home/v1/models"]["x-api-key"] == KEY
-    # The key is looked up when a provider is asked, not when its answer is still good.
+    # The key is looked up only when the provider is requested, not while its cached list is valid.
     assert (tmp_path / "calls").read_text() == "key\n"
 
 
-async def test_a_key_in_the_environment_for_other_programs_is_used_for_a_list_where_nothing_else_is_there(
+async def test_a_key_meant_for_other_programs_is_used_for_a_list_only_without_other_providers(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(names("deepseek-chat"), names("unasked")) as provider:
@@ -189,7 +189,7 @@ async def test_a_key_in_the_environment_for_other_programs_is_used_for_a_list_wh
     assert (list(alone), list(beside)) == (["deepseek/deepseek-chat"], ["openai/m"])
 
 
-async def test_a_list_that_cannot_be_had_hides_nothing_else_and_tells_no_secret(tmp_path: Path) -> None:
+async def test_a_failing_list_hides_no_other_and_discloses_no_secret(tmp_path: Path) -> None:
     config = f"""
 [adapters.refused]
 type = "openai"
@@ -220,7 +220,7 @@ models = ["m"]
     assert KEY not in server.stderr
 
 
-async def test_the_models_of_a_session_are_told_with_what_is_known_of_them(tmp_path: Path) -> None:
+async def test_the_models_of_a_session_are_listed_with_known_facts(tmp_path: Path) -> None:
     provider = {"type": "anthropic", "apiKey": KEY, "baseUrl": "http://127.0.0.1:1"}
     async with running_server(tmp_path) as server:
         own = await server.wire.create(provider, model="claude-sonnet-4-5-20250929")
@@ -248,7 +248,7 @@ async def test_the_models_of_a_session_are_told_with_what_is_known_of_them(tmp_p
         pytest.param("gpt-5", None, None, id="not counted"),
     ],
 )
-async def test_a_call_is_told_with_its_cost_in_dollars_where_that_is_known(
+async def test_the_usage_of_a_call_has_its_cost_if_the_price_is_known(
     tmp_path: Path, model: str, usage: dict[str, Any] | None, cost: float | None
 ) -> None:
     reply = says("Hi", usage=usage) if usage else says("Hi")
@@ -258,11 +258,11 @@ async def test_a_call_is_told_with_its_cost_in_dollars_where_that_is_known(
         used = (await server.wire.event("assistant.usage", session=session))["data"]
 
     assert used.get("costUsd") == (pytest.approx(cost) if cost is not None else None)
-    # That would be premium requests of a Copilot plan.
+    # `cost` would be premium requests of a Copilot plan.
     assert "cost" not in used
 
 
-async def test_a_model_of_a_declared_adapter_is_asked_for_what_it_is_known_not_to_do_with_a_warning(
+async def test_a_capability_that_a_declared_model_is_known_to_lack_causes_a_warning(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(says("Hi")) as provider:

@@ -1,4 +1,4 @@
-"""The lists that providers give: asked and read as documented, kept, and never in each other's way."""
+"""Model lists of providers: requested and decoded as documented, cached, and independent of each other."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def asked(transport: HttpTransport, server: ModelServer, adapter: str, bas
 # --- how each provider is asked -----------------------------------------------------------------------------------
 
 
-async def test_a_list_of_the_openai_kind_leaves_out_what_does_not_chat(
+async def test_a_list_of_an_openai_provider_leaves_out_models_that_do_not_chat(
     server: ModelServer, transport: HttpTransport
 ) -> None:
     names = ["gpt-5", "text-embedding-3-small", "whisper-1", "gpt-image-1", "tts-1", "gpt-4o-realtime", "sora-2"]
@@ -93,7 +93,7 @@ async def test_a_list_of_the_openai_kind_leaves_out_what_does_not_chat(
     assert "content-type" not in request.headers
 
 
-async def test_a_list_of_anthropic_comes_in_pages(server: ModelServer, transport: HttpTransport) -> None:
+async def test_the_list_of_anthropic_is_read_page_by_page(server: ModelServer, transport: HttpTransport) -> None:
     able = {
         "image_input": yes(),
         "thinking": yes(types={"adaptive": yes()}),
@@ -125,7 +125,9 @@ async def test_a_list_of_anthropic_comes_in_pages(server: ModelServer, transport
     assert server.requests[0].headers["anthropic-version"]
 
 
-async def test_a_list_of_gemini_has_what_generates_content(server: ModelServer, transport: HttpTransport) -> None:
+async def test_the_list_of_gemini_has_the_models_that_generate_content(
+    server: ModelServer, transport: HttpTransport
+) -> None:
     chats, embeds = ["generateContent", "countTokens"], ["embedContent"]
     first = {
         "name": "models/gemini-2.5-pro",
@@ -155,7 +157,7 @@ async def test_a_list_of_gemini_has_what_generates_content(server: ModelServer, 
     assert server.requests[0].headers["x-goog-api-key"] == KEY
 
 
-async def test_a_list_of_mistral_says_what_models_can(server: ModelServer, transport: HttpTransport) -> None:
+async def test_the_list_of_mistral_has_capabilities(server: ModelServer, transport: HttpTransport) -> None:
     able = {"completion_chat": True, "function_calling": True, "vision": False}
     server.replies.append(
         data(
@@ -169,7 +171,9 @@ async def test_a_list_of_mistral_says_what_models_can(server: ModelServer, trans
     ]
 
 
-async def test_a_list_of_openrouter_has_abilities_and_prices(server: ModelServer, transport: HttpTransport) -> None:
+async def test_the_list_of_openrouter_has_capabilities_and_prices(
+    server: ModelServer, transport: HttpTransport
+) -> None:
     text = {"input_modalities": ["text", "image"], "output_modalities": ["text"]}
     server.replies.append(
         data(
@@ -201,7 +205,7 @@ async def test_a_list_of_openrouter_has_abilities_and_prices(server: ModelServer
     ]
 
 
-async def test_ollama_is_asked_about_every_model_it_has(transport: HttpTransport) -> None:
+async def test_ollama_is_requested_for_the_details_of_every_model(transport: HttpTransport) -> None:
     shown = {
         "qwen3:32b": {
             "capabilities": ["completion", "tools", "thinking"],
@@ -226,9 +230,7 @@ async def test_ollama_is_asked_about_every_model_it_has(transport: HttpTransport
 
 
 @pytest.mark.parametrize("adapter", LISTED)
-async def test_a_list_of_nonsense_is_an_empty_one(
-    adapter: str, server: ModelServer, transport: HttpTransport
-) -> None:
+async def test_an_invalid_list_is_empty(adapter: str, server: ModelServer, transport: HttpTransport) -> None:
     nonsense: list[Any] = [1, None, {}, {"id": 5, "name": []}, {"id": "", "name": "", "model": ""}]
     for key in ("data", "models"):
         for value in (nonsense, {"a": 1}, "x", None):
@@ -237,7 +239,7 @@ async def test_a_list_of_nonsense_is_an_empty_one(
     assert all(one.headers.get("x-mine") == "1" for one in server.requests)
 
 
-def test_every_listing_is_that_of_an_adapter() -> None:
+def test_every_list_belongs_to_an_adapter() -> None:
     assert 0 < len(LISTED) < len(PROVIDERS)
     for adapter in LISTED:
         assert load_adapter(adapter).name == adapter
@@ -246,7 +248,7 @@ def test_every_listing_is_that_of_an_adapter() -> None:
 # --- what is kept, and who waits ----------------------------------------------------------------------------------
 
 
-async def test_an_answer_is_kept_for_half_an_hour_and_stays_while_the_next_one_is_fetched(
+async def test_a_list_is_cached_for_half_an_hour_and_served_while_the_next_is_fetched(
     server: ModelServer, transport: HttpTransport
 ) -> None:
     clock = Clock()
@@ -262,7 +264,7 @@ async def test_an_answer_is_kept_for_half_an_hour_and_stays_while_the_next_one_i
             clock.now += 1
             server.replies.append(data({"id": "two"}))
             assert await lists.get(providers) == {"work": [ModelInfo("one")]}
-            # Whoever wants a new answer waits for the one that is on its way.
+            # A caller that requires a new list waits for the running request.
             assert await lists.get(providers, refresh=True) == {"work": [ModelInfo("two")]}
             assert len(server.requests) == 2
             server.replies.append(data({"id": "three"}))
@@ -272,7 +274,7 @@ async def test_an_answer_is_kept_for_half_an_hour_and_stays_while_the_next_one_i
         assert lists.find("other", "three") is None
 
 
-async def test_a_provider_that_is_late_is_there_the_next_time(transport: HttpTransport) -> None:
+async def test_a_late_list_is_there_the_next_time(transport: HttpTransport) -> None:
     gate = asyncio.Event()
     body = b'{"data": [{"id": "slow"}]}'
     replies = {
@@ -288,7 +290,7 @@ async def test_a_provider_that_is_late_is_there_the_next_time(transport: HttpTra
         providers = {name: at("openai", Endpoint(f"{server.url}/{name}")) for name in ("slow", "quick")}
         with anyio.fail_after(5):
             assert await lists.get(providers) == {"slow": [], "quick": [ModelInfo("quick")]}
-            # It is not waited for again, unless somebody wants to.
+            # Later calls do not wait again, unless they require a new list.
             clock.now += 2
             lists.timeout_s = 60
             assert (await lists.get(providers))["slow"] == []
@@ -298,7 +300,7 @@ async def test_a_provider_that_is_late_is_there_the_next_time(transport: HttpTra
         assert len(server.requests) == 2
 
 
-async def test_a_provider_that_fails_keeps_what_it_said_and_is_left_alone_for_a_while(
+async def test_a_failing_provider_keeps_its_last_list_and_is_not_requested_for_a_while(
     server: ModelServer, transport: HttpTransport, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock()
@@ -336,7 +338,7 @@ def configured(server: ModelServer, **work: Any) -> Models:
     return Models(Config.model_validate({"adapters": adapters}), Options(environ={}, port=None))
 
 
-async def test_only_providers_that_are_to_be_asked_are_and_what_is_declared_comes_first(
+async def test_only_the_selected_providers_are_requested_and_declared_models_come_first(
     server: ModelServer,
 ) -> None:
     models = configured(
@@ -356,12 +358,12 @@ async def test_only_providers_that_are_to_be_asked_are_and_what_is_declared_come
     assert (mine.vision, mine.context_window, mine.tools) == (False, 7, True)
     assert other.vision is True
     assert new == ModelInfo("work/new", "new", context_window=5)
-    # What a provider has said counts in sessions too, and changes nothing that is sent.
+    # The facts of a provider also apply to sessions, without changing requests.
     assert resolved.known.context_window == 5
     assert resolved.info == ModelInfo("work/new", "new")
 
 
-async def test_without_being_told_to_no_provider_is_asked(server: ModelServer) -> None:
+async def test_no_provider_is_requested_unless_selected(server: ModelServer) -> None:
     models = configured(server, models=["gpt-5"])
     with anyio.fail_after(5):
         listed = await models.catalogue.list()
@@ -374,7 +376,7 @@ async def test_without_being_told_to_no_provider_is_asked(server: ModelServer) -
     assert resolved.info == ModelInfo("work/gpt-5", "gpt-5")
 
 
-async def test_an_alias_is_listed_with_what_is_known_of_its_model(server: ModelServer) -> None:
+async def test_an_alias_is_listed_with_known_facts_about_its_model(server: ModelServer) -> None:
     adapters = {"work": {"type": "openai", "base_url": server.url, "models": [{"id": "gpt-5", "vision": False}]}}
     aliases = {"fast": {"adapter": "work", "model": "gpt-5"}, "odd": {"adapter": "work", "model": "m"}}
     config = Config.model_validate({"adapters": adapters, "models": aliases})
@@ -386,7 +388,7 @@ async def test_an_alias_is_listed_with_what_is_known_of_its_model(server: ModelS
     assert odd == ModelInfo("odd", "odd")
 
 
-async def test_names_that_would_command_a_terminal_or_have_no_end_are_left_out(
+async def test_names_with_control_characters_or_excessive_length_are_left_out(
     server: ModelServer, transport: HttpTransport
 ) -> None:
     odd: list[Any] = [{"id": None}, {"id": 5}, "text", None, [], {"id": "x" * 257}, {"id": "a\n\x1b[31mred"}]
@@ -395,7 +397,7 @@ async def test_names_that_would_command_a_terminal_or_have_no_end_are_left_out(
     assert await asked(transport, server, "anthropic", "/v1") == [ModelInfo("ok")]
 
 
-async def test_an_adapter_that_fails_in_an_unforeseen_way_ends_nothing_but_its_list(
+async def test_an_unexpected_error_of_an_adapter_affects_only_its_list(
     transport: HttpTransport, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def find_endpoint() -> ListEndpoint:

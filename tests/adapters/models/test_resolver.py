@@ -1,4 +1,4 @@
-"""Where a session's model comes from, and what is told of what cannot work."""
+"""Resolution of a session's model, and the errors if that is impossible."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def server() -> AsyncGenerator[ModelServer, None]:
 
 @pytest.fixture
 async def made(server: ModelServer) -> AsyncGenerator[Make, None]:
-    """Makes models as configured; the APIs of GitHub and Copilot are those of ``server``."""
+    """Return a function that makes a resolver; ``server`` stands for the APIs of GitHub and Copilot."""
     opened: list[Models] = []
     apis = {"COPILOT_DEBUG_GITHUB_API_URL": f"{server.url}/github", "COPILOT_API_URL": f"{server.url}/copilot"}
 
@@ -90,7 +90,7 @@ async def found(models: Models, model: str | None = None, **fields: Any) -> Reso
 
 
 async def call(server: ModelServer, models: Models, model: str | None = None, **fields: Any) -> SeenRequest:
-    """The request that a session with these settings sends."""
+    """Return the request that a session with these settings sends."""
     resolved = await found(models, model, **fields)
     server.replies.append(ANSWER)
     request = ModelRequest(resolved.wire_name, "", [UserMessage([TextBlock("p")])], stream=False)
@@ -101,7 +101,7 @@ async def call(server: ModelServer, models: Models, model: str | None = None, **
 
 
 def two_adapters(server: ModelServer) -> dict[str, Any]:
-    """A configuration of two adapters and an alias."""
+    """Return a configuration with two adapters and an alias."""
     return {
         "adapters": {
             "work": {
@@ -129,7 +129,7 @@ def two_adapters(server: ModelServer) -> dict[str, Any]:
         ("llama", "/home/chat/completions", "llama", "home/llama"),
     ],
 )
-async def test_a_name_finds_its_adapter(
+async def test_a_name_resolves_to_its_adapter(
     made: Make, server: ModelServer, name: str | None, path: str, wire_name: str, model_id: str
 ) -> None:
     models = made(auth_token=TOKEN, **two_adapters(server))
@@ -155,7 +155,7 @@ async def test_an_alias_wins_over_a_declared_model_of_its_name(made: Make, serve
     assert (await call(server, made(**config), "gpt")).path == "/home/chat/completions"
 
 
-async def test_the_configured_default_is_used_where_the_session_names_no_model(
+async def test_the_configured_default_is_used_if_the_session_names_no_model(
     made: Make, server: ModelServer
 ) -> None:
     models = made(auth_token=TOKEN, default_model="fast", **two_adapters(server))
@@ -164,9 +164,7 @@ async def test_the_configured_default_is_used_where_the_session_names_no_model(
     assert await models.default_name(wanting()) == "home/tiny"
 
 
-async def test_a_name_that_no_adapter_declares_goes_to_copilot_where_there_is_a_token(
-    made: Make, server: ModelServer
-) -> None:
+async def test_an_undeclared_name_resolves_to_copilot_if_there_is_a_token(made: Make, server: ModelServer) -> None:
     server.replies.append(COPILOT_MODELS)
     models = made(auth_token=TOKEN, **two_adapters(server))
     seen = await call(server, models, "of-tomorrow", client_name="editor")
@@ -176,7 +174,7 @@ async def test_a_name_that_no_adapter_declares_goes_to_copilot_where_there_is_a_
     assert seen.headers["user-agent"] == f"jumpseat/{__version__} editor (Copilot API)"
 
 
-async def test_with_a_token_and_nothing_else_the_first_usable_model_of_copilot_is_the_default(
+async def test_with_only_a_token_the_first_usable_model_of_copilot_is_the_default(
     made: Make,
     server: ModelServer,
 ) -> None:
@@ -190,7 +188,7 @@ async def test_with_a_token_and_nothing_else_the_first_usable_model_of_copilot_i
     assert len(server.requests) == 1
 
 
-async def test_copilot_without_a_usable_model_says_so(made: Make, server: ModelServer) -> None:
+async def test_copilot_without_a_usable_model_is_an_error(made: Make, server: ModelServer) -> None:
     server.replies.append(json_reply({"data": [{"id": "off", "policy": {"state": "disabled"}}]}))
 
     with pytest.raises(ConfigError, match="the Copilot API lists no usable model"):
@@ -208,7 +206,7 @@ async def test_the_token_of_a_session_wins_over_that_of_the_process(made: Make, 
 
 
 @pytest.mark.parametrize("name", ["of-tomorrow", "vendor/of-tomorrow"])
-async def test_the_only_adapter_takes_every_name(made: Make, server: ModelServer, name: str) -> None:
+async def test_a_single_adapter_gets_every_name(made: Make, server: ModelServer, name: str) -> None:
     models = made(adapters={"work": {"type": "openai", "base_url": server.url}})
 
     assert (await call(server, models, name)).json["model"] == name
@@ -224,7 +222,9 @@ async def test_with_several_adapters_an_unknown_name_is_refused_with_their_names
 
 
 @pytest.mark.parametrize("name", [None, "gpt"])
-async def test_without_anything_configured_the_ways_to_configure_are_named(made: Make, name: str | None) -> None:
+async def test_without_any_configuration_the_error_names_the_ways_to_configure(
+    made: Make, name: str | None
+) -> None:
     expected = (
         "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"
         " or name an adapter in config.toml"
@@ -264,7 +264,7 @@ async def test_a_base_url_alone_is_an_adapter_without_a_key(made: Make, server: 
 
 
 BESIDE = {"DEEPSEEK_API_KEY": SECRET, "OPENROUTER_API_KEY": SECRET, "HF_TOKEN": SECRET, "OLLAMA_HOST": "gpu"}
-"""What people have in their environment for other programs."""
+"""Variables that are often set for other programs."""
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ BESIDE = {"DEEPSEEK_API_KEY": SECRET, "OPENROUTER_API_KEY": SECRET, "HF_TOKEN": 
     [{"OPENAI_API_KEY": "o", "OPENAI_MODEL": "gpt"}, {"OPENAI_BASE_URL": "http://gateway", "OPENAI_MODEL": "gpt"}],
 )
 @pytest.mark.parametrize("name", [None, "gpt", "of-tomorrow"])
-async def test_keys_of_other_providers_do_not_change_what_a_name_means(
+async def test_keys_of_other_providers_do_not_change_the_resolution_of_a_name(
     made: Make, environ: dict[str, str], name: str | None
 ) -> None:
     alone = await found(made(environ=environ), name)
@@ -319,7 +319,7 @@ async def test_a_gateway_keeps_the_names_that_begin_like_another_provider(made: 
     assert "authorization" not in seen.headers
 
 
-async def test_where_nothing_else_is_configured_the_key_of_another_provider_does(
+async def test_without_any_configuration_the_key_of_another_provider_is_used(
     made: Make, server: ModelServer
 ) -> None:
     environ = {"MISTRAL_API_KEY": SECRET, "MISTRAL_BASE_URL": server.url}
@@ -341,12 +341,12 @@ async def test_models_of_other_providers_are_listed_after_those_of_copilot(made:
     assert [one.id for one in listed] == ["off", "first", "second", "deepseek/d"]
 
 
-async def test_an_ollama_server_needs_its_host_only(made: Make) -> None:
+async def test_an_ollama_server_needs_only_its_host(made: Make) -> None:
     resolved = await found(made(environ={"OLLAMA_HOST": "0.0.0.0:8080"}), "llama3.2")
     assert (resolved.model.adapter_name, resolved.wire_name) == ("ollama", "llama3.2")
 
 
-async def test_an_alias_may_name_a_provider_of_the_environment(made: Make, server: ModelServer) -> None:
+async def test_an_alias_can_refer_to_a_provider_of_the_environment(made: Make, server: ModelServer) -> None:
     alias = {"fast": {"adapter": "xai", "model": "grok-4.3"}}
     environ = {"XAI_API_KEY": SECRET, "XAI_BASE_URL": server.url}
 
@@ -355,7 +355,7 @@ async def test_an_alias_may_name_a_provider_of_the_environment(made: Make, serve
         await found(made(models=alias), "fast")
 
 
-async def test_an_endpoint_of_a_wire_that_clients_do_not_know_is_not_handed_out(made: Make) -> None:
+async def test_the_endpoint_of_a_wire_unknown_to_clients_is_not_returned(made: Make) -> None:
     models = made(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"})
     own = {"baseUrl": "http://h", "apiKey": "k", "modelId": "m"}
     known = await models.endpoint(wanting(provider=provider(type="kimi", **own)))
@@ -365,9 +365,7 @@ async def test_an_endpoint_of_a_wire_that_clients_do_not_know_is_not_handed_out(
         await models.endpoint(wanting(provider=provider(type="ollama", **own)))
 
 
-async def test_the_file_wins_over_the_environment_for_an_adapter_that_it_names(
-    made: Make, server: ModelServer
-) -> None:
+async def test_the_configuration_of_an_adapter_wins_over_the_environment(made: Make, server: ModelServer) -> None:
     environ = {"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": "http://127.0.0.1:9", "MINE": "my-key"}
     mine = {"base_url": server.url, "api_key_env": "MINE", "headers": {"X-Team": "blue"}}
     seen = await call(server, made(environ=environ, adapters={"openai": mine}), "gpt")
@@ -375,7 +373,7 @@ async def test_the_file_wins_over_the_environment_for_an_adapter_that_it_names(
     assert (seen.headers["authorization"], seen.headers["x-team"]) == ("Bearer my-key", "blue")
 
 
-async def test_a_well_known_key_is_not_sent_to_a_server_of_the_users_own(made: Make, server: ModelServer) -> None:
+async def test_a_well_known_key_is_not_sent_to_another_server(made: Make, server: ModelServer) -> None:
     models = made(environ={"OPENAI_API_KEY": SECRET}, adapters={"openai": {"base_url": server.url}})
 
     assert "authorization" not in (await call(server, models, "gpt")).headers
@@ -409,7 +407,7 @@ async def test_tokens_of_the_environment_are_looked_up_in_order(
     assert (status.is_authenticated, status.auth_type) == ((False, None) if token is None else (True, "env"))
 
 
-async def test_a_token_of_the_api_itself_wins_over_those_of_github_and_is_shown_to_the_api_alone(
+async def test_a_token_of_the_api_wins_over_github_tokens_and_is_sent_only_to_the_api(
     made: Make, server: ModelServer
 ) -> None:
     server.replies.append(COPILOT_MODELS)
@@ -423,7 +421,7 @@ async def test_a_token_of_the_api_itself_wins_over_those_of_github_and_is_shown_
     ]
 
 
-async def test_a_token_of_the_api_is_of_no_use_without_its_address(made: Make, server: ModelServer) -> None:
+async def test_a_token_of_the_api_requires_its_address(made: Make, server: ModelServer) -> None:
     models = made(environ={"GITHUB_COPILOT_API_TOKEN": "of-the-api", "COPILOT_API_URL": ""})
 
     assert await models.auth_status() == AuthStatusResult(
@@ -446,7 +444,7 @@ async def test_the_token_of_the_host_wins_over_those_of_the_environment(made: Ma
     assert server.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
 
 
-async def test_the_login_status_without_a_token_tells_what_is_configured(made: Make, server: ModelServer) -> None:
+async def test_the_login_status_without_a_token_names_the_configuration(made: Make, server: ModelServer) -> None:
     assert await made().auth_status() == AuthStatusResult(
         is_authenticated=False, status_message="Not authenticated"
     )
@@ -455,7 +453,7 @@ async def test_the_login_status_without_a_token_tells_what_is_configured(made: M
     )
 
 
-async def test_a_token_that_is_refused_is_no_login(made: Make, server: ModelServer) -> None:
+async def test_a_refused_token_is_not_a_login(made: Make, server: ModelServer) -> None:
     server.replies += [json_reply({"message": f"Bad credentials {TOKEN}"}, status=401)] * 2
     models = made(auth_token=TOKEN)
 
@@ -467,7 +465,7 @@ async def test_a_token_that_is_refused_is_no_login(made: Make, server: ModelServ
         await models.copilot.authenticate(wanting(login=GivenLogin(TOKEN)))
 
 
-async def test_a_session_token_is_checked_only_where_it_would_be_used(made: Make, server: ModelServer) -> None:
+async def test_a_session_token_is_checked_only_if_it_would_be_used(made: Make, server: ModelServer) -> None:
     models = made(auth_token=TOKEN)
     await models.copilot.authenticate(wanting())
     await models.copilot.authenticate(wanting(login=GivenLogin("x"), provider=provider(baseUrl=server.url)))
@@ -495,7 +493,7 @@ async def test_the_name_on_the_wire_is_the_wire_model_the_model_id_or_the_sessio
     assert (resolved.wire_name, resolved.info) == (wire_name, ModelInfo(model or wire_name))
 
 
-async def test_a_provider_without_a_model_is_told_what_to_set(made: Make) -> None:
+async def test_a_provider_without_a_model_gets_an_error_that_names_the_option(made: Make) -> None:
     with pytest.raises(ConfigError, match=r"needs a model: set model, or provider\.modelId"):
         await found(made(), provider=provider(baseUrl="http://h"))
 
@@ -508,7 +506,7 @@ async def test_the_headers_and_the_bearer_token_of_a_provider_are_sent(made: Mak
     assert seen.headers["user-agent"] == f"jumpseat/{__version__} editor"
 
 
-async def test_what_the_client_knows_of_a_model_wins_over_what_is_configured(made: Make) -> None:
+async def test_facts_from_the_client_win_over_configured_ones(made: Make) -> None:
     configured = {
         "type": "openai",
         "base_url": "http://h",
@@ -552,7 +550,7 @@ async def test_the_capabilities_of_the_session_win_over_those_of_its_provider(ma
         ({"type": "scripted", "script": "/nowhere.yaml"}, "cannot read the script '/nowhere.yaml': No such file"),
     ],
 )
-async def test_a_provider_that_cannot_work_is_refused_before_it_is_called(
+async def test_an_invalid_provider_is_refused_before_it_is_called(
     made: Make, fields: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(JumpseatError) as caught:
@@ -562,7 +560,7 @@ async def test_a_provider_that_cannot_work_is_refused_before_it_is_called(
     assert isinstance(caught.value, InvalidRequestError | ConfigError)
 
 
-async def test_a_provider_that_can_work_passes_the_check_and_so_does_none(made: Make) -> None:
+async def test_a_valid_provider_and_none_pass_the_check(made: Make) -> None:
     models = made()
     models.check(wanting())
     models.check(wanting(provider=provider(type="openai", baseUrl="http://h", modelId="m")))
@@ -603,7 +601,7 @@ async def test_a_scripted_provider_needs_no_model_and_its_script_is_shared(made:
         ({"type": "scripted"}, "m", "the scripted adapter needs a script"),
     ],
 )
-async def test_a_configured_adapter_that_cannot_work_says_why(
+async def test_an_invalid_configured_adapter_reports_the_reason(
     made: Make, adapter: dict[str, str], model: str | None, complaint: str
 ) -> None:
     with pytest.raises(JumpseatError) as caught:
@@ -631,7 +629,7 @@ async def test_the_list_has_aliases_declared_models_and_those_of_copilot(made: M
     ]
 
 
-async def test_a_copilot_api_that_says_nothing_does_not_hide_the_models_of_others(server: ModelServer) -> None:
+async def test_a_copilot_api_that_does_not_respond_hides_no_other_models(server: ModelServer) -> None:
     server.replies.append(Reply(silent=True, ending="hang"))
     environ = {"COPILOT_API_URL": f"{server.url}/copilot"}
     config = Config.model_validate(two_adapters(server))
@@ -643,7 +641,7 @@ async def test_a_copilot_api_that_says_nothing_does_not_hide_the_models_of_other
     assert [one.id for one in listed] == ["fast", "work/gpt", "work/mini", "home/gpt", "home/llama"]
 
 
-async def test_a_client_that_gives_no_token_in_time_is_a_typed_error() -> None:
+async def test_a_token_callback_that_times_out_is_a_typed_error() -> None:
     async def never(_provider: str) -> str:
         await anyio.sleep_forever()
         raise AssertionError("nobody wakes it")
@@ -652,14 +650,14 @@ async def test_a_client_that_gives_no_token_in_time_is_a_typed_error() -> None:
         await AskedToken("mine", never, patience_s=0.01)()
 
 
-async def test_the_list_without_a_token_asks_nobody(made: Make, server: ModelServer) -> None:
+async def test_the_list_without_a_token_sends_no_request(made: Make, server: ModelServer) -> None:
     environ = {"OPENAI_API_KEY": SECRET, "OPENAI_MODEL": "gpt"}
 
     assert await made(environ=environ).catalogue.list() == [ModelInfo("openai/gpt", "gpt")]
     assert server.requests == []
 
 
-async def test_no_secret_is_shown_where_models_and_settings_are(made: Make, server: ModelServer) -> None:
+async def test_no_secret_is_in_the_repr_of_models_and_settings(made: Make, server: ModelServer) -> None:
     server.replies.append(COPILOT_MODELS)
     mine = provider(baseUrl="http://h", apiKey=SECRET, bearerToken=SECRET, headers={"X": SECRET}, modelId="m")
     models = made(environ={"OPENAI_API_KEY": SECRET}, auth_token=SECRET)
@@ -683,7 +681,7 @@ async def test_no_secret_is_in_the_text_of_a_failed_call(made: Make, server: Mod
     assert "header-secret" not in text
 
 
-async def test_an_alias_may_name_an_adapter_that_only_the_environment_configures(made: Make) -> None:
+async def test_an_alias_can_refer_to_an_adapter_that_only_the_environment_configures(made: Make) -> None:
     fast = {"fast": {"adapter": "openai", "model": "gpt-mini"}}
     models = made(environ={"OPENAI_API_KEY": "k"}, models=fast)
 

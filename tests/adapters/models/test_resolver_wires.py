@@ -1,4 +1,4 @@
-"""Which wire a session's model is called by: types, named providers, models of Copilot, tokens from the client."""
+"""The wire of a session's model: types, named providers, models of Copilot, tokens from the client."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def registry(server: ModelServer, **more: Any) -> dict[str, Any]:
 async def call(
     server: ModelServer, models: Models, wanted: SessionSettings, ask_token: AskToken | None = None
 ) -> SeenRequest:
-    """The request that a session with these settings sends."""
+    """Return the request that a session with these settings sends."""
     models.check(wanted)
     resolved = await models.resolve(wanted, ask_token=ask_token)
     request = ModelRequest(resolved.wire_name, "", [UserMessage([TextBlock("p")])], stream=False)
@@ -122,7 +122,7 @@ async def test_the_type_and_the_wire_of_a_provider_choose_its_adapter(
         ("alpha/not declared", "/alpha/v1/chat/completions", "not declared"),
     ],
 )
-async def test_a_model_of_a_named_provider_goes_there_under_its_wire_name(
+async def test_a_model_of_a_named_provider_is_called_by_its_wire_name(
     server: ModelServer, models: Models, selection: str, path: str, wire_name: str
 ) -> None:
     own = {"type": "openai", "baseUrl": f"{server.url}/own"}
@@ -148,7 +148,7 @@ async def test_a_gemini_provider_is_called_at_its_base_url_with_the_key_in_its_h
 
 
 @pytest.mark.parametrize("kind", ["gemini", "gemini_interactions"])
-async def test_the_endpoint_of_a_wire_that_the_method_cannot_name_is_not_handed_out_as_another(kind: str) -> None:
+async def test_the_endpoint_of_a_wire_without_a_name_in_the_protocol_is_refused(kind: str) -> None:
     models = Models(Config(), Options(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}, port=None))
     with pytest.raises(InvalidRequestError, match="which has no endpoint for clients"):
         await models.endpoint(settings("m", provider={"type": kind, "apiKey": "k"}))
@@ -176,7 +176,9 @@ async def test_named_providers_keep_their_keys_and_headers_apart(server: ModelSe
     assert (beta.headers["authorization"], beta.headers.get("x-p")) == ("Bearer beta-token", None)
 
 
-async def test_any_other_name_goes_to_the_one_provider_of_the_session(server: ModelServer, models: Models) -> None:
+async def test_any_other_name_resolves_to_the_single_provider_of_the_session(
+    server: ModelServer, models: Models
+) -> None:
     own = {"type": "openai", "baseUrl": f"{server.url}/own"}
     seen = await call(server, models, settings("delta/x", **registry(server, provider=own)))
 
@@ -195,9 +197,7 @@ async def test_the_models_of_a_session_are_listed_as_they_are_selected(server: M
     assert (await models.resolve(wanted)).info == ModelInfo("alpha/sonnet", "alpha/sonnet", max_prompt_tokens=11)
 
 
-async def test_a_session_without_a_model_gets_the_first_registered_where_nothing_else_has_one(
-    server: ModelServer, models: Models
-) -> None:
+async def test_without_any_default_the_first_registered_model_is_used(server: ModelServer, models: Models) -> None:
     assert await models.default_name(settings(**registry(server))) == "alpha/sonnet"
 
     configured = Models(
@@ -233,7 +233,7 @@ async def test_a_session_without_a_model_gets_the_first_registered_where_nothing
         ),
     ],
 )
-async def test_a_registry_that_cannot_work_is_refused_at_once(
+async def test_an_invalid_registry_is_refused_at_once(
     models: Models, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=message):
@@ -245,7 +245,7 @@ def test_the_name_of_a_provider_has_no_slash() -> None:
         NamedProviderConfig.model_validate({"name": "a/b"})
 
 
-async def test_a_model_whose_provider_is_gone_says_so(models: Models) -> None:
+async def test_a_model_without_its_provider_is_an_error(models: Models) -> None:
     wanted = SessionSettings(
         cwd=Path("/project"), model="a/m", provider_models=[ProviderModelConfig(id="m", provider="a")]
     )
@@ -256,7 +256,9 @@ async def test_a_model_whose_provider_is_gone_says_so(models: Models) -> None:
 # --- tokens from the client ---------------------------------------------------------------------------------------
 
 
-async def test_the_client_is_asked_for_a_token_before_every_request(server: ModelServer, models: Models) -> None:
+async def test_a_token_is_requested_from_the_client_before_every_request(
+    server: ModelServer, models: Models
+) -> None:
     asked: list[str] = []
 
     async def ask_token(name: str) -> str:
@@ -281,7 +283,7 @@ async def test_the_client_is_asked_for_a_token_before_every_request(server: Mode
     assert not any("api-key" in seen.headers for seen in server.requests)
 
 
-async def test_nobody_is_asked_for_a_provider_with_a_token_of_its_own(server: ModelServer, models: Models) -> None:
+async def test_no_token_is_requested_for_a_provider_with_its_own(server: ModelServer, models: Models) -> None:
     async def ask_token(name: str) -> str:
         raise AssertionError(name)
 
@@ -308,7 +310,7 @@ async def test_nobody_is_asked_for_a_provider_with_a_token_of_its_own(server: Mo
         (None, "there is no client to ask for the bearer token of provider 'default'"),
     ],
 )
-async def test_a_token_that_cannot_be_had_is_an_authentication_error(
+async def test_a_missing_token_is_an_authentication_error(
     models: Models, failure: Exception | str | None, text: str
 ) -> None:
     async def ask_token(name: str) -> str:
@@ -340,7 +342,7 @@ async def test_a_token_that_cannot_be_had_is_an_authentication_error(
         (["/v1/messages"], "/v1/messages", MESSAGE),
     ],
 )
-async def test_a_copilot_model_is_called_by_the_wire_that_serves_it(
+async def test_a_copilot_model_is_called_over_a_wire_that_serves_it(
     server: ModelServer, endpoints: list[str] | None, path: str, answer: Any
 ) -> None:
     environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
@@ -357,7 +359,7 @@ async def test_a_copilot_model_is_called_by_the_wire_that_serves_it(
     assert {"copilot-integration-id", "x-github-api-version", "x-initiator"} <= set(seen.headers)
 
 
-async def test_a_copilot_model_that_none_of_our_wires_serves_says_so(server: ModelServer) -> None:
+async def test_a_copilot_model_without_a_known_wire_is_an_error(server: ModelServer) -> None:
     environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
     server.replies.append(json_reply({"data": [{"id": "m", "supported_endpoints": ["ws:/other"]}]}))
     models = Models(Config(), Options(environ=environ, port=None))

@@ -32,7 +32,7 @@ def session(model: str | None, adapter_settings: dict[str, Any], **fields: Any) 
     return SessionSettings(cwd=Path("/project"), model=model, adapter_settings=adapter_settings, **fields)
 
 
-async def test_a_model_offered_by_two_adapters_has_the_settings_of_the_one_that_it_is_called_through() -> None:
+async def test_a_model_of_two_adapters_has_the_settings_of_the_called_one() -> None:
     found = models(DECLARED_AND_LISTED)
 
     assert (await found.resolve(session("x", {}))).info.id == "a/x"
@@ -50,7 +50,7 @@ async def test_the_order_of_the_adapters_decides_between_a_declared_and_a_listed
         found.check(session("x", {"top_k": 3}))
 
 
-async def test_settings_wait_for_the_call_where_a_function_lists_the_models() -> None:
+async def test_settings_are_checked_at_the_call_if_a_function_lists_the_models() -> None:
     def choices(_adapter: object) -> list[str]:
         return ["x"]
 

@@ -1,4 +1,4 @@
-"""What users can set of every adapter: where it goes in the request, and that nothing else changes."""
+"""Settings of every adapter: their place in the request, which is otherwise unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MODELS = {"gemini": "gemini-3-flash", "gemini_interactions": "gemini-3-flash", "
 
 
 def sample(key: str, entry: SchemaEntry) -> Any:
-    """A value that is good for an entry."""
+    """Return a valid value for an entry."""
     match entry.type:
         case "number":
             return 0.5
@@ -45,7 +45,7 @@ def sample(key: str, entry: SchemaEntry) -> Any:
 
 
 def all_of(name: str) -> dict[str, Any]:
-    """A good value for everything that can be set of an adapter."""
+    """Return a valid value for every setting of an adapter."""
     return {key: sample(key, entry) for key, entry in wire_declaration(name).settings.items()}
 
 
@@ -54,7 +54,7 @@ def request(name: str, **fields: Any) -> ModelRequest:
 
 
 @pytest.mark.parametrize(("model", "goes"), [("claude-sonnet-4-5", True), ("claude-opus-4-7", False), ("m", True)])
-async def test_claude_is_told_how_to_sample_only_where_it_can_be(model: str, goes: bool) -> None:
+async def test_sampling_settings_are_sent_only_to_models_of_claude_that_accept_them(model: str, goes: bool) -> None:
     wanted = ModelRequest(model, "s", [UserMessage([TextBlock("hi")])], settings={"temperature": 0.5})
     caller = WireCaller(load_adapter("anthropic"), ENDPOINT)
 
@@ -70,7 +70,7 @@ def test_every_provider_has_settings() -> None:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_all_that_can_be_set_goes_where_the_provider_wants_it(name: str) -> None:
+async def test_every_setting_is_written_where_its_provider_documents_it(name: str) -> None:
     settings = all_of(name)
     call = (await WireCaller(load_adapter(name), ENDPOINT).begin(request(name, settings=settings))).request
 
@@ -90,7 +90,7 @@ async def test_an_adapter_that_extends_one_has_its_settings(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_what_is_not_set_is_not_sent(name: str) -> None:
+async def test_settings_without_a_value_are_not_sent(name: str) -> None:
     known = Catalogue({"mine": {"extends": name}}).get("mine")
     given = {"base_url": ENDPOINT.base_url, "api_key": "k"}
     caller = DeclaredCaller(known.declaration, known.wire, EnvResolver({}), given, Endpoint(""), kind=known.kind)
@@ -104,7 +104,7 @@ async def test_what_is_not_set_is_not_sent(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_values_of_a_wrong_kind_are_refused_by_name(name: str) -> None:
+def test_values_of_a_wrong_type_are_refused_by_name(name: str) -> None:
     declaration = wire_declaration(name)
     for key, entry in declaration.settings.items():
         if entry.type != "string":
@@ -113,7 +113,7 @@ def test_values_of_a_wrong_kind_are_refused_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_a_setting_wins_over_what_the_session_says(name: str) -> None:
+async def test_a_setting_wins_over_an_option_of_the_session(name: str) -> None:
     entries = wire_declaration(name).settings
     limit = next((key for key, one in entries.items() if one.mapping == "request.max_output_tokens"), None)
     if limit is None:

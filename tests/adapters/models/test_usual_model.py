@@ -1,4 +1,4 @@
-"""Which model is meant where nobody says one."""
+"""The model that is used if none is named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jumpseat.adapters.models.usual_model import usual_model
 from jumpseat.agent.model import ModelInfo
 
 
-def test_a_usual_model_comes_before_one_that_calls_tools_and_that_before_any_other() -> None:
+def test_a_usual_model_wins_over_one_that_calls_tools_and_that_over_any_other() -> None:
     whisper, tools = ModelInfo("openai/whisper", tools=False), ModelInfo("openai/new", tools=True)
     usual, unknown = ModelInfo("openai/gpt-5", tools=True), ModelInfo("openai/unknown")
     assert usual_model("openai", [whisper, unknown, tools, usual]) == "gpt-5"

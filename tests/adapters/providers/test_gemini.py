@@ -1,4 +1,4 @@
-"""A session whose model is behind Gemini's wires, from the client's frames to the provider's and back."""
+"""Sessions with models behind Gemini's wires, from the client to the provider and back."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def test_a_session_thinks_calls_a_tool_and_answers(tmp_path: Path, kind: s
     assert "the-key" not in server.stderr
 
 
-async def test_a_session_that_another_process_resumes_gives_its_signatures_back(tmp_path: Path) -> None:
+async def test_a_session_resumed_in_another_process_returns_its_signatures(tmp_path: Path) -> None:
     first = frames(
         said({"text": "One, "}),
         said({"text": "two", "thoughtSignature": SIGNATURE}),

@@ -1,4 +1,4 @@
-"""One module in ``adapters/providers`` is all that a new provider needs."""
+"""A new provider needs only one module in ``adapters/providers``."""
 
 from __future__ import annotations
 

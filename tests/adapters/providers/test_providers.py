@@ -1,4 +1,4 @@
-"""The modules of the providers: each describes itself, and describing costs little."""
+"""The modules of the providers: their descriptions, which are cheap to import."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jumpseat.errors import ConfigError
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_a_provider_has_the_type_that_its_module_is_named_after(name: str) -> None:
+def test_a_module_is_named_after_the_type_of_its_provider(name: str) -> None:
     info = PROVIDERS[name]
     assert info.type == name == canonical_type(name)
     adapter = info.load()
@@ -31,14 +31,14 @@ def test_types_and_aliases_are_unique() -> None:
     assert canonical_type("azure_openai") == "azure"
 
 
-def test_providers_of_the_environment_have_a_key_variable_and_a_rank_of_their_own() -> None:
+def test_providers_of_the_environment_have_a_key_variable_and_a_unique_rank() -> None:
     found = environment_providers()
     assert list(found)[:2] == ["openai", "anthropic"] == list(environment_providers(fallback=False))
     assert all(info.key_variable for info in found.values())
     assert len({info.environment.rank for info in found.values() if info.environment}) == len(found)
 
 
-def test_facts_about_models_stand_beside_a_provider() -> None:
+def test_facts_about_models_are_beside_the_module_of_a_provider() -> None:
     assert {path.stem for path in fact_files()} < set(PROVIDERS)
 
 

@@ -1,4 +1,4 @@
-"""Sessions with each provider of the family: a tool loop and a refusal over loopback, in its own form."""
+"""Sessions with each OpenAI-compatible provider: a tool loop and an error over loopback, in its own dialect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NDJSON: Final = {"Content-Type": "application/x-ndjson"}
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
-    """As everywhere, for longer than one test."""
+    """Return the event loop, as for all tests, but with module scope."""
     return "asyncio"
 
 
@@ -86,11 +86,11 @@ FAMILY: Final[dict[str, tuple[str, list[Reply], JsonObject]]] = {
     ),
     "xai": (CHAT, chat_loop(THOUGHT), {}),
 }
-"""The path, the two answers of a tool loop, and what of the first goes back with the result of the tool."""
+"""The path, the two answers of a tool loop, and the part of the first that goes back with the tool's result."""
 
 
 @pytest.mark.parametrize("kind", FAMILY)
-async def test_a_session_works_with_a_provider_of_the_family(server: RunningServer, kind: str) -> None:
+async def test_a_session_works_with_every_compatible_provider(server: RunningServer, kind: str) -> None:
     path, replies, kept = FAMILY[kind]
     async with ModelServer(*replies) as provider, server.connect() as wire:
         session = await wire.create(
@@ -126,9 +126,7 @@ async def test_a_session_works_with_a_provider_of_the_family(server: RunningServ
 
 
 @pytest.mark.parametrize("kind", FAMILY)
-async def test_a_provider_of_the_family_that_refuses_the_key_is_an_authentication_error(
-    server: RunningServer, kind: str
-) -> None:
+async def test_a_refused_key_is_an_authentication_error(server: RunningServer, kind: str) -> None:
     refusal: Any = {"error": "unauthorized"} if kind == "ollama" else {"error": {"message": f"bad key {KEY}"}}
     async with ModelServer(json_reply(refusal, status=401)) as provider, server.connect() as wire:
         session = await wire.create({"type": kind, "baseUrl": provider.url, "apiKey": KEY}, model="m")
@@ -139,7 +137,7 @@ async def test_a_provider_of_the_family_that_refuses_the_key_is_an_authenticatio
     assert KEY not in json.dumps(failed)
 
 
-async def test_what_a_call_has_cost_is_told_where_the_provider_tells_it(server: RunningServer) -> None:
+async def test_the_cost_of_a_call_is_reported_if_the_provider_reports_it(server: RunningServer) -> None:
     reply = chat({"content": "Hi"}, finish="stop", usage={"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.25})
     async with ModelServer(reply) as provider, server.connect() as wire:
         session = await wire.create({"type": "openrouter", "baseUrl": provider.url}, model="m", streaming=True)
@@ -149,7 +147,7 @@ async def test_what_a_call_has_cost_is_told_where_the_provider_tells_it(server: 
     assert used["data"]["costUsd"] == 0.25
 
 
-async def test_a_server_that_is_merely_compatible_needs_an_address(server: RunningServer) -> None:
+async def test_a_compatible_server_needs_an_address(server: RunningServer) -> None:
     async with server.connect() as wire:
         refused = await wire.refused("session.create", {"provider": {"type": "openai_compatible"}, "model": "m"})
 

@@ -1,4 +1,4 @@
-"""A server that records what its sessions call, and one that answers from it: as operators start them."""
+"""Servers that record model calls and replay them, as operators start them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def calls_a_tool() -> bytes:
 
 
 async def tool_loop(server: RunningServer, provider: dict[str, Any], prompt: str = "What is ü?") -> list[str]:
-    """What the model says in a session with one tool, the prompt's answer last."""
+    """Return the answers of the model in a session with one tool call."""
     wire = server.wire
     session = await wire.create(
         provider, model="m", tools=[{"name": "lookup", "description": "Look up", "skipPermission": True}]
@@ -45,7 +45,7 @@ async def tool_loop(server: RunningServer, provider: dict[str, Any], prompt: str
     return [one["data"]["content"] for one in wire.events(session) if one["type"] == "assistant.message"]
 
 
-async def test_a_session_with_tools_is_recorded_and_goes_the_same_way_offline(tmp_path: Path) -> None:
+async def test_a_recorded_session_with_tools_replays_identically(tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
     online, offline = tmp_path / "one", tmp_path / "two"
     replies = (event_stream(calls_a_tool()), says("It is a letter."))
@@ -66,7 +66,7 @@ async def test_a_session_with_tools_is_recorded_and_goes_the_same_way_offline(tm
     assert "offline, and no recording in 'recorded' is of this POST /v1/chat/completions" in complaint
 
 
-async def test_what_a_client_registers_as_secret_is_in_no_recording(tmp_path: Path) -> None:
+async def test_values_registered_as_secret_are_in_no_recording(tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
     async with (
         ModelServer(says("the word is xyzzy-42")) as provider,
@@ -82,7 +82,7 @@ async def test_what_a_client_registers_as_secret_is_in_no_recording(tmp_path: Pa
 
 
 @pytest.mark.parametrize("option", ["--record", "--replay"])
-def test_a_folder_that_is_no_good_ends_the_start_with_one_line(tmp_path: Path, option: str) -> None:
+def test_an_unusable_folder_ends_the_start_with_one_line(tmp_path: Path, option: str) -> None:
     (tmp_path / "file").write_text("")
     done = subprocess.run(
         [sys.executable, "-m", "jumpseat", "--stdio", option, str(tmp_path / "file")],
@@ -99,14 +99,14 @@ def test_a_folder_that_is_no_good_ends_the_start_with_one_line(tmp_path: Path, o
     assert done.stderr.count("\n") == 1
 
 
-def test_a_server_that_does_not_record_loads_nothing_for_it() -> None:
+def test_a_server_that_does_not_record_does_not_import_the_recorder() -> None:
     code = "import jumpseat.app, jumpseat.adapters.transport.http, sys; print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     loaded = {name.rpartition(".")[2] for name in json.loads(done.stdout.replace("'", '"')) if "jumpseat." in name}
     assert not loaded & {"recorder", "recordings", "replayer", "masking"}
 
 
-async def test_a_call_that_a_client_makes_for_the_server_is_recorded_too(tmp_path: Path) -> None:
+async def test_a_call_sent_by_a_client_is_recorded(tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
     nowhere = {"type": "openai", "baseUrl": "https://model.invalid/v1", "apiKey": KEY}
     async with running_server(tmp_path / "one", args=["--record", str(folder)]) as server:
@@ -125,7 +125,7 @@ async def test_a_call_that_a_client_makes_for_the_server_is_recorded_too(tmp_pat
         await wire.event("session.idle", session=session)
 
     async with running_server(tmp_path / "two", args=["--replay", str(folder)]) as server:
-        # Offline, a client that would make the requests is not asked either.
+        # Offline, requests do not go to a client that registered for them either.
         await server.wire.call("llmInference.setProvider", {})
         session = await server.wire.create(nowhere, model="m")
         await server.wire.call("session.send", {"sessionId": session, "prompt": "hi"})
@@ -133,7 +133,7 @@ async def test_a_call_that_a_client_makes_for_the_server_is_recorded_too(tmp_pat
     assert answer["data"]["content"] == "by hand"
 
 
-async def test_an_account_and_its_models_are_answered_offline_and_its_tokens_are_not_recorded(
+async def test_an_account_and_its_models_are_replayed_and_its_tokens_are_not_recorded(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "recorded"
@@ -156,7 +156,7 @@ async def answers(server: RunningServer) -> list[str]:
     return [one["data"]["content"] for one in events if one["type"] == "assistant.message"]
 
 
-async def test_an_abort_ends_the_recording_where_the_call_was_given_up(tmp_path: Path) -> None:
+async def test_an_abort_ends_the_recording_with_the_call(tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
     first = b'data: {"choices": [{"index": 0, "delta": {"content": "Well"}}]}\n\n'
     async with (

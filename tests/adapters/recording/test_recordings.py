@@ -1,8 +1,8 @@
-"""Streams that real providers sent, as another client recorded them, against facts that were counted apart from us.
+"""Streams of real providers, recorded by another client, checked against facts that were counted independently.
 
-The recordings are not ours and not here. ``JUMPSEAT_RECORDINGS`` names the folder they are in, at any depth: the
-folder ``tests/adapters/http`` of https://github.com/olimorris/codecompanion.nvim, say. They have lost the blank
-lines between events, which are put back here.
+The recordings are not part of this repository. ``JUMPSEAT_RECORDINGS`` names a folder that contains them at any
+depth, for example ``tests/adapters/http`` of https://github.com/olimorris/codecompanion.nvim. They lack the blank
+lines between events, which these tests restore.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ Call: TypeAlias = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Fact:
-    """What one recording holds: characters of text and of reasoning, calls, tokens in and out together.
+    """Facts about one recording: characters of text and of reasoning, calls, the sum of input and output tokens.
 
-    ``breaks`` are the borders between parts of reasoning, which we make paragraphs of. ``complete`` is false where
-    the recording ends before the answer does.
+    ``breaks`` are the boundaries between parts of reasoning, which become paragraphs. ``complete`` is false if the
+    recording ends before the answer.
     """
 
     adapter: str
@@ -211,7 +211,7 @@ FACTS: Final = [
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.file)
-def test_a_recording_decodes_to_the_facts_that_are_known_of_it(fact: Fact) -> None:
+def test_a_recording_decodes_to_its_known_facts(fact: Fact) -> None:
     for outcome in _decoded(fact):
         assert _said(fact, outcome) == {
             "text": fact.text,
@@ -223,7 +223,7 @@ def test_a_recording_decodes_to_the_facts_that_are_known_of_it(fact: Fact) -> No
 
 
 def _decoded(fact: Fact) -> Iterator[Outcome]:
-    """What comes of a recording, line by line and cut anywhere."""
+    """Decode a recording, by lines and split anywhere."""
     if fact.adapter not in PROVIDERS:
         pytest.skip(f"there is no adapter {fact.adapter} yet")
     content = _content(fact.file)
@@ -267,7 +267,7 @@ def _said(fact: Fact, outcome: Outcome) -> dict[str, Any]:
 
 
 def _with_separators(fact: Fact, lines: list[str]) -> list[bytes]:
-    """The lines of a stream as the provider wrote them."""
+    """Return the lines of a stream as the provider sent them."""
     kept = [line for line in lines if line.strip()]
     end = "\r\n" if fact.adapter == "gemini" else "\n"
     if fact.adapter == "ollama":

@@ -67,7 +67,7 @@ async def ask(model: HttpModel, text: str = "hi") -> list[ModelEvent]:
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
-    """The records of the one call in ``folder``."""
+    """Return the records of the single call in ``folder``."""
     (path,) = folder.iterdir()
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -104,7 +104,7 @@ async def test_only_the_owner_can_read_a_recording(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 @pytest.mark.parametrize("cut", range(len(KEY)))
-async def test_a_key_that_comes_back_in_two_pieces_is_in_no_recording(tmp_path: Path, cut: int, kind: str) -> None:
+async def test_a_key_echoed_in_two_pieces_is_in_no_recording(tmp_path: Path, cut: int, kind: str) -> None:
     body = json.dumps({"error": {"message": f"bad key {KEY}!"}}).encode()
     place = body.index(KEY.encode()) + cut
     reply = Reply([body[:place], body[place:]], status=401, headers={"Content-Type": kind})
@@ -134,7 +134,7 @@ async def test_no_secret_of_an_address_a_header_or_a_field_is_in_a_recording(tmp
     assert json.loads(piece["text"]) == {"token": "[redacted]", "refresh_token": "[redacted]", "plan": "pro"}
 
 
-async def test_a_word_that_some_header_holds_stays_in_the_conversation(tmp_path: Path) -> None:
+async def test_a_word_that_is_also_in_a_header_stays_in_the_conversation(tmp_path: Path) -> None:
     async with recording(tmp_path / "r") as transport, ModelServer(answer("in development")) as server:
         await ask(model_at(f"{server.url}/development", transport, x_env="development"), "development?")
 
@@ -145,7 +145,7 @@ async def test_a_word_that_some_header_holds_stays_in_the_conversation(tmp_path:
     assert "in development" in piece["text"]
 
 
-async def test_a_key_that_is_a_letter_spoils_no_recording(tmp_path: Path) -> None:
+async def test_a_key_of_one_letter_is_masked_only_in_its_header(tmp_path: Path) -> None:
     async with recording(tmp_path / "r") as transport, ModelServer(answer("knock")) as server:
         await ask(model_at(server.url, transport, key="k"), "knock")
 
@@ -155,7 +155,7 @@ async def test_a_key_that_is_a_letter_spoils_no_recording(tmp_path: Path) -> Non
     assert "knock" in piece["text"]
 
 
-async def test_what_the_process_hides_is_hidden_in_recordings_too(tmp_path: Path) -> None:
+async def test_values_masked_by_the_process_are_masked_in_recordings(tmp_path: Path) -> None:
     def also(text: str) -> str:
         return text.replace("hunter2", "[redacted]")
 
@@ -176,7 +176,7 @@ async def test_a_compressed_answer_is_recorded_as_text(tmp_path: Path) -> None:
         assert await ask(model_at("http://nowhere.invalid", transport)) == said
 
 
-async def test_a_folder_that_is_gone_costs_the_recording_and_not_the_answer(tmp_path: Path) -> None:
+async def test_a_missing_folder_loses_the_recording_and_not_the_answer(tmp_path: Path) -> None:
     async with recording(tmp_path / "r") as transport, ModelServer(answer("a")) as server:
         (tmp_path / "r").rmdir()
         assert len(await ask(model_at(server.url, transport))) == 2
@@ -200,7 +200,7 @@ async def test_a_folder_that_is_gone_costs_the_recording_and_not_the_answer(tmp_
     ],
     ids=["whole", "in pieces", "cut", "silence", "no answer", "no first byte", "refused", "quota", "html"],
 )
-async def test_a_call_goes_the_same_way_offline(tmp_path: Path, reply: Reply) -> None:
+async def test_a_recorded_call_replays_identically(tmp_path: Path, reply: Reply) -> None:
     async def outcome(model: HttpModel) -> list[Any]:
         found: list[Any] = []
         try:
@@ -231,7 +231,7 @@ async def test_each_request_gets_the_answer_that_was_recorded_for_it(tmp_path: P
         assert await ask(model, "one") == first
 
 
-async def test_equal_requests_get_their_answers_in_order_and_the_last_one_from_then_on(tmp_path: Path) -> None:
+async def test_equal_requests_get_their_answers_in_order_then_repeat_the_last(tmp_path: Path) -> None:
     replies = (text_reply("busy", status=503), answer("2"))
     async with recording(tmp_path / "r") as transport, ModelServer(*replies) as server:
         model = model_at(server.url, transport)
@@ -256,7 +256,7 @@ async def test_ids_times_and_the_working_folder_may_differ(tmp_path: Path) -> No
         assert await ask(model_at("http://nowhere.invalid", transport), after) == said
 
 
-async def test_a_request_that_was_not_recorded_is_told_from_the_nearest_one(tmp_path: Path) -> None:
+async def test_the_error_for_an_unrecorded_request_shows_the_difference_to_the_nearest_one(tmp_path: Path) -> None:
     async with recording(tmp_path / "r") as transport, ModelServer(answer("1"), answer("2")) as server:
         model = model_at(server.url, transport)
         await ask(model, "What is the capital of France?")
@@ -274,7 +274,7 @@ async def test_a_request_that_was_not_recorded_is_told_from_the_nearest_one(tmp_
     assert not caught.value.retryable
 
 
-async def test_a_path_that_was_not_recorded_is_told_with_those_that_were(tmp_path: Path) -> None:
+async def test_the_error_for_an_unrecorded_path_lists_the_recorded_ones(tmp_path: Path) -> None:
     async with recording(tmp_path / "r") as transport, ModelServer(answer("1")) as server:
         await ask(model_at(f"{server.url}/v1", transport))
 
@@ -283,7 +283,7 @@ async def test_a_path_that_was_not_recorded_is_told_with_those_that_were(tmp_pat
             await ask(model_at("http://nowhere.invalid", transport, kind="anthropic"))
 
 
-async def test_in_order_the_bodies_do_not_count(tmp_path: Path) -> None:
+async def test_bodies_are_not_compared_when_replaying_in_order(tmp_path: Path) -> None:
     async with recording(tmp_path / "r") as transport, ModelServer(answer("1"), answer("2")) as server:
         model = model_at(server.url, transport)
         recorded = [await ask(model, "one"), await ask(model, "two")]
@@ -293,7 +293,7 @@ async def test_in_order_the_bodies_do_not_count(tmp_path: Path) -> None:
         assert [await ask(model, "three"), await ask(model, "four")] == recorded
 
 
-async def test_delays_are_those_that_were_recorded(tmp_path: Path) -> None:
+async def test_recorded_delays_are_replayed(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     async with recording(folder) as transport, ModelServer(answer("1", "2")) as server:
         await ask(model_at(server.url, transport))
@@ -310,7 +310,7 @@ async def test_delays_are_those_that_were_recorded(tmp_path: Path) -> None:
     assert anyio.current_time() - started >= 0.06
 
 
-async def test_a_torn_recording_is_replayed_as_far_as_it_goes(tmp_path: Path) -> None:
+async def test_a_truncated_recording_is_replayed_to_its_end(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     async with recording(folder) as transport, ModelServer(answer("Hel", "lo")) as server:
         await ask(model_at(server.url, transport))
@@ -327,7 +327,7 @@ async def test_a_torn_recording_is_replayed_as_far_as_it_goes(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("text", ["hello\n", '{"type": "request", "version": 2}\n', '{"type": "session.start"}\n'])
-async def test_a_file_that_is_no_recording_is_named(tmp_path: Path, text: str) -> None:
+async def test_an_invalid_recording_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.jsonl").write_text(text)
 
     async with replaying(tmp_path) as transport:

@@ -85,7 +85,7 @@ async def events_of(
 
 
 def shown(error: ProviderError) -> str:
-    """All that a log could show of ``error``, without the lines of source, which hold a test's own words."""
+    """Return everything that a log could show of ``error``, without source lines, which are part of the test."""
     chain: list[BaseException] = [error]
     while (cause := chain[-1].__cause__) or (cause := chain[-1].__context__):
         if chain[-1].__suppress_context__ and chain[-1].__cause__ is None:
@@ -101,7 +101,7 @@ async def error_of(*replies: Reply, transport: HttpTransport, timeouts: Timeouts
         return caught.value
 
 
-async def test_a_stream_is_delivered_as_deltas_and_one_completed(transport: HttpTransport) -> None:
+async def test_a_stream_is_delivered_as_deltas_and_one_completed_event(transport: HttpTransport) -> None:
     async with ModelServer(event_stream(delta("Hel"), delta("lo") + STOP, DONE)) as server:
         events = await events_of(openai(f"{server.url}/v1", transport))
 
@@ -113,7 +113,7 @@ async def test_a_stream_is_delivered_as_deltas_and_one_completed(transport: Http
     assert seen.headers["content-type"] == "application/json"
 
 
-async def test_a_delta_is_delivered_before_the_next_piece_is_there(transport: HttpTransport) -> None:
+async def test_a_delta_is_delivered_before_the_next_piece_arrives(transport: HttpTransport) -> None:
     gate = asyncio.Event()
     async with ModelServer(event_stream(delta("first"), STOP + DONE, gate=gate)) as server:
         with anyio.fail_after(WAIT_S):
@@ -123,7 +123,7 @@ async def test_a_delta_is_delivered_before_the_next_piece_is_there(transport: Ht
                 assert [event async for event in events] == [done("first")]
 
 
-async def test_the_completed_comes_with_the_end_mark_and_does_not_wait_for_the_end_of_the_transfer(
+async def test_the_completed_event_comes_with_the_end_mark_before_the_end_of_the_transfer(
     transport: HttpTransport,
 ) -> None:
     async with ModelServer(event_stream(delta("a") + STOP + DONE, ending="hang")) as server:
@@ -132,7 +132,7 @@ async def test_the_completed_comes_with_the_end_mark_and_does_not_wait_for_the_e
             await server.hung_up()
 
 
-async def test_a_connection_is_used_again_after_each_kind_of_complete_answer(transport: HttpTransport) -> None:
+async def test_a_connection_is_reused_after_each_kind_of_complete_answer(transport: HttpTransport) -> None:
     replies = [event_stream(delta("a"), STOP, DONE), json_reply(whole("a")), text_reply("no", status=400)]
     async with ModelServer(*replies, *replies) as server:
         model = openai(server.url, transport)
@@ -145,7 +145,7 @@ async def test_a_connection_is_used_again_after_each_kind_of_complete_answer(tra
     assert [seen.connection for seen in server.requests] == [1] * 6
 
 
-async def test_a_whole_answer_has_no_deltas_unless_a_stream_was_asked_for(transport: HttpTransport) -> None:
+async def test_a_whole_answer_has_no_deltas_unless_a_stream_was_requested(transport: HttpTransport) -> None:
     body = whole("Hi")
     body["choices"][0]["message"]["tool_calls"] = [{"id": "c", "function": {"name": "t", "arguments": "{}"}}]
     expected = Completed(AssistantMessage([TextBlock("Hi"), ToolUseBlock("c", "t", "{}", {})]), "tool_use")
@@ -155,13 +155,13 @@ async def test_a_whole_answer_has_no_deltas_unless_a_stream_was_asked_for(transp
         assert await events_of(model, stream=True) == [TextDelta("Hi"), ToolCallDelta("c", "t", "{}"), expected]
 
 
-async def test_a_stream_that_nobody_asked_for_is_read_without_deltas(transport: HttpTransport) -> None:
+async def test_an_unrequested_stream_is_decoded_without_deltas(transport: HttpTransport) -> None:
     async with ModelServer(event_stream(delta("a"), STOP, DONE)) as server:
         assert await events_of(openai(server.url, transport), stream=False) == [done("a")]
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "", "application/octet-stream"])
-async def test_a_wrong_content_type_is_seen_through(transport: HttpTransport, content_type: str) -> None:
+async def test_a_wrong_content_type_is_ignored(transport: HttpTransport, content_type: str) -> None:
     headers = {"Content-Type": content_type} if content_type else {}
     async with ModelServer(
         Reply([b"\n", b": hi\n\n" + delta("a"), STOP + DONE], headers=headers),
@@ -172,7 +172,7 @@ async def test_a_wrong_content_type_is_seen_through(transport: HttpTransport, co
         assert await events_of(model) == [TextDelta("a"), done("a")]
 
 
-async def test_a_compressed_answer_is_read(transport: HttpTransport) -> None:
+async def test_a_compressed_answer_is_decoded(transport: HttpTransport) -> None:
     headers = {"Content-Type": "text/event-stream", "Content-Encoding": "gzip"}
     async with ModelServer(Reply([gzip.compress(delta("a") + STOP + DONE)], headers=headers)) as server:
         assert await events_of(openai(server.url, transport)) == [TextDelta("a"), done("a")]
@@ -224,7 +224,7 @@ async def test_events_before_an_error_in_the_same_piece_are_delivered_first(tran
         ),
     ],
 )
-async def test_every_way_to_fail_has_its_error(
+async def test_every_kind_of_failure_has_its_error(
     transport: HttpTransport, reply: Reply, kind: type[ProviderError], message: str
 ) -> None:
     error = await error_of(reply, transport=transport)
@@ -233,7 +233,7 @@ async def test_every_way_to_fail_has_its_error(
     assert re.search(message, str(error)), str(error)
 
 
-async def test_a_rate_limit_tells_how_long_to_wait(transport: HttpTransport) -> None:
+async def test_a_rate_limit_has_the_retry_delay(transport: HttpTransport) -> None:
     body = {"error": {"message": "Slow down", "code": "rate_limited"}}
     error = await error_of(json_reply(body, status=429, headers={"Retry-After": "3"}), transport=transport)
 
@@ -246,7 +246,7 @@ async def test_a_rate_limit_tells_how_long_to_wait(transport: HttpTransport) -> 
     assert error.retryable
 
 
-async def test_where_nothing_listens_the_error_says_refused(transport: HttpTransport) -> None:
+async def test_a_port_without_a_listener_is_a_refused_connection(transport: HttpTransport) -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
@@ -263,7 +263,7 @@ async def test_a_host_that_does_not_exist_is_a_transport_error_but_not_refused(
     def no_such_host(*_args: object, **_more: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    # Asking a real name server would leave this machine.
+    # A real name server would be outside this machine.
     monkeypatch.setattr(socket, "getaddrinfo", no_such_host)
     with pytest.raises(ProviderTransportError, match=r"cannot connect to http://nowhere\.invalid/") as caught:
         await events_of(openai("http://nowhere.invalid", transport))
@@ -278,11 +278,11 @@ async def test_a_host_that_does_not_exist_is_a_transport_error_but_not_refused(
         (event_stream(ending="hang"), Timeouts(idle=0.05), "no data within 0.05 s"),
         (event_stream(delta("a"), ending="hang"), Timeouts(idle=0.05), "no data within 0.05 s"),
         (Reply([b"{"], length=9, ending="hang"), Timeouts(idle=0.05), "no data within 0.05 s"),
-        # Its answer has begun by then, also where the machine has much else to do.
+        # By then the answer has begun, even on a busy machine.
         (event_stream(delta("a"), ending="hang"), Timeouts(total=1), "no data within 1 s"),
     ],
 )
-async def test_silence_beyond_a_limit_is_a_transport_error(
+async def test_an_idle_time_out_is_a_transport_error(
     transport: HttpTransport, reply: Reply, timeouts: Timeouts, message: str
 ) -> None:
     error = await error_of(reply, transport=transport, timeouts=timeouts)
@@ -292,13 +292,13 @@ async def test_silence_beyond_a_limit_is_a_transport_error(
     assert not error.refused
 
 
-async def test_a_long_wait_for_the_first_byte_does_not_count_as_idle(transport: HttpTransport) -> None:
+async def test_waiting_for_the_first_byte_does_not_count_as_idle(transport: HttpTransport) -> None:
     async with ModelServer(event_stream(delta("a") + STOP + DONE)) as server:
         timeouts = Timeouts(first_byte=WAIT_S, idle=None, total=None)
         assert (await events_of(openai(server.url, transport, timeouts=timeouts)))[-1] == done("a")
 
 
-async def test_the_whole_call_has_a_limit_even_where_something_always_comes(transport: HttpTransport) -> None:
+async def test_the_whole_call_has_a_time_limit_even_if_data_keeps_arriving(transport: HttpTransport) -> None:
     gate = asyncio.Event()
     async with ModelServer(event_stream(*[delta("a")] * 1000, gate=gate)) as server:
         gate.set()
@@ -354,7 +354,7 @@ async def test_a_hundred_streams_run_at_once(transport: HttpTransport) -> None:
             async with anyio.create_task_group() as tasks:
                 for _ in range(100):
                     tasks.start_soon(call)
-                # None of them can end before all of them have begun.
+                # No stream can end before all have begun.
                 while len(server.requests) < 100:
                     await anyio.lowlevel.checkpoint()
                 gate.set()
@@ -362,7 +362,7 @@ async def test_a_hundred_streams_run_at_once(transport: HttpTransport) -> None:
     assert results == [[TextDelta("a"), TextDelta("b"), done("ab")]] * 100
 
 
-async def test_an_answer_beyond_the_limit_is_refused() -> None:
+async def test_an_answer_beyond_the_size_limit_is_refused() -> None:
     async with HttpTransport(max_answer_bytes=1000, max_body_bytes=1000) as transport:
         pieces = [delta("x" * 100)] * 20
         error = await error_of(event_stream(*pieces, STOP), transport=transport)
@@ -406,7 +406,7 @@ async def test_a_header_that_cannot_be_sent_is_refused_without_showing_it(
     assert "secret" not in shown(caught.value)
 
 
-async def test_header_values_may_be_any_text(transport: HttpTransport) -> None:
+async def test_header_values_can_be_any_text(transport: HttpTransport) -> None:
     async with ModelServer(json_reply(whole("a"))) as server:
         await events_of(openai(server.url, transport, headers={"X-Name": "Zoë 🌍"}))
 
@@ -414,7 +414,7 @@ async def test_header_values_may_be_any_text(transport: HttpTransport) -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://host", "not a url", "http://", "http://[::1", ""])
-async def test_a_base_url_that_is_none_is_a_request_error(transport: HttpTransport, url: str) -> None:
+async def test_an_invalid_base_url_is_a_request_error(transport: HttpTransport, url: str) -> None:
     with pytest.raises(ProviderError) as caught:
         await events_of(openai(url, transport))
 
@@ -450,7 +450,7 @@ async def test_get_json_returns_the_answer_and_maps_failures_like_a_model_call(t
     assert (server.requests[0].method, server.requests[0].body) == ("GET", b"")
 
 
-async def test_a_closed_transport_opens_anew() -> None:
+async def test_a_closed_transport_opens_again() -> None:
     transport = HttpTransport()
     await transport.aclose()
     async with ModelServer(json_reply({}), json_reply({})) as server:
@@ -485,7 +485,7 @@ async def test_every_adapter_can_be_called_over_http(transport: HttpTransport) -
             assert await events_of(model, stream=False) == [done("a")]
 
 
-async def test_text_that_is_not_quite_unicode_and_huge_numbers_are_sent_all_the_same(
+async def test_lone_surrogates_and_huge_numbers_are_sent(
     transport: HttpTransport,
 ) -> None:
     async with ModelServer(json_reply(whole("a"))) as server:
@@ -499,7 +499,7 @@ async def test_text_that_is_not_quite_unicode_and_huge_numbers_are_sent_all_the_
     assert server.requests[0].json["seed"] == 10**30
 
 
-async def test_a_request_that_is_no_json_is_a_request_error(transport: HttpTransport) -> None:
+async def test_a_request_that_is_not_json_is_a_request_error(transport: HttpTransport) -> None:
     endpoint = Endpoint("http://127.0.0.1:1", api_key=SECRET, options={"body": {"x": object()}})
     with pytest.raises(ProviderRequestError, match="cannot write the request"):
         await events_of(HttpModel(WireCaller(load_adapter("openai"), endpoint), transport))

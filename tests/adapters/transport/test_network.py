@@ -1,4 +1,4 @@
-"""Proxies and certificates as the environment names them."""
+"""Proxies and certificates of the environment."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_proxies_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that nobody has signed, and its key."""
+    """Return a self-signed certificate for 127.0.0.1, and its key."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("needs the openssl command to make a certificate")
@@ -105,7 +105,7 @@ async def _ask(certificate: tuple[Path, Path]) -> object:
 @pytest.mark.anyio
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"])
 @pytest.mark.usefixtures("no_certificate_variables")
-async def test_a_certificate_that_the_environment_names_is_trusted(
+async def test_a_certificate_named_by_the_environment_is_trusted(
     certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(variable, str(certificate[0]))
@@ -115,7 +115,7 @@ async def test_a_certificate_that_the_environment_names_is_trusted(
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("no_certificate_variables")
-async def test_a_certificate_that_nobody_vouches_for_is_refused_for_good(certificate: tuple[Path, Path]) -> None:
+async def test_an_untrusted_certificate_is_an_error_without_retry(certificate: tuple[Path, Path]) -> None:
     with pytest.raises(ProviderTransportError, match="cannot verify the certificate of https://") as caught:
         await _ask(certificate)
 
@@ -125,7 +125,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_for_good(certifi
 @pytest.mark.anyio
 @pytest.mark.parametrize("way", ["ca_file", "insecure", "client_cert"])
 @pytest.mark.usefixtures("no_certificate_variables")
-async def test_certificates_of_one_adapter_are_its_own(certificate: tuple[Path, Path], way: str) -> None:
+async def test_certificates_apply_to_their_adapter_only(certificate: tuple[Path, Path], way: str) -> None:
     cert, key = map(str, certificate)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
@@ -148,7 +148,7 @@ async def test_certificates_of_one_adapter_are_its_own(certificate: tuple[Path, 
 @pytest.mark.anyio
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"])
 @pytest.mark.usefixtures("no_certificate_variables")
-async def test_a_certificate_file_that_cannot_be_read_is_named_with_its_variable(
+async def test_an_unreadable_certificate_file_is_named_with_its_variable(
     certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
 ) -> None:
     monkeypatch.setenv(variable, str(tmp_path / "missing.pem"))
@@ -161,7 +161,7 @@ async def test_a_certificate_file_that_cannot_be_read_is_named_with_its_variable
 
 
 @pytest.mark.anyio
-async def test_a_proxy_that_is_none_is_reported_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_invalid_proxy_is_reported_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_PROXY", "no_proxy", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTP_PROXY", "gopher://me:hidden@proxy")
@@ -184,7 +184,7 @@ def _closed_port() -> int:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_a_proxy_that_is_not_there_is_named_without_its_password(scheme: str) -> None:
+async def test_an_unreachable_proxy_is_named_without_its_password(scheme: str) -> None:
     port = _closed_port()
     async with HttpTransport() as transport:
         proxied = transport.with_network(Network(proxy=f"http://me:hidden@127.0.0.1:{port}"))
@@ -197,13 +197,13 @@ async def test_a_proxy_that_is_not_there_is_named_without_its_password(scheme: s
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("by_proxy", [False, True])
-async def test_whoever_takes_no_connection_is_given_up_on_after_the_limit_for_it(by_proxy: bool) -> None:
+async def test_a_connection_that_is_not_accepted_times_out(by_proxy: bool) -> None:
     with ExitStack() as held:
         listener = held.enter_context(socket.socket())
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
         address = listener.getsockname()
-        # Whoever comes once the queue of a listener is full gets no answer at all.
+        # Once the backlog of a listener is full, new connections get no answer.
         for _ in range(8):
             waiting = held.enter_context(socket.socket())
             waiting.setblocking(False)

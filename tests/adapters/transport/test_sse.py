@@ -1,4 +1,4 @@
-"""The splitters of streams. The contract suite cuts whole recordings; here are the corners of the format."""
+"""Parsing of event streams. The contract suite splits whole recordings; these tests cover corner cases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def split(pieces: Iterable[bytes], splitter: EventSplitter | None = None) -> lis
         ("\r\n", []),
     ],
 )
-def test_a_stream_is_split_as_the_standard_says_however_it_is_cut(text: str, events: list[ServerEvent]) -> None:
+def test_a_stream_is_parsed_by_the_standard_wherever_it_is_split(text: str, events: list[ServerEvent]) -> None:
     content = text.encode()
 
     assert split([content]) == events
@@ -55,7 +55,7 @@ def test_bytes_that_are_not_utf_8_become_replacement_characters() -> None:
     assert split([b"data: a\xff\xfeb\n\n"]) == [(None, "a\ufffd\ufffdb")]
 
 
-def test_random_streams_are_split_the_same_however_they_are_cut() -> None:
+def test_random_streams_are_parsed_identically_wherever_they_are_split() -> None:
     chance = random.Random(1)
     for _ in range(300):
         rows = [
@@ -74,7 +74,7 @@ def test_random_streams_are_split_the_same_however_they_are_cut() -> None:
 @pytest.mark.parametrize("end", ["", "\n", "\n\n"])
 @pytest.mark.parametrize("before", ["", "data: a\n", "data: a\n\n"])
 @pytest.mark.parametrize("error", ['{"error": "x"}', '[{\n  "error": {\n    "code": 503\n  }\n}]'])
-def test_an_error_that_is_written_between_the_events_is_handed_out(before: str, error: str, end: str) -> None:
+def test_an_error_between_the_events_is_returned(before: str, error: str, end: str) -> None:
     content = f"{before}{error}{end}".encode()
     expected = [*([(None, "a")] if before else []), (None, error)]
 
@@ -82,7 +82,7 @@ def test_an_error_that_is_written_between_the_events_is_handed_out(before: str, 
         assert split([content[i : i + step] for i in range(0, len(content), step)]) == expected
 
 
-def test_other_json_between_the_events_is_no_event() -> None:
+def test_other_json_between_the_events_is_not_an_event() -> None:
     assert split([b'{"a": 1}\n\ndata: a\n\n[\n' + b"{\n" * 1000]) == [(None, "a")]
 
 
@@ -102,7 +102,7 @@ def test_an_event_beyond_the_limit_is_refused(pieces: list[bytes]) -> None:
         split(pieces, splitter)
 
 
-def test_the_limit_is_for_one_event_and_not_for_the_stream() -> None:
+def test_the_limit_applies_to_one_event_and_not_to_the_stream() -> None:
     content = (b"data: " + b"x" * 50 + b"\n\n") * 50
 
     for step in (7, len(content)):

@@ -1,4 +1,4 @@
-"""A declared adapter behind TLS: its own authority, its own certificate, none at all, and a proxy on the way."""
+"""Declared adapters behind TLS: private authorities, client certificates, no verification, and proxies."""
 
 # pyright: reportUnknownMemberType=false
 
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
-    """Nobody else knows it."""
+    """Return a certificate authority that no system trusts."""
     return trustme.CA(organization_name="Authority of the tests")
 
 
 def shown_by(authority: trustme.CA, *, asks_back: trustme.CA | None = None) -> ssl.SSLContext:
-    """A server's side of TLS; it may ask for a certificate in turn."""
+    """Return the TLS context of a server, which may require a client certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     if asks_back is not None:
@@ -42,7 +42,7 @@ def config(url: str, *raw: str) -> str:
     return f'[retry]\nattempts = 1\n[adapters.far]\ntype = "openai"\nbase_url = "{url}/v1"\nraw = [{flags}]\n'
 
 
-async def test_a_server_of_an_authority_that_only_its_adapter_trusts_is_called(
+async def test_a_server_with_an_authority_trusted_by_its_adapter_only_is_called(
     tmp_path: Path, authority: trustme.CA
 ) -> None:
     file = tmp_path / "ca.pem"
@@ -54,7 +54,7 @@ async def test_a_server_of_an_authority_that_only_its_adapter_trusts_is_called(
             assert "cannot verify the certificate of" in await failure(server, model="near/m")
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_taken_by_an_adapter_that_says_so(
+async def test_an_adapter_without_verification_accepts_an_untrusted_certificate(
     tmp_path: Path, authority: trustme.CA
 ) -> None:
     async with (
@@ -64,7 +64,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_taken_by_an_adapter_that
         assert await ask(server, model="far/m") == "Whoever you are."
 
 
-async def test_a_server_that_wants_a_certificate_gets_that_of_the_adapter(
+async def test_a_server_that_requires_a_certificate_gets_that_of_the_adapter(
     tmp_path: Path, authority: trustme.CA
 ) -> None:
     own = authority.issue_cert("me@example.com")
@@ -82,14 +82,14 @@ async def test_a_server_that_wants_a_certificate_gets_that_of_the_adapter(
 
 
 @pytest.mark.parametrize("flag", ["--cacert", "--cert"])
-async def test_a_certificate_file_that_is_not_there_is_named(tmp_path: Path, flag: str) -> None:
+async def test_a_missing_certificate_file_is_named(tmp_path: Path, flag: str) -> None:
     async with running_server(tmp_path, config=config("https://127.0.0.1:9", flag, "/not/there.pem")) as server:
         assert f"'/not/there.pem', given by {flag}" in await failure(server, model="far/m")
 
 
 @asynccontextmanager
 async def tunnel() -> AsyncGenerator[tuple[str, list[str]]]:
-    """A proxy for TLS, which sees where calls go and nothing else: its address, and what it was asked."""
+    """Run a CONNECT proxy, which sees only the targets of calls; yields its address and the requests."""
     asked: list[str] = []
 
     async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
@@ -113,9 +113,7 @@ async def tunnel() -> AsyncGenerator[tuple[str, list[str]]]:
         server.close()
 
 
-async def test_a_proxy_on_the_way_to_tls_sees_its_password_and_not_the_call(
-    tmp_path: Path, authority: trustme.CA
-) -> None:
+async def test_a_proxy_before_tls_gets_its_password_and_not_the_call(tmp_path: Path, authority: trustme.CA) -> None:
     file = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(file))
     async with tunnel() as (proxy, asked), ModelServer(said("Through."), tls=shown_by(authority)) as model:

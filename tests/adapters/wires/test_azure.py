@@ -57,7 +57,7 @@ def test_the_route_follows_the_version(base_url: str, version: str | None, chat:
     assert url(AzureResponsesAdapter(), base_url, version) == responses
 
 
-def test_a_key_goes_in_its_own_header_and_a_bearer_token_instead_of_it() -> None:
+def test_a_key_has_its_own_header_and_a_bearer_token_replaces_it() -> None:
     for adapter in (AzureChatAdapter(), AzureResponsesAdapter()):
         keyed = adapter.request(Endpoint(HOST, api_key="k"), REQUESTS["prompt"]).headers
         signed = adapter.request(Endpoint(HOST, api_key="k", bearer_token="t"), REQUESTS["prompt"]).headers
@@ -76,15 +76,13 @@ def test_a_key_goes_in_its_own_header_and_a_bearer_token_instead_of_it() -> None
         ({"api_version": "2024-06-01", "max_tokens_field": "limit", "stream_usage": True}, "limit", True),
     ],
 )
-def test_old_versions_are_not_asked_for_what_they_do_not_know(
-    options: dict[str, Any], limit: str, usage: bool
-) -> None:
+def test_old_versions_get_no_fields_that_they_do_not_know(options: dict[str, Any], limit: str, usage: bool) -> None:
     written = AzureChatAdapter().request(Endpoint(HOST, options=options), REQUESTS["reasoning_effort"]).body
 
     assert written[limit] == 4000
     assert ("stream_options" in written) == usage
 
 
-def test_azure_counts_as_openai_itself_also_behind_the_plain_adapter() -> None:
+def test_azure_counts_as_openai_also_with_the_openai_adapter() -> None:
     assert is_openai(f"{HOST}/openai/v1")
     assert not is_openai("https://openai.azure.com.example/v1")

@@ -17,13 +17,13 @@ def body(base_url: str = "http://local/v1", request: str = "reasoning_effort", *
     return ChatAdapter().request(Endpoint(base_url, options=options), REQUESTS[request]).body
 
 
-def test_openai_itself_is_asked_with_its_own_name_for_the_limit() -> None:
+def test_openai_gets_its_own_name_for_the_output_limit() -> None:
     assert "max_completion_tokens" in body("https://api.openai.com/v1")
     assert "max_tokens" in body("https://api.openai.com.example/v1")
     assert "limit" in body(max_tokens_field="limit")
 
 
-def test_openai_itself_gets_no_reasoning_back_as_it_refuses_unknown_fields() -> None:
+def test_openai_gets_no_reasoning_back_because_it_refuses_unknown_fields() -> None:
     theirs = body("https://api.openai.com/v1", "of_all_providers")["messages"]
     others = body("http://local/v1", "of_all_providers")["messages"]
     silent = body("http://local/v1", "of_all_providers", replay_reasoning=False)["messages"]
@@ -38,7 +38,7 @@ def test_openai_itself_gets_no_reasoning_back_as_it_refuses_unknown_fields() -> 
     assert silent == theirs
 
 
-def test_plain_reasoning_goes_back_in_the_tool_loop_under_way_only() -> None:
+def test_plain_reasoning_goes_back_only_in_the_current_tool_loop() -> None:
     def answer(text: str) -> AssistantMessage:
         return AssistantMessage(
             [ReasoningBlock(text, "openai", {"field": "reasoning"}), ToolUseBlock("c", "t", "{}", {})]
@@ -60,7 +60,7 @@ def test_plain_reasoning_goes_back_in_the_tool_loop_under_way_only() -> None:
         ({"body": {"temperature": 0, "stream": False}}, {"temperature": 0, "stream": False}),
     ],
 )
-def test_options_bend_the_request(options: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_options_change_the_request(options: dict[str, Any], expected: dict[str, Any]) -> None:
     written = body(**options)
 
     written["messages"] = written["messages"][:1]
@@ -73,7 +73,7 @@ def test_a_trailing_slash_of_the_base_url_is_not_doubled() -> None:
     assert written.url == "http://local/v1/chat/completions"
 
 
-def test_ids_made_up_for_calls_without_differ_from_turn_to_turn() -> None:
+def test_generated_call_ids_differ_from_turn_to_turn() -> None:
     answer = {"choices": [{"message": {"tool_calls": [{"function": {"name": "t", "arguments": "{}"}}] * 2}}]}
     ids: set[str] = set()
     for turn in range(3):

@@ -54,7 +54,7 @@ def body(name: str, model: str = "m", options: dict[str, Any] | None = None, **f
         ("xai", "grok-4.3", "low", {"reasoning_effort": "low"}),
     ],
 )
-def test_an_effort_is_said_as_the_model_understands_it(
+def test_the_reasoning_effort_is_written_in_the_form_of_the_model(
     name: str, model: str, effort: str | None, expected: dict[str, Any]
 ) -> None:
     written = body(name, model, reasoning_effort=effort)
@@ -62,7 +62,7 @@ def test_an_effort_is_said_as_the_model_understands_it(
     assert {key: written[key] for key in THINKING if key in written} == expected
 
 
-def test_openrouter_is_asked_for_a_summary_too() -> None:
+def test_openrouter_is_also_requested_for_a_summary() -> None:
     assert body("openrouter", reasoning_summary="concise")["reasoning"] == {"summary": "concise"}
 
 
@@ -74,7 +74,7 @@ def test_openrouter_is_asked_for_a_summary_too() -> None:
         ("kimi", "kimi-k3", {"reasoning_effort": "high"}),
     ],
 )
-def test_a_model_that_must_call_does_not_think_where_it_could_not_do_both(
+def test_thinking_is_off_with_a_forced_tool_if_the_model_cannot_do_both(
     name: str, model: str, expected: dict[str, Any]
 ) -> None:
     written = body(name, model, reasoning_effort="high", tools=[NOW], tool_choice=MUST)
@@ -102,7 +102,7 @@ def test_a_model_that_must_call_does_not_think_where_it_could_not_do_both(
         ("ollama", ToolChoice("required"), {}),
     ],
 )
-def test_a_choice_of_tools_is_said_as_the_wire_has_it(
+def test_a_tool_choice_is_written_in_the_form_of_the_wire(
     name: str, choice: ToolChoice, expected: dict[str, Any]
 ) -> None:
     written = body(name, tools=[ADD, NOW], tool_choice=choice)
@@ -115,7 +115,7 @@ def test_a_choice_of_tools_is_said_as_the_wire_has_it(
     ("choice", "left"),
     [(ToolChoice("none"), None), (ToolChoice("specific", "now"), ["now"])],
 )
-def test_ollama_is_left_with_the_tools_that_are_chosen(choice: ToolChoice, left: list[str] | None) -> None:
+def test_ollama_gets_only_the_chosen_tools(choice: ToolChoice, left: list[str] | None) -> None:
     tools = body("ollama", tools=[ADD, NOW], tool_choice=choice).get("tools")
 
     assert (tools and [tool["function"]["name"] for tool in tools]) == left
@@ -136,7 +136,7 @@ def test_ollama_is_left_with_the_tools_that_are_chosen(choice: ToolChoice, left:
         ("mistral", "mistral-small-latest", True),
     ],
 )
-def test_images_go_to_models_that_see(name: str, model: str, sees: bool) -> None:
+def test_images_are_sent_to_models_with_vision(name: str, model: str, sees: bool) -> None:
     request = ModelRequest(model, "", [UserMessage([TextBlock("p"), ImageBlock("QQ==", "image/png")])])
     (message,) = load_adapter(name).request(Endpoint("http://local"), request).body["messages"]
 
@@ -150,7 +150,7 @@ def test_images_go_to_models_that_see(name: str, model: str, sees: bool) -> None
 # --- options ------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_no_option_of_ollamas_wire_is_a_parameter_of_its_model() -> None:
+def test_unknown_options_of_ollama_are_parameters_of_its_model() -> None:
     options = {"num_ctx": 65536, "temperature": 0, "keep_alive": "30m", "body": {"truncate": False}}
     written = body("ollama", options=options, max_output_tokens=10)
 
@@ -158,12 +158,12 @@ def test_what_is_no_option_of_ollamas_wire_is_a_parameter_of_its_model() -> None
     assert (written["keep_alive"], written["truncate"]) == ("30m", False)
 
 
-def test_mistral_puts_its_safety_prompt_in_where_it_is_told_to() -> None:
+def test_mistral_adds_its_safety_prompt_if_configured() -> None:
     assert body("mistral", options={"safe_prompt": True})["safe_prompt"] is True
     assert not {"safe_prompt", "stream_options"} & set(body("mistral"))
 
 
-def test_openrouters_hosted_tools_stand_beside_those_of_the_session() -> None:
+def test_openrouters_hosted_tools_are_beside_those_of_the_session() -> None:
     wanted = {"web_search": {"max_results": 3}, "web_fetch": True}
     hosted = [
         {"type": "openrouter:web_search", "parameters": {"max_results": 3}},
@@ -183,7 +183,7 @@ def test_openrouter_caches_for_anthropics_models_and_keeps_a_session_together() 
     assert not {"cache_control", "session_id"} & {*other, *uncached}
 
 
-def test_openrouter_is_told_the_applications_name_unless_it_has_none() -> None:
+def test_openrouter_gets_the_name_of_the_application_if_there_is_one() -> None:
     def headers(**options: Any) -> dict[str, str]:
         endpoint = Endpoint("http://local", options=options)
         sent = load_adapter("openrouter").request(endpoint, ModelRequest("m", "", [])).headers
@@ -196,7 +196,7 @@ def test_openrouter_is_told_the_applications_name_unless_it_has_none() -> None:
     }
 
 
-def test_the_endpoints_options_win_over_those_of_the_relative() -> None:
+def test_options_of_the_endpoint_win_over_those_of_the_dialect() -> None:
     written = body("kimi", options={"max_tokens_field": "max_tokens"}, max_output_tokens=5)
 
     assert (written.get("max_tokens"), written.get("max_completion_tokens")) == (5, None)
@@ -226,7 +226,7 @@ def test_each_provider_is_called_at_its_documented_address(name: str, url: str) 
     assert load_adapter(name).request(Endpoint(base_url), ModelRequest("m", "", [])).url == url
 
 
-def test_a_server_that_is_merely_compatible_has_no_address_and_no_key_to_guess() -> None:
+def test_a_compatible_server_has_no_default_address_or_key() -> None:
     provider = PROVIDERS["openai_compatible"]
 
     assert (provider.default_base_url, provider.key_variable) == (None, None)
@@ -246,11 +246,11 @@ def test_a_server_that_is_merely_compatible_has_no_address_and_no_key_to_guess()
         ("[fe80::1]:1", "http://[fe80::1]:1"),
     ],
 )
-def test_all_that_ollama_host_may_hold_is_an_address(host: str, url: str) -> None:
+def test_every_form_of_ollama_host_is_an_address(host: str, url: str) -> None:
     assert address(host) == url
 
 
-def test_the_address_of_ollamas_api_may_be_given_whole() -> None:
+def test_the_full_address_of_ollamas_api_can_be_given() -> None:
     written = load_adapter("ollama").request(Endpoint("http://h:1/api"), ModelRequest("m", "", []))
 
     assert written.url == "http://h:1/api/chat"

@@ -49,7 +49,7 @@ def result(call_id: str) -> dict[str, Any]:
         ([result("1"), result("2")], [result("1"), result("2")]),
     ],
 )
-def test_neighbours_of_one_role_become_one_message(
+def test_adjacent_messages_of_one_role_are_merged(
     messages: list[dict[str, Any]], merged: list[dict[str, Any]]
 ) -> None:
     before = copy.deepcopy(messages)
@@ -58,14 +58,14 @@ def test_neighbours_of_one_role_become_one_message(
     assert messages == before, "a step must leave the messages it was given alone"
 
 
-def test_content_is_a_string_unless_it_holds_more_than_text() -> None:
+def test_content_with_only_text_is_a_string() -> None:
     texts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     messages = [user(texts), user([*texts, IMAGE]), said(None), {"role": "assistant"}]
 
     assert [one["content"] for one in string_content(messages)] == ["a\nb", [*texts, IMAGE], "", ""]
 
 
-def test_a_file_becomes_a_line_that_names_it() -> None:
+def test_a_file_becomes_a_line_with_its_name() -> None:
     file = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:"}}
     (changed,) = map_parts([user([file, IMAGE])], file_as_note)
 
@@ -85,7 +85,7 @@ def test_an_answer_is_put_between_a_result_and_a_prompt() -> None:
     assert roles == ["user", "assistant", "tool", "tool", "assistant", "user", "user"]
 
 
-def test_short_ids_stay_apart_and_the_same_and_fitting_ones_stay_as_they_are() -> None:
+def test_shortened_ids_are_stable_and_distinct_and_short_ones_unchanged() -> None:
     ids = [f"call_{number}" for number in range(2000)]
     short = [short_id(one) for one in ids]
 

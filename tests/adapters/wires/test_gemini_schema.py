@@ -66,7 +66,9 @@ def subset(schema: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_schema_becomes_one_of_the_subset(schema: dict[str, Any], expected: dict[str, Any] | None) -> None:
+def test_a_schema_is_converted_to_the_supported_subset(
+    schema: dict[str, Any], expected: dict[str, Any] | None
+) -> None:
     before = copy.deepcopy(schema)
     made = subset(schema)
 
@@ -76,7 +78,7 @@ def test_a_schema_becomes_one_of_the_subset(schema: dict[str, Any], expected: di
     assert_of_the_subset(made)
 
 
-def test_references_are_replaced_by_what_they_mean_and_what_stands_beside_them_wins() -> None:
+def test_references_are_resolved_and_sibling_keywords_win() -> None:
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {
@@ -101,7 +103,7 @@ def test_references_are_replaced_by_what_they_mean_and_what_stands_beside_them_w
     }
 
 
-def test_a_schema_that_holds_itself_ends() -> None:
+def test_a_recursive_schema_is_cut() -> None:
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
 
     assert inlined(tree)["properties"]["children"]["items"]["properties"]["children"]["items"] == {"type": "object"}
@@ -109,7 +111,7 @@ def test_a_schema_that_holds_itself_ends() -> None:
     assert_of_the_subset(subset(tree))
 
 
-def test_a_schema_that_stands_for_more_than_there_is_memory_ends() -> None:
+def test_an_exponentially_growing_schema_is_cut() -> None:
     levels = {
         f"l{n}": {"type": "object", "properties": {k: {"$ref": f"#/$defs/l{n + 1}"} for k in "abcd"}}
         for n in range(40)
@@ -127,7 +129,7 @@ def test_a_function_without_parameters_has_none(schema: dict[str, Any]) -> None:
     assert openapi_parameters(schema) is None
 
 
-def test_parameters_that_are_one_of_several_objects_become_one_that_has_room_for_each() -> None:
+def test_alternative_objects_as_parameters_are_merged() -> None:
     schema = {
         "description": "d",
         "oneOf": [
@@ -152,7 +154,7 @@ ALLOWED = {
 
 
 def assert_of_the_subset(schema: dict[str, Any]) -> None:
-    """Assert what the documentation of the wire's ``Schema`` requires of every node."""
+    """Assert the documented rules of the wire's ``Schema`` for every node."""
     assert set(schema) <= ALLOWED
     if "anyOf" in schema:
         assert set(schema) == {"anyOf"}

@@ -25,7 +25,7 @@ from tests.adapters.wires.test_generate_content import answer
 genai = pytest.importorskip("google.genai.types", reason="google-genai is not installed")
 pydantic = pytest.importorskip("pydantic")
 
-# Answers of gateways and failures, not of the API.
+# Answers of gateways, and errors.
 NOT_OF_THE_FORM = {
     "error_half_a_frame.sse",
     "error_in_a_list.sse",
@@ -37,7 +37,7 @@ NOT_OF_THE_FORM = {
     "error_without_steps.json",
     "deltas_that_do_not_belong_to_their_step.sse",
 }
-# Fields of the API that the SDK does not read.
+# Fields of the API that the SDK lacks.
 BESIDE = {"Interaction.object", "InteractionSseEventInteraction.errors"}
 
 
@@ -63,7 +63,7 @@ def chunks(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("conversation", REQUESTS)
-def test_a_request_of_generate_content_is_one_of_the_sdks(conversation: str) -> None:
+def test_a_request_of_generate_content_matches_the_sdk(conversation: str) -> None:
     body = written("gemini", REQUESTS[conversation])
 
     assert set(body) <= {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig"}
@@ -79,13 +79,13 @@ def test_a_request_of_generate_content_is_one_of_the_sdks(conversation: str) -> 
 @pytest.mark.parametrize(
     "path", [*answers("gemini", ".sse"), *answers("gemini", ".json")], ids=lambda path: path.name
 )
-def test_an_answer_of_generate_content_is_one_of_the_sdks(path: Path) -> None:
+def test_an_answer_of_generate_content_matches_the_sdk(path: Path) -> None:
     for chunk in chunks(path):
         genai.GenerateContentResponse.model_validate(chunk)
 
 
 @pytest.mark.parametrize("conversation", REQUESTS)
-def test_a_request_of_interactions_is_one_of_the_sdks(conversation: str) -> None:
+def test_a_request_of_interactions_matches_the_sdk(conversation: str) -> None:
     kinds = pytest.importorskip("google.genai._gaos.types.interactions")
     body = written("gemini_interactions", REQUESTS[conversation])
 
@@ -95,7 +95,7 @@ def test_a_request_of_interactions_is_one_of_the_sdks(conversation: str) -> None
 
 
 @pytest.mark.parametrize("file", ["thinking_and_tools.sse", "google_search.sse"])
-def test_steps_that_go_back_are_of_the_sdks(file: str) -> None:
+def test_steps_that_are_sent_back_match_the_sdk(file: str) -> None:
     kinds = pytest.importorskip("google.genai._gaos.types.interactions")
     body = written("gemini_interactions", ModelRequest("m", "", [answer("gemini_interactions", file)]))
 
@@ -107,7 +107,7 @@ def test_steps_that_go_back_are_of_the_sdks(file: str) -> None:
     [*answers("gemini_interactions", ".sse"), *answers("gemini_interactions", ".json")],
     ids=lambda path: path.name,
 )
-def test_an_answer_of_interactions_is_one_of_the_sdks(path: Path) -> None:
+def test_an_answer_of_interactions_matches_the_sdk(path: Path) -> None:
     kinds = pytest.importorskip("google.genai._gaos.types.interactions")
     for chunk in chunks(path):
         kind = kinds.InteractionSSEEvent if path.suffix == ".sse" else kinds.Interaction
@@ -115,7 +115,7 @@ def test_an_answer_of_interactions_is_one_of_the_sdks(path: Path) -> None:
 
 
 def unknown(value: Any) -> list[str]:
-    """Return fields and kinds that are unknown to the SDK's types, which let anything pass."""
+    """Return fields and kinds that the SDK's types, which accept anything, do not know."""
     if isinstance(value, list):
         return [name for item in value for name in unknown(item)]
     if not isinstance(value, pydantic.BaseModel):

@@ -81,7 +81,7 @@ def test_the_address_names_the_model_and_the_method(base: str, model: str, strea
 
 
 @pytest.mark.parametrize("name", ["gemini", "gemini_interactions"])
-def test_the_key_is_in_its_header_alone_and_a_bearer_token_goes_instead(name: str) -> None:
+def test_the_key_is_only_in_its_header_and_a_bearer_token_replaces_it(name: str) -> None:
     keyed = load_adapter(name).request(Endpoint("https://h", api_key=KEY), REQUESTS["prompt"])
     bearer = load_adapter(name).request(Endpoint("https://h", api_key=KEY, bearer_token="t"), REQUESTS["prompt"])
 
@@ -118,7 +118,7 @@ def test_the_key_is_in_its_header_alone_and_a_bearer_token_goes_instead(name: st
         ("some-model", "high", {"includeThoughts": True, "thinkingLevel": "high"}),
     ],
 )
-def test_a_model_is_asked_to_think_as_its_generation_wants_it(
+def test_thinking_is_requested_in_the_form_of_the_model_generation(
     model: str, effort: str | None, config: dict[str, Any] | None
 ) -> None:
     written = body(ModelRequest(model, "", [PROMPT], reasoning_effort=effort))
@@ -126,7 +126,7 @@ def test_a_model_is_asked_to_think_as_its_generation_wants_it(
     assert written.get("generationConfig", {}).get("thinkingConfig") == config
 
 
-def test_options_decide_how_a_model_is_asked_to_think() -> None:
+def test_options_override_the_form_of_thinking() -> None:
     request = ModelRequest("mine", "", [PROMPT], reasoning_effort="low", max_output_tokens=1500)
     quiet = ModelRequest("gemini-3-pro", "", [PROMPT], reasoning_summary="none")
 
@@ -151,7 +151,7 @@ def test_options_decide_how_a_model_is_asked_to_think() -> None:
         "tools_parallel_signed_in_an_empty_part.sse",
     ],
 )
-def test_every_signature_goes_back_on_the_part_it_came_on(file: str, kept: str) -> None:
+def test_every_signature_goes_back_on_its_part(file: str, kept: str) -> None:
     recorded = (DATA / "gemini" / file).read_text(encoding="utf-8")
     came: list[dict[str, Any]] = []
     for line in recorded.splitlines():
@@ -168,7 +168,7 @@ def test_every_signature_goes_back_on_the_part_it_came_on(file: str, kept: str) 
 
 
 def _joined(came: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join neighbouring texts without a signature."""
+    """Join adjacent texts without a signature."""
     joined: list[dict[str, Any]] = []
     for part in came:
         if joined and set(part) == set(joined[-1]) == {"text"}:
@@ -179,7 +179,7 @@ def _joined(came: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def as_kept(message: AssistantMessage) -> AssistantMessage:
-    """Return ``message`` as it comes back out of a session's log."""
+    """Return ``message`` as read from a session's log."""
     logged = events.AssistantMessage(
         message_id="1", content=message.text(), tool_requests=[], provider_blocks=provider_blocks(message)
     )
@@ -194,7 +194,7 @@ def test_a_signed_thought_goes_back_and_an_unsigned_one_does_not() -> None:
     ]
 
 
-def test_a_place_that_the_text_no_longer_has_is_forgotten() -> None:
+def test_a_signature_position_outside_the_text_is_dropped() -> None:
     marks = [
         ReasoningBlock("", "gemini", {"thoughtSignature": "YQ==", "start": 2, "end": 9}),
         ReasoningBlock("", "gemini", {"thoughtSignature": "Yg==", "start": 0, "end": 2}),
@@ -211,7 +211,7 @@ def test_a_place_that_the_text_no_longer_has_is_forgotten() -> None:
 @pytest.mark.parametrize(
     ("model", "signed"), [("gemini-3.1-pro-preview", True), ("gemini-pro-latest", True), ("gemini-2.5-pro", False)]
 )
-def test_the_first_call_of_another_model_is_marked_where_a_signature_is_wanted(model: str, signed: bool) -> None:
+def test_the_first_call_of_another_model_is_marked_if_a_signature_is_required(model: str, signed: bool) -> None:
     calls = AssistantMessage([ToolUseBlock("a", "now", "{}", {}), ToolUseBlock("b", "now", "{}", {})])
     first, second = parts(calls, model=model)
 
@@ -339,7 +339,7 @@ def test_a_whole_request_of_generate_content() -> None:
     }
 
 
-def test_schemas_go_as_they_are_where_an_option_says_so() -> None:
+def test_schemas_are_sent_unchanged_with_an_option() -> None:
     written = body(ModelRequest("m", "", [PROMPT], [ADD, NOW]), json_schema=True)
     structured = body(REQUESTS["structured"], json_schema=True)
 
@@ -436,7 +436,7 @@ def test_a_whole_request_of_interactions() -> None:
 
 
 @pytest.mark.parametrize("file", ["thinking_and_tools.sse", "google_search.sse", "tools_signed_with_one_id.sse"])
-def test_steps_go_back_as_they_came(file: str) -> None:
+def test_steps_go_back_unchanged(file: str) -> None:
     sent = interaction(ModelRequest("m", "", [PROMPT, answer("gemini_interactions", file)]))["input"][1:]
 
     assert sent == STEPS[file]
@@ -510,7 +510,7 @@ CHUNKS = [
 
 
 @pytest.mark.anyio
-async def test_a_stream_that_comes_as_one_list_is_a_stream_all_the_same(transport: HttpTransport) -> None:
+async def test_a_stream_sent_as_one_array_is_decoded_as_a_stream(transport: HttpTransport) -> None:
     done = Completed(AssistantMessage([TextBlock("Hello")]), "end_turn")
     async with ModelServer(json_reply(CHUNKS), json_reply(CHUNKS)) as server:
         assert await events_of(server, transport) == [TextDelta("Hel"), TextDelta("lo"), done]
@@ -519,9 +519,7 @@ async def test_a_stream_that_comes_as_one_list_is_a_stream_all_the_same(transpor
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [200, 429])
-async def test_an_error_in_a_list_is_an_error_and_does_not_show_the_key(
-    transport: HttpTransport, status: int
-) -> None:
+async def test_an_error_in_an_array_is_an_error_without_the_key(transport: HttpTransport, status: int) -> None:
     error = {"code": 429, "message": f"Slow down, {KEY}", "status": "RESOURCE_EXHAUSTED"}
     async with ModelServer(json_reply([{"error": error}], status=status)) as server:
         with pytest.raises(ProviderRateLimitError, match=r"Slow down, \[redacted\]") as caught:
@@ -531,7 +529,7 @@ async def test_an_error_in_a_list_is_an_error_and_does_not_show_the_key(
 
 
 @pytest.mark.anyio
-async def test_two_streams_at_once_do_not_mix(transport: HttpTransport) -> None:
+async def test_two_concurrent_streams_do_not_mix(transport: HttpTransport) -> None:
     frames = [b"data: %s\r\n\r\n" % json.dumps(chunk).encode() for chunk in CHUNKS]
     async with ModelServer(event_stream(*frames), event_stream(*frames)) as server:
         model = HttpModel(WireCaller(load_adapter("gemini"), Endpoint(server.url)), transport)

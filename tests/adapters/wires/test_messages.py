@@ -35,7 +35,7 @@ def test_v1_is_never_doubled(base: str) -> None:
     assert messages_url(base) == "https://h/v1/messages"
 
 
-def test_a_bearer_token_goes_instead_of_a_key() -> None:
+def test_a_bearer_token_replaces_a_key() -> None:
     written = MessagesAdapter().request(Endpoint("http://h", api_key="k", bearer_token="t"), REQUESTS["prompt"])
 
     assert written.headers["Authorization"] == "Bearer t"
@@ -78,26 +78,26 @@ def test_the_effort_becomes_a_budget_within_the_limit(
         ("some-other-model-9", False),
     ],
 )
-def test_newer_models_are_asked_by_effort_and_older_ones_by_budget(model: str, adaptive: bool) -> None:
+def test_newer_models_get_an_effort_and_older_ones_a_budget(model: str, adaptive: bool) -> None:
     written = body(ModelRequest(model, "", [PROMPT], reasoning_effort="high"))
 
     assert (written["thinking"]["type"] == "adaptive") == adaptive
     assert written.get("output_config") == ({"effort": "high"} if adaptive else None)
 
 
-def test_an_option_overrides_what_the_name_of_the_model_suggests() -> None:
+def test_an_option_overrides_the_default_for_the_name_of_the_model() -> None:
     request = ModelRequest("claude-sonnet-5", "", [PROMPT], reasoning_effort="low")
 
     assert body(request, thinking="budget")["thinking"] == {"type": "enabled", "budget_tokens": 2000}
 
 
-def test_there_is_no_thinking_where_a_tool_is_forced() -> None:
+def test_thinking_is_off_with_a_forced_tool() -> None:
     request = ModelRequest("m", "", [PROMPT], tool_choice=ToolChoice("required"), reasoning_effort="low")
 
     assert "thinking" not in body(request)
 
 
-def test_thinking_goes_on_in_a_tool_loop_that_began_with_thinking() -> None:
+def test_thinking_continues_in_a_tool_loop_that_began_with_thinking() -> None:
     thinking = {"type": "thinking", "thinking": "t", "signature": "s"}
     history: list[Message] = [
         PROMPT,
@@ -110,7 +110,7 @@ def test_thinking_goes_on_in_a_tool_loop_that_began_with_thinking() -> None:
     assert written["messages"][1]["content"][0] == thinking
 
 
-def test_marking_the_cache_changes_no_block_of_the_conversation_and_can_be_switched_off() -> None:
+def test_cache_marks_change_no_block_and_can_be_disabled() -> None:
     thinking = {"type": "redacted_thinking", "data": "x"}
     request = ModelRequest("m", "s", [PROMPT, AssistantMessage([ReasoningBlock("", "anthropic", thinking)])])
 
@@ -119,7 +119,7 @@ def test_marking_the_cache_changes_no_block_of_the_conversation_and_can_be_switc
     assert "cache_control" not in str(body(request, prompt_caching=False))
 
 
-def test_the_end_of_the_last_call_is_marked_too_for_the_cache_looks_back_over_few_blocks() -> None:
+def test_the_end_of_the_last_call_is_marked_because_the_cache_looks_back_over_few_blocks() -> None:
     history: list[Message] = [PROMPT]
     for turn in range(2):
         calls = [ToolUseBlock(f"c{turn}_{number}", "t", "{}", {}) for number in range(15)]

@@ -45,7 +45,7 @@ def body(request: ModelRequest, **options: Any) -> dict[str, Any]:
         ("my-deployment", False),
     ],
 )
-def test_encrypted_reasoning_is_asked_only_of_models_that_do_not_refuse_it(model: str, reasons: bool) -> None:
+def test_encrypted_reasoning_is_requested_only_from_models_that_accept_it(model: str, reasons: bool) -> None:
     request = ModelRequest(model, "", [PROMPT])
     asking = ModelRequest(model, "", [PROMPT], reasoning_effort="low")
 
@@ -55,13 +55,13 @@ def test_encrypted_reasoning_is_asked_only_of_models_that_do_not_refuse_it(model
     assert not {"include", "reasoning"} & set(body(asking, reasoning=False))
 
 
-def test_a_summary_of_none_is_not_asked_for() -> None:
+def test_a_summary_of_none_is_not_requested() -> None:
     request = ModelRequest("gpt-5", "", [PROMPT], reasoning_effort="high", reasoning_summary="none")
 
     assert body(request)["reasoning"] == {"effort": "high"}
 
 
-def test_the_system_message_is_there_once_as_instructions_or_as_an_item_of_the_role_asked_for() -> None:
+def test_the_system_message_is_sent_once_as_instructions_or_as_an_item() -> None:
     plain = body(REQUESTS["prompt"])
     item = body(REQUESTS["prompt"], system_role="developer")
 
@@ -93,7 +93,7 @@ def test_an_id_too_long_for_the_wire_is_shortened_the_same_way_for_a_call_and_it
     assert all(len(one["call_id"]) <= MAX_CALL_ID for one in items)
 
 
-def test_an_answer_goes_back_in_the_order_it_came_in() -> None:
+def test_an_answer_goes_back_in_its_order() -> None:
     output: list[dict[str, Any]] = [
         {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "YQ=="},
         {"id": "ws_1", "type": "web_search_call", "status": "completed", "action": {"query": "q"}},
@@ -107,7 +107,7 @@ def test_an_answer_goes_back_in_the_order_it_came_in() -> None:
     assert sent == [*output[:3], {key: value for key, value in output[3].items() if key != "id"}]
 
 
-def test_where_a_server_sends_thoughts_and_their_summary_one_of_them_is_told() -> None:
+def test_reasoning_sent_with_its_summary_is_reported_once() -> None:
     decoder = ResponsesAdapter().decoder(plain_request(stream=True))
     at = {"item_id": "rs_1", "output_index": 0}
     said = [
@@ -119,7 +119,7 @@ def test_where_a_server_sends_thoughts_and_their_summary_one_of_them_is_told() -
     assert said == [ReasoningDelta("a"), ReasoningDelta("b")]
 
 
-def test_ids_made_up_for_calls_without_differ_from_turn_to_turn() -> None:
+def test_generated_call_ids_differ_from_turn_to_turn() -> None:
     answer = {"output": [{"type": "function_call", "name": "t", "arguments": "{}"}] * 2}
     ids: set[str] = set()
     for turn in range(3):

@@ -1,4 +1,4 @@
-"""A session whose model is behind the Responses API: what the client sees and what the provider is sent."""
+"""Sessions with models behind the Responses API: events for the client, and requests to the provider."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def provider(server: ModelServer) -> dict[str, Any]:
 
 
 async def turn(wire: Wire, session: str) -> list[dict[str, Any]]:
-    """A prompt to its end; the client's tool says 3."""
+    """Run a prompt to its end; the client's tool returns 3."""
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
     asked = await wire.event("external_tool.requested", session=session, since=since)
@@ -61,7 +61,9 @@ def data(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [event["data"] for event in events if event["type"] == kind]
 
 
-async def test_thoughts_calls_and_usage_are_shown_and_the_thoughts_go_back_with_the_result(tmp_path: Path) -> None:
+async def test_reasoning_calls_and_usage_are_events_and_the_reasoning_goes_back_with_the_result(
+    tmp_path: Path,
+) -> None:
     thinking = event_stream(
         frames(
             {"type": "response.created", "response": {"id": "resp_1", "model": "m-1"}},
@@ -116,7 +118,7 @@ async def test_thoughts_calls_and_usage_are_shown_and_the_thoughts_go_back_with_
     assert replayed[0] == THOUGHT
     assert replayed[2]["arguments"] == CALL["arguments"]
     assert replayed[3] == {"type": "function_call_output", "call_id": "call_1", "output": "3"}
-    # Brought back from the disk, the conversation is the same to the byte.
+    # Loaded from disk, the conversation is identical.
     assert three["input"][: len(two["input"])] == two["input"]
 
 
@@ -149,7 +151,7 @@ async def test_thoughts_calls_and_usage_are_shown_and_the_thoughts_go_back_with_
     ],
     ids=["failed", "error", "ended-early", "cut", "empty", "404", "401"],
 )
-async def test_an_answer_that_fails_is_one_error_and_the_next_prompt_works(
+async def test_a_failed_answer_is_one_error_and_the_next_prompt_works(
     tmp_path: Path, reply: Reply, error_type: str, text: str
 ) -> None:
     done = event_stream(frames(ended(message("Fine."))))
@@ -166,7 +168,7 @@ async def test_an_answer_that_fails_is_one_error_and_the_next_prompt_works(
     shown = [one["deltaContent"] for one in data(failed, "assistant.message_delta")]
     assert [one["content"] for one in data(failed, "assistant.message")] == shown
     assert [one["content"] for one in data(after, "assistant.message")] == ["Fine."]
-    # What was shown of the broken answer is what the model goes on from.
+    # The conversation contains the part of the failed answer that was shown.
     assert ("Half an" in json.dumps(server.requests[-1].json["input"])) == (shown == ["Half an"])
 
 
@@ -192,7 +194,7 @@ async def test_an_answer_that_fails_is_one_error_and_the_next_prompt_works(
     ids=["incomplete", "refusal", "filtered"],
 )
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_an_answer_that_is_cut_short_or_a_refusal_is_an_answer(
+async def test_a_truncated_answer_or_a_refusal_is_an_answer(
     tmp_path: Path, end: dict[str, Any], content: str, reason: str, *, streaming: bool
 ) -> None:
     reply = event_stream(frames(end)) if streaming else json_reply(end["response"])
@@ -203,12 +205,12 @@ async def test_an_answer_that_is_cut_short_or_a_refusal_is_an_answer(
     assert [one["content"] for one in data(events, "assistant.message")] == [content]
     (usage,) = data(events, "assistant.usage")
     assert usage["finishReason"] == reason
-    # A model that would not, and a provider that would not let it, are told apart.
+    # A refusal of the model and a content filter of the provider are distinct.
     assert usage.get("contentFilterTriggered", False) == (reason == "content_filter")
     assert data(events, "session.error") == []
 
 
-async def test_the_form_a_client_wants_an_answer_in_reaches_the_provider_with_that_prompt_alone(
+async def test_the_response_format_reaches_the_provider_only_with_its_prompt(
     tmp_path: Path,
 ) -> None:
     city = {"properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}

@@ -59,7 +59,7 @@ def schemas_of(value: Any) -> list[JsonObject]:
 
 @pytest.mark.parametrize("kind", NASTY)
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
-def test_every_adapter_gives_its_wire_one_object_with_properties(name: str, kind: str) -> None:
+def test_every_adapter_sends_one_object_schema_with_properties(name: str, kind: str) -> None:
     tool = ToolSpec("s-t", "", complete_schema(NASTY[kind]))
     request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])], tools=[tool])
     body = load_adapter(name).request(Endpoint("http://localhost:8080"), request).body
@@ -73,17 +73,17 @@ def test_every_adapter_gives_its_wire_one_object_with_properties(name: str, kind
         assert all("items" in one for one in arrays)
 
 
-def test_a_choice_of_objects_becomes_one_that_has_room_for_each() -> None:
+def test_alternative_objects_are_merged() -> None:
     merged = object_parameters(NASTY["a choice"])
     assert set(merged["properties"]) == {"x", "y"}
     assert not merged.get("required")
 
 
-def test_a_schema_that_is_fine_is_not_touched() -> None:
+def test_a_supported_schema_is_unchanged() -> None:
     assert object_parameters(POINT) is POINT
 
 
-def test_a_schema_without_end_is_cut() -> None:
+def test_an_endless_schema_is_cut() -> None:
     deep: JsonObject = {"type": "object"}
     for _ in range(5000):
         deep = {"type": "object", "properties": {"a": deep}}
@@ -98,11 +98,11 @@ def test_a_schema_without_end_is_cut() -> None:
         ("1st", "x", "_1st-x"),
     ],
 )
-def test_names_are_made_of_what_all_wires_take(server: str, tool: str, name: str) -> None:
+def test_names_have_only_characters_that_all_wires_accept(server: str, tool: str, name: str) -> None:
     assert tool_name(server, tool) == name
 
 
-def test_names_that_are_too_long_or_taken_differ_and_stay_the_same() -> None:
+def test_names_that_are_too_long_or_taken_become_unique_and_stable() -> None:
     long = "x" * 100
     first, second = tool_name("s", long + "a"), tool_name("s", long + "b")
     assert first != second
