@@ -1,4 +1,4 @@
-"""The examples in the pages are true: each is run, loaded or looked up."""
+"""The examples in the pages work: each is run, loaded or looked up."""
 
 from __future__ import annotations
 
@@ -50,21 +50,23 @@ PAGES = sorted(
 
 
 def blocks(page: str, language: str) -> list[str]:
+    """Return the contents of the page's code blocks in ``language``."""
     return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
 def contains(actual: Any, expected: Any) -> bool:
-    """Whether ``actual`` says all that ``expected`` says; objects may say more."""
+    """Return whether ``actual`` equals ``expected``; objects may have more fields."""
     if isinstance(expected, dict) and isinstance(actual, dict):
-        have = cast("dict[str, Any]", actual)
+        fields = cast("dict[str, Any]", actual)
         return all(
-            key in have and contains(have[key], value) for key, value in cast("dict[str, Any]", expected).items()
+            key in fields and contains(fields[key], value)
+            for key, value in cast("dict[str, Any]", expected).items()
         )
     return actual == expected
 
 
 @pytest.mark.anyio
-async def test_the_exchange_in_the_readme_is_what_goes_over_the_wire(tmp_path: Path) -> None:
+async def test_the_server_answers_as_the_exchange_in_the_readme_shows(tmp_path: Path) -> None:
     (exchange,) = blocks("README.md", "wire")
     assert (ROOT / "README.md").read_text().splitlines().index("```wire") < 40
     async with running_server(tmp_path, handshake=False) as server:
@@ -80,29 +82,29 @@ async def test_the_exchange_in_the_readme_is_what_goes_over_the_wire(tmp_path: P
             await server.wire.until(expected, what=line)
 
 
-def test_the_configuration_in_the_operators_page_is_accepted_as_it_stands(tmp_path: Path) -> None:
+def test_the_configuration_in_the_operators_page_is_valid_and_has_every_key(tmp_path: Path) -> None:
     (example,) = blocks("docs/operators.md", "toml")
     (tmp_path / "config.toml").write_text(example)
     config = load_config(tmp_path)
     assert config.default_model in config.models
-    assert [one.id for one in config.adapters["work"].model_list()] == ["gpt-5", "gpt-5-mini"]
+    assert [model.id for model in config.adapters["work"].model_list()] == ["gpt-5", "gpt-5-mini"]
     assert set(tomllib.loads(example)) == set(Config.model_fields)
 
 
-def test_the_configuration_in_the_page_of_the_built_in_tools_is_accepted_as_it_stands(tmp_path: Path) -> None:
+def test_the_configuration_of_built_in_tools_in_their_page_is_valid_and_has_every_key(tmp_path: Path) -> None:
     (example,) = blocks("docs/builtin-tools.md", "toml")
     (tmp_path / "config.toml").write_text(example)
     config = load_config(tmp_path)
     assert ConfiguredWeb(config, {}).can_search()
-    said = tomllib.loads(example)
-    assert set(said["tools"]) == set(ToolsConfig.model_fields)
-    assert set(said["tools"]["web_fetch"]) == set(WebFetchConfig.model_fields)
-    stated = {name: value for name, value in said["tools"]["web_fetch"].items() if name != "allowed_hosts"}
-    # What the page shows is what holds without it.
-    assert WebFetchConfig().model_dump(exclude={"allowed_hosts"}) == stated
+    shown = tomllib.loads(example)
+    assert set(shown["tools"]) == set(ToolsConfig.model_fields)
+    assert set(shown["tools"]["web_fetch"]) == set(WebFetchConfig.model_fields)
+    values = {name: value for name, value in shown["tools"]["web_fetch"].items() if name != "allowed_hosts"}
+    # The page shows the defaults.
+    assert WebFetchConfig().model_dump(exclude={"allowed_hosts"}) == values
 
 
-def test_the_skill_in_the_page_of_the_built_in_tools_is_one(tmp_path: Path) -> None:
+def test_the_skill_in_the_page_of_the_built_in_tools_is_valid(tmp_path: Path) -> None:
     (example,) = blocks("docs/builtin-tools.md", "markdown")
     (tmp_path / "SKILL.md").write_text(example)
     found = find_skills([Place(tmp_path, "custom")])
@@ -117,7 +119,7 @@ def test_the_skill_in_the_page_of_the_built_in_tools_is_one(tmp_path: Path) -> N
 
 
 @pytest.mark.anyio
-async def test_the_statements_in_the_page_of_the_built_in_tools_run(tmp_path: Path) -> None:
+async def test_the_sql_statements_in_the_page_of_the_built_in_tools_run(tmp_path: Path) -> None:
     (example,) = blocks("docs/builtin-tools.md", "sql")
     database = SessionDatabase(tmp_path / "session.db")
     await database.run(example)
@@ -126,7 +128,7 @@ async def test_the_statements_in_the_page_of_the_built_in_tools_run(tmp_path: Pa
     assert found.dependencies == [{"todo_id": "tests", "depends_on": "parser"}]
 
 
-def test_the_page_of_the_built_in_tools_names_all_of_them() -> None:
+def test_the_page_of_the_built_in_tools_names_every_tool() -> None:
     (first, *_) = (ROOT / "docs" / "builtin-tools.md").read_text().split("## ")
     named = {
         name for row in re.findall(r"^\| (`.*?) \|", first, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
@@ -134,39 +136,41 @@ def test_the_page_of_the_built_in_tools_names_all_of_them() -> None:
     assert named == BUILTIN_NAMES
 
 
-def test_the_recording_in_the_recordings_page_is_one(tmp_path: Path) -> None:
+def test_the_recording_in_the_recordings_page_can_be_read(tmp_path: Path) -> None:
     (example,) = blocks("docs/recordings.md", "jsonl")
     (tmp_path / "x.jsonl").write_text(example)
     (recording,) = read_folder(tmp_path)
     assert (recording.status, len(recording.pieces), recording.ending) == (200, 2, Ending("end"))
 
 
-def test_the_script_in_the_adapters_page_is_a_script() -> None:
+def test_the_script_in_the_adapters_page_is_valid() -> None:
     (example,) = blocks("docs/adapters.md", "yaml")
     script = Script.model_validate(yaml.safe_load(example))
     assert script.prompts is not None
     assert [entry.when for entry in script.prompts] == ["order", "."]
 
 
-def test_the_adapter_in_the_adapters_page_reads_and_writes() -> None:
-    (example,) = (one for one in blocks("docs/adapters.md", "python") if "class EchoAdapter" in one)
+def test_the_wire_in_the_adapters_page_writes_a_request_and_decodes_a_response() -> None:
+    (example,) = (block for block in blocks("docs/adapters.md", "python") if "class EchoAdapter" in block)
     names: dict[str, Any] = {}
     exec(compile(example, "docs/adapters.md", "exec"), names)
     adapter = names["EchoAdapter"]()
     request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])])
-    written = adapter.request(Endpoint("http://localhost:8080"), request)
-    assert (written.url, written.body) == ("http://localhost:8080/echo", {"text": "hello"})
+    http_request = adapter.request(Endpoint("http://localhost:8080"), request)
+    assert (http_request.url, http_request.body) == ("http://localhost:8080/echo", {"text": "hello"})
     assert adapter.decoder(request).whole({"text": "hi"}) == [
         Completed(AssistantMessage([TextBlock("hi")]), stop_reason="end_turn")
     ]
 
 
-def lay(folder: Path, name: str, text: str, kind: str = "adapters") -> None:
+def write_declaration(folder: Path, name: str, text: str, kind: str = "adapters") -> None:
+    """Write a file into the folder for ``kind`` in the server's home folder."""
     (folder / "home" / kind).mkdir(parents=True)
     (folder / "home" / kind / name).write_text(text)
 
 
 async def answer_of(server: RunningServer, **send: Any) -> str:
+    """Create a session, send a prompt and return the answer."""
     await server.wire.call("session.create", {"sessionId": "s", "streaming": True})
     result = await server.wire.call("session.sendAndWait", {"sessionId": "s", "prompt": "hi", **send})
     return result["response"]["data"]["content"]
@@ -180,7 +184,7 @@ async def test_the_adapter_in_toml_in_the_adapters_page_answers_a_session(tmp_pa
     reply = event_stream(f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n")
     async with ModelServer(reply) as model:
         example = example.replace("https://llm.example.com", model.url).replace("pass show work/llm", "echo a-key")
-        lay(tmp_path, "work.toml", example)
+        write_declaration(tmp_path, "work.toml", example)
         async with running_server(tmp_path, env={"WORK_TEAM": "blue"}) as server:
             assert await answer_of(server, adapterSettings={"temperature": 0.2}) == "Hello."
             models = (await server.wire.call("models.list", {}))["models"]
@@ -188,14 +192,14 @@ async def test_the_adapter_in_toml_in_the_adapters_page_answers_a_session(tmp_pa
     (request,) = model.requests
     assert (request.headers["x-team"], request.headers["authorization"]) == ("blue", "Bearer a-key")
     assert (request.json["model"], request.json["temperature"]) == ("large", 0.2)
-    assert [one["id"] for one in models] == ["work/large", "work/small"]
+    assert [model["id"] for model in models] == ["work/large", "work/small"]
 
 
 @pytest.mark.anyio
 async def test_the_adapter_in_python_in_the_adapters_page_answers_a_session(tmp_path: Path) -> None:
-    (example,) = (one for one in blocks("docs/adapters.md", "python") if "ADAPTER = " in one)
+    (example,) = (block for block in blocks("docs/adapters.md", "python") if "ADAPTER = " in block)
     async with ModelServer(json_reply({"answer": "42."})) as model:
-        lay(tmp_path, "answers.py", example.replace("https://answers.example.com", model.url))
+        write_declaration(tmp_path, "answers.py", example.replace("https://answers.example.com", model.url))
         async with running_server(tmp_path) as server:
             assert await answer_of(server) == "42."
 
@@ -203,21 +207,24 @@ async def test_the_adapter_in_python_in_the_adapters_page_answers_a_session(tmp_
     assert (request.path, request.json["team"]) == ("/ask", "blue")
 
 
-async def result_of(server: RunningServer, tool: str, arguments: dict[str, Any], prompt: str) -> dict[str, Any]:
-    """What a call of a tool comes to, and the question and the prompt before it."""
+async def run_call(server: RunningServer, tool: str, arguments: dict[str, Any], prompt: str) -> dict[str, Any]:
+    """Run a scripted call of a tool and approve it.
+
+    Returns the prompt as the model receives it, the permission request, and the result.
+    """
     wire = server.wire
     script = {"turns": [{"tool_calls": [{"name": tool, "arguments": arguments}]}, {"text": "done"}]}
     provider = {"type": "scripted", "script": script}
     await wire.call("session.create", {"sessionId": "s", "requestPermission": True, "provider": provider})
     await wire.call("session.send", {"sessionId": "s", "prompt": prompt})
-    said = await wire.event("user.message", session="s")
-    asked = (await wire.event("permission.requested", session="s"))["data"]
-    answer = {"sessionId": "s", "requestId": asked["requestId"], "result": {"kind": "approve-once"}}
+    message = await wire.event("user.message", session="s")
+    request = (await wire.event("permission.requested", session="s"))["data"]
+    answer = {"sessionId": "s", "requestId": request["requestId"], "result": {"kind": "approve-once"}}
     await wire.call("session.permissions.handlePendingPermissionRequest", answer)
     done = await wire.event("tool.execution_complete", session="s")
     return {
-        "said": said["data"]["transformedContent"],
-        "asked": asked["permissionRequest"],
+        "prompt": message["data"]["transformedContent"],
+        "request": request["permissionRequest"],
         "result": done["data"]["result"],
     }
 
@@ -226,43 +233,43 @@ async def result_of(server: RunningServer, tool: str, arguments: dict[str, Any],
 async def test_the_tool_in_toml_in_the_tools_page_counts_words(tmp_path: Path) -> None:
     example = blocks("docs/tools.md", "toml")[0]
     assert len(example.splitlines()) <= 10
-    lay(tmp_path, "count_words.toml", example, "tools")
+    write_declaration(tmp_path, "count_words.toml", example, "tools")
     (tmp_path / "two.txt").write_text("two words\n")
     async with running_server(tmp_path) as server:
-        run = await result_of(server, "count_words", {"path": "two.txt"}, "hi")
+        run = await run_call(server, "count_words", {"path": "two.txt"}, "hi")
 
     assert run["result"] == {"content": "2 two.txt\n<exited with exit code 0>"}
-    assert run["asked"]["fullCommandText"] == "wc -w -- two.txt"
+    assert run["request"]["fullCommandText"] == "wc -w -- two.txt"
 
 
 @pytest.mark.anyio
-async def test_the_group_in_the_tools_page_is_named_in_a_prompt(tmp_path: Path) -> None:
-    lay(tmp_path, "release.toml", blocks("docs/tools.md", "toml")[1], "tools")
+async def test_a_prompt_can_mention_the_group_in_the_tools_page(tmp_path: Path) -> None:
+    write_declaration(tmp_path, "release.toml", blocks("docs/tools.md", "toml")[1], "tools")
     for name in ("changelog", "tag"):
         tool = 'cmds = [["echo", "tagged"]]\non_mention = true\n'
         (tmp_path / "home" / "tools" / f"{name}.toml").write_text(tool)
     async with running_server(tmp_path) as server:
-        run = await result_of(server, "tag", {}, "use @{release} and @{tag}")
+        run = await run_call(server, "tag", {}, "use @{release} and @{tag}")
 
     assert run["result"] == {"content": "tagged\n<exited with exit code 0>"}
-    assert "use the release tools (`changelog`, `tag`, `bash`) and the `tag` tool" in run["said"]
+    assert "use the release tools (`changelog`, `tag`, `bash`) and the `tag` tool" in run["prompt"]
 
 
 @pytest.mark.anyio
 async def test_the_tool_in_python_in_the_tools_page_calculates(tmp_path: Path) -> None:
-    (example,) = (one for one in blocks("docs/tools.md", "python") if "TOOL = {" in one)
-    lay(tmp_path, "calculator.py", example, "tools")
+    (example,) = (block for block in blocks("docs/tools.md", "python") if "TOOL = {" in block)
+    write_declaration(tmp_path, "calculator.py", example, "tools")
     arguments = {"num1": 100, "num2": 50, "operation": "multiply"}
     async with running_server(tmp_path) as server:
-        run = await result_of(server, "calculator", arguments, "Use the @{calculator} tool for 100*50")
+        run = await run_call(server, "calculator", arguments, "Use the @{calculator} tool for 100*50")
 
     assert run["result"] == {"content": "The result is 5000", "detailedContent": "= 5000"}
-    assert run["asked"]["toolDescription"] == "Perform the calculation `100 multiply 50`?"
+    assert run["request"]["toolDescription"] == "Perform the calculation `100 multiply 50`?"
 
 
 @pytest.mark.anyio
-async def test_the_tool_in_the_tools_page_is_a_tool_the_model_can_call(tmp_path: Path) -> None:
-    (example,) = (one for one in blocks("docs/tools.md", "python") if "BuiltinTool" in one)
+async def test_the_model_can_call_the_built_in_tool_in_the_tools_page(tmp_path: Path) -> None:
+    (example,) = (block for block in blocks("docs/tools.md", "python") if "BuiltinTool" in block)
     names: dict[str, Any] = {}
     exec(compile(example, "docs/tools.md", "exec"), names)
     tool = cast("BuiltinTool[Any]", names["TOOL"])
@@ -290,18 +297,18 @@ async def test_the_tool_in_the_tools_page_is_a_tool_the_model_can_call(tmp_path:
 
 
 @pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in PAGES])
-def test_every_link_to_a_file_of_ours_leads_somewhere(page: str) -> None:
+def test_every_link_to_a_file_has_a_target(page: str) -> None:
     text = (ROOT / page).read_text()
     links = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
 
 
-def test_the_pages_name_only_files_that_exist() -> None:
+def test_every_file_that_a_page_names_exists() -> None:
     named = re.findall(r"`((?:server|protocol|clients|tests)/[\w./]+\.\w+)`", "".join(p.read_text() for p in PAGES))
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_the_script_in_the_page_about_scripts_goes_as_written(tmp_path: Path) -> None:
+def test_the_script_in_the_page_about_scripts_passes(tmp_path: Path) -> None:
     (example,) = blocks("docs/script.md", "yaml")
     (tmp_path / "hello.script.yaml").write_text(example)
     assert play_scripts([str(tmp_path / "hello.script.yaml")]) == 0
@@ -316,12 +323,12 @@ def test_the_tests_in_the_page_about_scripts_pass(pytester: pytest.Pytester) -> 
 
 def test_the_page_about_scripts_names_every_step_and_field() -> None:
     page = (ROOT / "docs/script.md").read_text()
-    for name in [*STEPS, *(one for one in PlayedScript.model_fields if one != "steps")]:
+    for name in [*STEPS, *(field for field in PlayedScript.model_fields if field != "steps")]:
         assert f"`{name}" in page, name
 
 
 @pytest.mark.anyio
-async def test_the_rules_in_the_permissions_page_do_what_it_says(tmp_path: Path) -> None:
+async def test_the_rules_in_the_permissions_page_decide_as_it_describes(tmp_path: Path) -> None:
     rules, trust, judge = blocks("docs/permissions.md", "toml")
     tomllib.loads(trust + rules + judge)
     (tmp_path / "project" / "src").mkdir(parents=True)
@@ -340,7 +347,7 @@ async def test_the_rules_in_the_permissions_page_do_what_it_says(tmp_path: Path)
             ["ls && rm x", "/bin/rm x", "sudo rm x", "echo $(rm x)", "bash -c 'rm x'", "cat ~/.ssh/id"], "deny"
         ),
     }
-    came: dict[str, str] = {}
+    decisions: dict[str, str] = {}
     for line in expected:
         path_scope = PathScope(lambda: tmp_path / "project")
         policy = Policy(rules=lambda _cwd: (policy_rules, []))
@@ -349,8 +356,8 @@ async def test_the_rules_in_the_permissions_page_do_what_it_says(tmp_path: Path)
         assert request is not None
         verdict = await permissions.decide(request, "bash")
         by_rule = "denied by a rule" in verdict.message
-        came[line] = "deny" if by_rule else "allow" if verdict.status == "allowed" else "ask"
-    assert came == expected
+        decisions[line] = "deny" if by_rule else "allow" if verdict.status == "allowed" else "ask"
+    assert decisions == expected
 
 
 @pytest.mark.anyio
@@ -364,16 +371,16 @@ async def test_the_server_in_the_mcp_page_greets(tmp_path: Path) -> None:
         session_id = (await wire.call("session.create", session))["sessionId"]
         await wire.event("session.mcp_servers_loaded")
         await wire.call("session.send", {"sessionId": session_id, "prompt": "Greet Ada"})
-        asked = (await wire.event("permission.requested"))["data"]
-        answer = {"sessionId": session_id, "requestId": asked["requestId"], "result": {"kind": "approve-once"}}
+        request = (await wire.event("permission.requested"))["data"]
+        answer = {"sessionId": session_id, "requestId": request["requestId"], "result": {"kind": "approve-once"}}
         await wire.call("session.permissions.handlePendingPermissionRequest", answer)
         await wire.event("session.idle")
-        said = [one["data"]["content"] for one in wire.events() if one["type"] == "assistant.message"]
-    assert asked["permissionRequest"]["kind"] == "mcp"
-    assert said[-1] == "It says: Hello, Ada!"
+        answers = [event["data"]["content"] for event in wire.events() if event["type"] == "assistant.message"]
+    assert request["permissionRequest"]["kind"] == "mcp"
+    assert answers[-1] == "It says: Hello, Ada!"
 
 
-def test_the_servers_in_the_mcp_page_are_servers(tmp_path: Path) -> None:
+def test_the_servers_in_the_mcp_page_are_valid(tmp_path: Path) -> None:
     (example,) = blocks("docs/mcp.md", "toml")
     (tmp_path / "config.toml").write_text(example)
     servers = check_servers(load_config(tmp_path).mcp.servers)

@@ -1,4 +1,4 @@
-"""The examples in the page of the terminal are run as they stand, and its tables are complete."""
+"""The examples in docs/terminal.md work unchanged, and its tables are complete."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ SCRIPT = {
 
 
 def consoles() -> list[str]:
+    """Return the console sessions in the page."""
     return re.findall(r"^```console\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
 
 
-def test_the_examples_of_run_print_what_the_page_says(tmp_path: Path) -> None:
+def test_the_examples_of_run_print_the_output_in_the_page(tmp_path: Path) -> None:
     place = Place(tmp_path, SCRIPT)
     env = place.env()
     env["PATH"] = f"{Path(JUMPSEAT).parent}:{env['PATH']}"
@@ -55,7 +56,7 @@ def test_the_examples_of_run_print_what_the_page_says(tmp_path: Path) -> None:
         assert done.stdout == output, (command, done.stderr)
 
 
-def test_the_result_in_the_page_has_the_fields_that_there_are(tmp_path: Path) -> None:
+def test_the_result_in_the_page_has_all_fields(tmp_path: Path) -> None:
     (example,) = re.findall(r"^```json\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
     actual = json.loads(Place(tmp_path, SCRIPT).run("-p", "x", "--output-format", "json").stdout)
     shown = json.loads(example)
@@ -63,22 +64,22 @@ def test_the_result_in_the_page_has_the_fields_that_there_are(tmp_path: Path) ->
     assert list(shown["usage"]) == list(actual["usage"])
 
 
-def test_the_arguments_of_chat_in_the_page_are_understood() -> None:
+def test_chat_accepts_the_arguments_in_the_page() -> None:
     lines = [line.split("#")[0].split() for line in consoles()[0].splitlines()]
     assert all(words[:3] == ["$", "jumpseat", "chat"] for words in lines)
     found = [parse_chat(words[3:]) for words in lines]
     assert (found[1].latest, found[2].resume, found[3].model) == (True, "", "openai/gpt-5")
 
 
-def test_the_page_names_all_commands() -> None:
+def test_the_page_names_every_command() -> None:
     named = {
         name for row in re.findall(r"^\| (`/.*?) \| ", PAGE, re.MULTILINE) for name in re.findall(r"/(\w+)", row)
     }
-    # /thinking has an escaped bar in its row.
+    # The row of /thinking contains an escaped bar, which the pattern does not match.
     assert named | {"thinking"} == set(COMMANDS)
 
 
-def test_the_rules_in_the_page_are_rules() -> None:
+def test_the_rules_in_the_page_are_valid() -> None:
     rows = PAGE.split("### Rules")[1].split("\n\n")[2].splitlines()[2:]
     rules = [rule for row in rows for rule in re.findall(r"`([^`]+)`", row.split("|")[1])]
     assert len(rules) == 15

@@ -1,4 +1,4 @@
-"""The examples in the page on models without function calling are true."""
+"""The examples in docs/xml-tools.md work."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from tests.docs.test_pages import blocks
 PAGE = "docs/xml-tools.md"
 
 
-def test_the_block_is_read_as_the_page_says() -> None:
+def test_the_block_in_the_page_means_the_calls_in_the_page() -> None:
     (written,) = blocks(PAGE, "xml")
-    meant = json.loads(blocks(PAGE, "json")[1])
+    expected = json.loads(blocks(PAGE, "json")[1])
     scanner = Scanner({tool.name: tool.spec.parameters for tool in BUILTIN_TOOLS})
     pieces = [*scanner.feed(written), *scanner.finish()]
-    found = [call for one in pieces if isinstance(one, Block) for tool in one.tools for call in written_calls(tool)]
+    found = [
+        call for piece in pieces if isinstance(piece, Block) for tool in piece.tools for call in written_calls(tool)
+    ]
 
-    assert [{"name": call.name, "arguments": call.arguments} for call in found] == meant
+    assert [{"name": call.name, "arguments": call.arguments} for call in found] == expected
 
 
-def test_the_settings_are_some(tmp_path: Path) -> None:
+def test_the_settings_in_the_page_are_valid(tmp_path: Path) -> None:
     (example,) = blocks(PAGE, "toml")
     (tmp_path / "config.toml").write_text(example)
     local = load_config(tmp_path).adapters["local"]
-    assert (local.tool_protocol, [one.tool_protocol for one in local.model_list()]) == ("xml", [None, "native"])
+    assert (local.tool_protocol, [model.tool_protocol for model in local.model_list()]) == ("xml", [None, "native"])
     provider = json.loads(blocks(PAGE, "json")[0])["provider"]
     assert ProviderConfig.model_validate(provider).tool_protocol == "xml"
