@@ -1,4 +1,4 @@
-"""The chat of the Neovim plugin: what is sent, what is shown, and what stays as the user left it."""
+"""The chat of the Neovim plugin: prompts, the transcript, and the state of the user's windows and drafts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.support.neovim import running_neovim
 from tests.support.toolchains import INSTALL_LIMIT_S
 
-# The first of them may have to fetch a Neovim.
+# The first test may have to install Neovim.
 pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
 OPEN = "require('jumpseat').open()"
@@ -20,7 +20,7 @@ def calls(name: str, text: str = "", **arguments: object) -> dict[str, object]:
     return {"text": text, "tool_calls": [{"name": name, "arguments": arguments}]}
 
 
-def test_a_turn_shows_prompt_thoughts_tool_calls_and_answer_in_the_order_they_came(tmp_path: Path) -> None:
+def test_a_turn_shows_prompt_reasoning_tool_calls_and_answer_in_order(tmp_path: Path) -> None:
     script = [
         {**calls("nvim_buffers", "Let me look."), "reasoning": "A list would help."},
         {"deltas": ["Nothing ", "is ", "open."]},
@@ -68,7 +68,7 @@ def test_details_are_folded_in_every_window_that_shows_the_chat(tmp_path: Path) 
         assert nvim.lua(folded) == [-1, -1, -1]
 
 
-def test_what_streams_leaves_the_draft_its_undo_and_the_cursor_alone(tmp_path: Path) -> None:
+def test_streaming_leaves_the_draft_its_undo_and_the_cursor_unchanged(tmp_path: Path) -> None:
     script = {
         "prompts": [{"when": "long", "turns": [{"text": "line\n" * 80}]}, {"turns": [{"text": "More.\n\nText."}]}]
     }
@@ -88,7 +88,7 @@ def test_what_streams_leaves_the_draft_its_undo_and_the_cursor_alone(tmp_path: P
         assert nvim.text() == before
 
 
-def test_a_window_at_the_end_follows_what_streams(tmp_path: Path) -> None:
+def test_a_window_at_the_end_follows_the_stream(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[{"text": "line\n" * 80 + "the end"}]) as nvim:
         nvim.lua(OPEN)
         last = len(nvim.ask("go").splitlines())
@@ -110,7 +110,7 @@ def test_the_keys_send_recall_and_stop(tmp_path: Path) -> None:
         nvim.keys("iforever<Esc><CR>")
         nvim.says("I begin")
         assert nvim.lua(f"return {CHAT}:status()") == "working"
-        assert nvim.lua(f"return winbar({CHAT}.input)").rstrip().endswith("<C-c> stops")
+        assert nvim.lua(f"return winbar({CHAT}.input)").rstrip().endswith("<C-c>: stop")
         nvim.keys("<C-c>")
         nvim.idle()
         assert nvim.text().endswith("I begin\n\n> stopped")
@@ -125,7 +125,7 @@ def test_the_keys_send_recall_and_stop(tmp_path: Path) -> None:
         assert nvim.text().endswith("## You\n\nlast\n\n## Agent\n\nYes.")
 
 
-def test_a_prompt_that_is_sent_while_another_runs_waits_for_it(tmp_path: Path) -> None:
+def test_a_prompt_sent_while_another_runs_is_queued(tmp_path: Path) -> None:
     script = {
         "prompts": [
             {"when": "one", "turns": [calls("wait"), {"text": "First."}]},
@@ -152,7 +152,7 @@ def test_a_prompt_that_is_sent_while_another_runs_waits_for_it(tmp_path: Path) -
         assert text.index("First.") < text.index("two") < text.index("Second.")
 
 
-def test_lines_of_a_range_go_along_with_the_prompt(tmp_path: Path) -> None:
+def test_the_lines_of_a_range_are_attached_to_the_prompt(tmp_path: Path) -> None:
     script = [{"text": "I see.", "expect": {"user": "local b = 2"}}]
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "some.lua").write_text("local a = 1\nlocal b = 2\nlocal c = 3\n")
@@ -163,7 +163,7 @@ def test_lines_of_a_range_go_along_with_the_prompt(tmp_path: Path) -> None:
         assert "> some.lua:2-3\n\nWhat is this?" in nvim.text()
 
 
-def test_an_open_code_block_is_closed_before_what_follows(tmp_path: Path) -> None:
+def test_an_unclosed_code_block_is_closed_at_the_end_of_its_message(tmp_path: Path) -> None:
     script = [calls("nvim_buffers", "Look:\n\n```lua\nprint(1)\n\n"), {"text": "~~~\ncode"}]
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
@@ -185,7 +185,7 @@ def test_an_error_of_the_model_is_shown_and_the_next_prompt_works(tmp_path: Path
         assert nvim.ask("again").endswith("## You\n\nagain\n\n## Agent\n\nBetter.")
 
 
-def test_many_deltas_are_written_whole_and_every_kind_of_text_survives(tmp_path: Path) -> None:
+def test_thousands_of_deltas_with_wide_and_combined_characters_are_written_unchanged(tmp_path: Path) -> None:
     pieces = [f"{number} 日本 é 🙂{chr(10) if number % 10 == 0 else ' '}" for number in range(3000)]
     with running_neovim(tmp_path, script=[{"deltas": pieces}]) as nvim:
         nvim.lua(OPEN)
@@ -202,7 +202,7 @@ def test_closing_the_windows_leaves_the_session_running(tmp_path: Path) -> None:
         assert nvim.lua("return #vim.api.nvim_tabpage_list_wins(0)") == 3
 
 
-def test_wiping_the_chat_out_stops_it_and_another_one_works(tmp_path: Path) -> None:
+def test_wiping_out_the_chat_stops_it_and_a_new_one_works(tmp_path: Path) -> None:
     script = [calls("nvim_buffers", "Look."), {"text": "I begin", "hang": True}]
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
@@ -228,7 +228,7 @@ def test_every_position_of_the_window_works(tmp_path: Path) -> None:
             assert not nvim.lua(f"return {CHAT}:is_open()")
 
 
-def test_another_chat_has_a_session_of_its_own(tmp_path: Path) -> None:
+def test_a_new_chat_has_a_session_of_its_own(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[{"text": "One."}, {"text": "Two."}]) as nvim:
         nvim.lua(OPEN)
         nvim.ask("first")
@@ -250,7 +250,7 @@ WAIT = """
 """
 
 
-def test_a_prompt_that_steers_is_read_by_the_model_before_its_next_answer(tmp_path: Path) -> None:
+def test_a_steering_prompt_reaches_the_model_before_its_next_answer(tmp_path: Path) -> None:
     script = [calls("wait"), {"text": "Blue, then.", "expect": {"user": "rather blue"}}]
     with running_neovim(tmp_path, script=script, before=WAIT) as nvim:
         nvim.lua(OPEN)
@@ -264,7 +264,7 @@ def test_a_prompt_that_steers_is_read_by_the_model_before_its_next_answer(tmp_pa
         assert "next:" not in nvim.lua(f"return winbar({CHAT}.input)")
 
 
-def test_what_waits_is_given_back_when_the_run_is_stopped(tmp_path: Path) -> None:
+def test_queued_prompts_return_to_the_prompt_buffer_when_the_turn_is_stopped(tmp_path: Path) -> None:
     script = {"prompts": [{"when": "one", "turns": [calls("wait")]}, {"turns": [{"text": "Never said."}]}]}
     with running_neovim(tmp_path, script=script, before=WAIT) as nvim:
         nvim.lua(OPEN)
@@ -278,7 +278,7 @@ def test_what_waits_is_given_back_when_the_run_is_stopped(tmp_path: Path) -> Non
         assert "Never said." not in nvim.text()
 
 
-def test_what_is_given_back_leaves_a_draft_alone(tmp_path: Path) -> None:
+def test_a_returned_prompt_does_not_replace_a_draft(tmp_path: Path) -> None:
     script = {"prompts": [{"when": "one", "turns": [calls("wait")]}, {"turns": [{"text": "Never said."}]}]}
     with running_neovim(tmp_path, script=script, before=WAIT) as nvim:
         nvim.lua(OPEN)
@@ -292,7 +292,7 @@ def test_what_is_given_back_leaves_a_draft_alone(tmp_path: Path) -> None:
         assert nvim.lua(f"return {CHAT}:draft()") == "a draft"
 
 
-def test_of_a_command_or_an_error_no_character_is_taken_for_markdown(tmp_path: Path) -> None:
+def test_commands_and_errors_are_not_parsed_as_markdown(tmp_path: Path) -> None:
     script = [
         calls("glob", "See `**here**`:", pattern="**/*.[ch] `a` **b**"),
         {"errors": [{"status": 400, "message": "turns[0](x) is `wrong`"}]},
@@ -303,7 +303,7 @@ def test_of_a_command_or_an_error_no_character_is_taken_for_markdown(tmp_path: P
         nvim.answer("Allow once")
         text = nvim.ask("look at **this**")
         assert "**/*.[ch] `a` **b**" in text
-        # What comes later, and what changes above it, moves the places of both.
+        # Later messages and changes above move the regions of both.
         nvim.ask("and `that`")
         concealed = """
             local buf = require('jumpseat').chat().transcript.buf
@@ -343,7 +343,7 @@ def test_an_edit_is_shown_as_its_diff(tmp_path: Path) -> None:
         assert "✓ edit a.txt\n  │ @@ -1 +1 @@\n  │ -old\n  │ +new\n\nChanged." in nvim.ask("go")
 
 
-def test_a_slash_command_is_run_and_what_it_says_is_shown(tmp_path: Path) -> None:
+def test_a_slash_command_is_run_and_its_output_shown(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[{"text": "Hello."}]) as nvim:
         nvim.lua(OPEN)
         nvim.ask("hello")
@@ -359,13 +359,13 @@ def test_a_slash_command_is_run_and_what_it_says_is_shown(tmp_path: Path) -> Non
         assert nvim.text().count("## You") == 1
 
 
-def test_a_conversation_that_is_summed_up_says_so(tmp_path: Path) -> None:
+def test_a_summary_of_the_conversation_is_reported(tmp_path: Path) -> None:
     script = [{"text": "Hello."}, {"text": "<overview>A greeting.</overview>"}]
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.ask("hello")
         nvim.lua("require('jumpseat').send('/compact')")
-        nvim.says("> the conversation was summed up: about ")
+        nvim.says("> conversation summarized: context reduced from about ")
         nvim.says("> The conversation was compacted from about ")
 
 
@@ -391,7 +391,7 @@ def test_commands_and_files_are_completed_in_the_prompt(tmp_path: Path) -> None:
         assert nvim.lua(f"return {CHAT}:draft()") == "see @some.lua"
 
 
-def test_a_file_that_is_named_with_an_at_goes_along(tmp_path: Path) -> None:
+def test_a_file_mentioned_with_an_at_sign_is_attached(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "some.lua").write_text("local a = 1\n")
     script = [{"text": "I see.", "expect": {"user": "some.lua"}}]
@@ -402,7 +402,7 @@ def test_a_file_that_is_named_with_an_at_goes_along(tmp_path: Path) -> None:
         assert text.endswith("I see.")
 
 
-def test_two_chats_work_at_once_and_keep_apart(tmp_path: Path) -> None:
+def test_two_chats_run_at_once_without_mixing(tmp_path: Path) -> None:
     script = {
         "prompts": [
             {"when": "one", "turns": [calls("wait", "First begins."), {"text": "First ends."}]},
@@ -422,7 +422,7 @@ def test_two_chats_work_at_once_and_keep_apart(tmp_path: Path) -> None:
         assert "Second." not in nvim.text()
 
 
-def test_a_prompt_on_the_command_line_is_sent_into_what_runs_with_a_bang(tmp_path: Path) -> None:
+def test_a_prompt_on_the_command_line_steers_with_a_bang(tmp_path: Path) -> None:
     script = [calls("wait"), {"text": "Blue, then.", "expect": {"user": "rather blue"}}]
     with running_neovim(tmp_path, script=script, before=WAIT) as nvim:
         nvim.lua("vim.cmd('Jumpseat paint it red')")
@@ -434,7 +434,7 @@ def test_a_prompt_on_the_command_line_is_sent_into_what_runs_with_a_bang(tmp_pat
         assert nvim.text().endswith("## You\n\nrather blue\n\n## Agent\n\nBlue, then.")
 
 
-def test_prompts_of_a_resumed_session_are_recalled(tmp_path: Path) -> None:
+def test_the_prompts_of_a_resumed_session_can_be_recalled(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[{"text": "Hello."}]) as nvim:
         nvim.lua(OPEN)
         nvim.ask("remember me")
@@ -446,10 +446,10 @@ def test_prompts_of_a_resumed_session_are_recalled(tmp_path: Path) -> None:
         assert nvim.lua(f"return {CHAT}:draft()") == "remember me"
 
 
-def test_the_last_line_of_a_running_command_is_shown_behind_it(tmp_path: Path) -> None:
+def test_the_last_line_of_a_running_command_is_shown_after_its_title(tmp_path: Path) -> None:
     command = "echo first; echo second; until [ -e go ]; do sleep 0.05; done; echo third"
     script = [calls("bash", command=command, description="Count"), {"text": "Done."}]
-    said = f"""(function(wanted)
+    virtual_text = f"""(function(wanted)
         local buf = {CHAT}.transcript.buf
         for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, -1, 0, -1, {{ details = true }})) do
           local chunks = mark[4].virt_text
@@ -462,18 +462,18 @@ def test_the_last_line_of_a_running_command_is_shown_behind_it(tmp_path: Path) -
         nvim.lua(OPEN)
         nvim.answer("Allow once")
         nvim.lua("require('jumpseat').send('count')")
-        assert nvim.until(said, "second") == "  second"
+        assert nvim.until(virtual_text, "second") == "  second"
         (nvim.folder / "go").touch()
         nvim.idle()
-        assert nvim.lua("return " + said, "second") is None
+        assert nvim.lua("return " + virtual_text, "second") is None
         assert nvim.text().endswith("Done.")
 
 
-def test_a_narrow_chat_keeps_the_beginnings_of_its_bars(tmp_path: Path) -> None:
+def test_a_narrow_chat_shows_the_beginning_of_its_bars(tmp_path: Path) -> None:
     options = {"window": {"size": 20}, "model": "a-rather-long-name"}
     with running_neovim(tmp_path, script=[{"text": "Hello."}], options=options) as nvim:
         nvim.lua(OPEN)
         nvim.ask("hello")
         nvim.until(f"winbar({CHAT}.transcript.buf):find('…', 1, true)")
         assert nvim.lua(f"return winbar({CHAT}.transcript.buf)").rstrip() == " jumpseat · a-rathe…"
-        assert nvim.lua(f"return winbar({CHAT}.input)").rstrip().endswith(" ready <CR> sends")
+        assert nvim.lua(f"return winbar({CHAT}.input)").rstrip().endswith(" ready <CR>: send")

@@ -1,4 +1,4 @@
-"""Forms that a server of tools wants filled in, as the Neovim plugin puts them to the user."""
+"""Elicitation forms and URLs of MCP servers in the Neovim plugin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.support.neovim import Neovim, running_neovim
 from tests.support.toolchains import INSTALL_LIMIT_S
 
-# The first of them may have to fetch a Neovim.
+# The first test may have to install Neovim.
 pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
 SCHEMA: dict[str, Any] = {
@@ -35,8 +35,8 @@ ASK = """
 """
 
 
-def asked(nvim: Neovim, schema: dict[str, Any]) -> dict[str, Any]:
-    """Have the server show a form; returns what it got."""
+def show_form(nvim: Neovim, schema: dict[str, Any]) -> dict[str, Any]:
+    """Request a form through the server and return its result."""
     nvim.lua("require('jumpseat').open() answered = nil")
     nvim.lua(
         ASK.replace("(...)", "schema").replace("local session", "local schema = (...) local session", 1), schema
@@ -44,10 +44,10 @@ def asked(nvim: Neovim, schema: dict[str, Any]) -> dict[str, Any]:
     return nvim.until("answered")
 
 
-def test_a_form_is_filled_in_field_by_field_with_what_is_needed_first(tmp_path: Path) -> None:
+def test_a_form_is_filled_in_field_by_field_required_fields_first(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[]) as nvim:
         nvim.answer("Answer", "Ada", "36", "Large", "[ ] blue", "[ ] red", "[x] red", "Done", "No")
-        assert asked(nvim, SCHEMA) == {
+        assert show_form(nvim, SCHEMA) == {
             "action": "accept",
             "content": {"name": "Ada", "age": 36, "size": "l", "colours": ["blue"], "news": False},
         }
@@ -56,33 +56,33 @@ def test_a_form_is_filled_in_field_by_field_with_what_is_needed_first(tmp_path: 
         assert questions[1]["prompt"] == "Your name: "
         assert questions[2] == {"prompt": "age: ", "default": "20"}
         assert questions[-1]["prompt"] == "news: Letters every week"
-        assert questions[-1]["choices"] == ["Yes", "No", "No answer"]
+        assert questions[-1]["choices"] == ["Yes", "No", "Leave empty"]
 
 
-def test_a_value_that_does_not_fit_is_asked_for_again_with_the_reason(tmp_path: Path) -> None:
+def test_an_invalid_value_is_asked_for_again_with_the_reason(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"age": SCHEMA["properties"]["age"]}, "required": ["age"]}
     with running_neovim(tmp_path, script=[]) as nvim:
         nvim.answer("Answer", "old", "3.5", "17", "18")
-        assert asked(nvim, schema) == {"action": "accept", "content": {"age": 18}}
+        assert show_form(nvim, schema) == {"action": "accept", "content": {"age": 18}}
         assert [one["prompt"] for one in nvim.asked()[1:]] == [
             "age: ",
-            "age (a whole number is needed): ",
-            "age (a whole number is needed): ",
-            "age (18 is the least): ",
+            "age (expected an integer): ",
+            "age (expected an integer): ",
+            "age (expected at least 18): ",
         ]
 
 
 @pytest.mark.parametrize(
     ("answers", "action"), [(["Decline"], "decline"), ([""], "cancel"), (["Answer", ""], "cancel")]
 )
-def test_a_form_is_declined_or_left(tmp_path: Path, answers: list[str], action: str) -> None:
+def test_a_form_is_declined_or_cancelled(tmp_path: Path, answers: list[str], action: str) -> None:
     with running_neovim(tmp_path, script=[]) as nvim:
         nvim.answer(*answers)
-        assert asked(nvim, SCHEMA)["action"] == action
+        assert show_form(nvim, SCHEMA)["action"] == action
         assert nvim.lua("return require('jumpseat.questions').open_questions()") == 0
 
 
-def test_a_form_that_nobody_waits_for_any_more_is_gone(tmp_path: Path) -> None:
+def test_a_form_that_was_completed_elsewhere_is_withdrawn(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[]) as nvim:
         nvim.lua("require('jumpseat').open()")
         nvim.lua(
@@ -99,7 +99,7 @@ def test_a_form_that_nobody_waits_for_any_more_is_gone(tmp_path: Path) -> None:
         assert nvim.lua("return gone") == [0, 0]
 
 
-def test_an_address_is_shown_whole_and_opened_only_when_that_is_wanted(tmp_path: Path) -> None:
+def test_a_url_is_opened_only_after_approval(tmp_path: Path) -> None:
     ask = """
         local session = require('jumpseat').chat().session
         vim.ui.open = function(address) opened = address end
@@ -107,7 +107,7 @@ def test_an_address_is_shown_whole_and_opened_only_when_that_is_wanted(tmp_path:
         require('jumpseat.forms').ask(session, asked, function(result) answered = result end)
     """
     with running_neovim(tmp_path, script=[]) as nvim:
-        nvim.answer("Open it")
+        nvim.answer("Open")
         nvim.lua(ask)
         assert nvim.until("answered") == {"action": "accept"}
         assert nvim.lua("return opened") == "https://example.org/login"

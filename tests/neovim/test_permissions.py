@@ -1,4 +1,4 @@
-"""What the plugin asks the user, how, and what comes of the answers."""
+"""The questions of the Neovim plugin to the user, and the effects of the answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.neovim import running_neovim
 from tests.support.toolchains import INSTALL_LIMIT_S
 
-# The first of them may have to fetch a Neovim.
+# The first test may have to install Neovim.
 pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
 OPEN = "require('jumpseat').open()"
@@ -28,11 +28,11 @@ CREATE = {"tool_calls": [{"name": "create", "arguments": {"path": "made.txt", "f
 SHELL = {
     "tool_calls": [{"name": "bash", "arguments": {"command": "echo made > made.txt", "description": "Make it"}}]
 }
-SESSION, PROJECT = "Allow for this session: all changes", "Allow in this project, for good: all changes"
-CHOICES = ["Allow once", SESSION, PROJECT, "Reject", "Reject, and tell why"]
+SESSION, PROJECT = "Allow for this session: all changes", "Always allow in this project: all changes"
+CHOICES = ["Allow once", SESSION, PROJECT, "Reject", "Reject and explain"]
 
 
-def test_a_diff_is_shown_with_the_question_and_nothing_happens_before_the_answer(tmp_path: Path) -> None:
+def test_a_diff_is_shown_with_the_question_and_not_applied_before_the_answer(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[CREATE, {"text": "It is there."}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('make a file')")
@@ -40,7 +40,7 @@ def test_a_diff_is_shown_with_the_question_and_nothing_happens_before_the_answer
         title = "May the agent create made.txt?"
         assert nvim.asked() == [{"prompt": title, "choices": CHOICES, "kind": "jumpseat_permission"}]
         assert nvim.lua(FLOAT) == {"title": f" {title} ", "lines": ["@@ -0,0 +1 @@", "+hello"]}
-        assert nvim.lua(f"return {CHAT}:status()") == "waits for your answer"
+        assert nvim.lua(f"return {CHAT}:status()") == "waiting for your answer"
         assert not (nvim.folder / "made.txt").exists()
         nvim.lua("open_question('Allow once')")
         nvim.idle()
@@ -55,23 +55,23 @@ def test_a_rejection_and_a_closed_question_run_nothing_and_end_the_turn(tmp_path
         nvim.lua(OPEN)
         nvim.answer(answer)
         text = nvim.ask("go")
-        assert "✗ not allowed: bash echo made > made.txt" in text
+        assert "✗ denied: bash echo made > made.txt" in text
         assert "  │ The user rejected this tool call." in text
         assert "Never said." not in text
         assert not (nvim.folder / "made.txt").exists()
 
 
-def test_a_rejection_with_a_reason_is_read_by_the_model_which_goes_on(tmp_path: Path) -> None:
+def test_a_rejection_with_an_explanation_reaches_the_model_and_the_turn_continues(tmp_path: Path) -> None:
     with running_neovim(
         tmp_path, script=[SHELL, {"text": "As you like.", "expect": {"tool_result": "Use tee"}}]
     ) as nvim:
         nvim.lua(OPEN)
-        nvim.answer("Reject, and tell why", "Use tee")
+        nvim.answer("Reject and explain", "Use tee")
         assert nvim.ask("go").endswith("As you like.")
         assert not (nvim.folder / "made.txt").exists()
 
 
-def test_what_is_allowed_for_the_session_is_not_asked_again(tmp_path: Path) -> None:
+def test_an_approval_for_the_session_covers_later_calls(tmp_path: Path) -> None:
     again = {"tool_calls": [{"name": "create", "arguments": {"path": "again.txt", "file_text": "hello\n"}}]}
     with running_neovim(tmp_path, script=[CREATE, again, {"text": "Both."}]) as nvim:
         nvim.lua(OPEN)
@@ -81,15 +81,15 @@ def test_what_is_allowed_for_the_session_is_not_asked_again(tmp_path: Path) -> N
         assert (nvim.folder / "again.txt").exists()
 
 
-def test_nobody_is_asked_while_typing(tmp_path: Path) -> None:
+def test_no_question_is_shown_in_insert_mode(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[CREATE, {"text": "Made."}]) as nvim:
         nvim.lua(OPEN)
-        # In insert mode until the next key: nothing that is typed may answer.
+        # Stays in insert mode until the next key: no typed key may answer.
         nvim.lua("vim.api.nvim_input('itext')")
         nvim.until("vim.fn.mode() == 'i'")
         nvim.lua("require('jumpseat').send('go')")
         nvim.until("require('jumpseat.questions').open_questions() == 1")
-        nvim.until(f"winbar({CHAT}.input):find('has a question, leave insert mode', 1, true)")
+        nvim.until(f"winbar({CHAT}.input):find('question pending, leave insert mode', 1, true)")
         assert nvim.asked() == []
         nvim.answer("Allow once")
         nvim.lua("vim.api.nvim_input('<Esc>')")
@@ -97,7 +97,7 @@ def test_nobody_is_asked_while_typing(tmp_path: Path) -> None:
         assert nvim.text().endswith("Made.")
 
 
-def test_questions_come_one_at_a_time(tmp_path: Path) -> None:
+def test_questions_are_shown_one_at_a_time(tmp_path: Path) -> None:
     both = {"tool_calls": [*CREATE["tool_calls"], *SHELL["tool_calls"]]}
     with running_neovim(tmp_path, script=[both, {"text": "Both."}]) as nvim:
         nvim.lua(OPEN)
@@ -111,7 +111,7 @@ def test_questions_come_one_at_a_time(tmp_path: Path) -> None:
         assert nvim.text().endswith("Both.")
 
 
-def test_stopping_takes_the_question_off_the_screen_and_a_late_answer_does_nothing(tmp_path: Path) -> None:
+def test_stopping_withdraws_the_question_and_a_late_answer_has_no_effect(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[CREATE, {"text": "Never said."}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
@@ -124,7 +124,7 @@ def test_stopping_takes_the_question_off_the_screen_and_a_late_answer_does_nothi
         assert not (nvim.folder / "made.txt").exists()
 
 
-def test_a_long_diff_can_be_walked_through_before_the_answer(tmp_path: Path) -> None:
+def test_a_long_diff_can_be_viewed_before_the_answer(tmp_path: Path) -> None:
     text = "".join(f"line {number}\n" for number in range(200))
     script = [
         {"tool_calls": [{"name": "create", "arguments": {"path": "long.txt", "file_text": text}}]},
@@ -134,8 +134,8 @@ def test_a_long_diff_can_be_walked_through_before_the_answer(tmp_path: Path) -> 
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
         nvim.until("#asked == 1")
-        assert nvim.asked()[0]["choices"][-1] == "Look at all of it"
-        nvim.lua("open_question('Look at all of it')")
+        assert nvim.asked()[0]["choices"][-1] == "View all of it"
+        nvim.lua("open_question('View all of it')")
         assert nvim.lua("return vim.api.nvim_win_get_config(0).relative") == "editor"
         nvim.answer("Allow once")
         nvim.keys("Gq")
@@ -144,7 +144,7 @@ def test_a_long_diff_can_be_walked_through_before_the_answer(tmp_path: Path) -> 
         assert (nvim.folder / "long.txt").read_text() == text
 
 
-def test_nothing_of_a_long_line_is_hidden_beyond_the_edge(tmp_path: Path) -> None:
+def test_a_long_line_is_wrapped_in_the_preview(tmp_path: Path) -> None:
     command = "echo " + "harmless " * 30 + "; rm -rf ~"
     script = [{"tool_calls": [{"name": "bash", "arguments": {"command": command, "description": "Say it"}}]}]
     with running_neovim(tmp_path, script=script) as nvim:
@@ -162,7 +162,7 @@ def test_nothing_of_a_long_line_is_hidden_beyond_the_edge(tmp_path: Path) -> Non
         assert shown == [True, True, True]
 
 
-def test_a_picker_that_breaks_denies_and_the_session_goes_on(tmp_path: Path) -> None:
+def test_a_picker_that_raises_an_error_denies_the_call_and_the_session_continues(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[CREATE, {"text": "I could not."}]) as nvim:
         nvim.lua(OPEN + " vim.ui.select = function() error('the picker is broken') end")
         assert nvim.ask("go").endswith("I could not.")
@@ -170,7 +170,7 @@ def test_a_picker_that_breaks_denies_and_the_session_goes_on(tmp_path: Path) -> 
         assert not (nvim.folder / "made.txt").exists()
 
 
-def test_a_question_of_the_model_is_answered_by_choice_or_in_words(tmp_path: Path) -> None:
+def test_a_question_of_the_model_is_answered_by_choice_or_free_text(tmp_path: Path) -> None:
     question = {"question": "Which colour?", "choices": ["Red", "Blue"]}
     script = [
         {"tool_calls": [{"name": "ask_user", "arguments": question}]},
@@ -179,23 +179,23 @@ def test_a_question_of_the_model_is_answered_by_choice_or_in_words(tmp_path: Pat
     ]
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
-        nvim.answer("Blue", "Something else ...", "Green")
+        nvim.answer("Blue", "Other ...", "Green")
         text = nvim.ask("paint it")
         assert nvim.asked()[0]["prompt"] == "Which colour?"
         assert "Blue." in text
         assert "Green!" in text
 
 
-def test_a_request_of_an_unknown_kind_is_shown_as_it_came(tmp_path: Path) -> None:
+def test_a_request_of_an_unknown_kind_is_shown_with_all_its_fields(tmp_path: Path) -> None:
     with running_neovim(tmp_path) as nvim:
         described = nvim.lua(
             "return { require('jumpseat.permissions').describe({ kind = 'teleport', to = 'Mars' }) }"
         )
-        assert described[0] == "do this (teleport)?"
+        assert described[0] == "proceed with this request (teleport)?"
         assert any("Mars" in line for line in described[1])
 
 
-def test_a_file_that_the_agent_changes_is_read_again_where_nothing_is_unsaved(tmp_path: Path) -> None:
+def test_a_file_changed_by_the_agent_is_reloaded_unless_its_buffer_is_modified(tmp_path: Path) -> None:
     edit = {"name": "edit", "arguments": {"path": "a.txt", "old_str": "old", "new_str": "new"}}
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "a.txt").write_text("old\n")
@@ -211,7 +211,7 @@ def test_a_file_that_the_agent_changes_is_read_again_where_nothing_is_unsaved(tm
         ]
 
 
-def test_what_is_allowed_in_the_project_is_not_asked_in_another_session(tmp_path: Path) -> None:
+def test_an_approval_in_the_project_covers_other_sessions(tmp_path: Path) -> None:
     script = [CREATE, {"text": "Made."}]
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
@@ -223,25 +223,25 @@ def test_what_is_allowed_in_the_project_is_not_asked_in_another_session(tmp_path
         assert len(nvim.asked()) == 1
 
 
-def test_a_command_is_changed_before_it_runs_and_the_model_is_told(tmp_path: Path) -> None:
+def test_a_command_can_be_edited_before_it_runs(tmp_path: Path) -> None:
     script = [SHELL, {"text": "{{last_tool_result}}"}]
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
-        nvim.answer("Change it first", "echo tea > made.txt")
+        nvim.answer("Edit the command first", "echo tea > made.txt")
         nvim.ask("go")
         assert nvim.asked()[1] == {"prompt": "Run: ", "default": "echo made > made.txt"}
         assert (nvim.folder / "made.txt").read_text() == "tea\n"
 
 
-def test_a_command_that_is_not_changed_after_all_is_asked_about_again(tmp_path: Path) -> None:
+def test_cancelling_the_edit_of_a_command_shows_the_question_again(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[SHELL, {"text": "Made."}]) as nvim:
         nvim.lua(OPEN)
-        nvim.answer("Change it first", "", "Allow once")
+        nvim.answer("Edit the command first", "", "Allow once")
         assert nvim.ask("go").endswith("Made.")
         assert (nvim.folder / "made.txt").read_text() == "made\n"
 
 
-def test_a_call_of_an_mcp_server_names_the_tool_the_server_and_the_arguments(tmp_path: Path) -> None:
+def test_the_question_about_an_mcp_tool_names_the_tool_the_server_and_the_arguments(tmp_path: Path) -> None:
     request = {
         "kind": "mcp",
         "serverName": "weather",
@@ -251,16 +251,16 @@ def test_a_call_of_an_mcp_server_names_the_tool_the_server_and_the_arguments(tmp
         "args": {"city": "Berlin"},
     }
     with running_neovim(tmp_path) as nvim:
-        asked = "local p = require('jumpseat.permissions') return { p.scope(...), p.describe(...) }"
-        assert nvim.lua(asked, request) == [
+        describe = "local p = require('jumpseat.permissions') return { p.scope(...), p.describe(...) }"
+        assert nvim.lua(describe, request) == [
             "forecast of weather",
             "call forecast of the MCP server weather?",
-            ["# the server says that it only reads", "city: Berlin"],
+            ["# declared read-only by the server", "city: Berlin"],
             "",
         ]
 
 
-def test_what_an_approval_for_the_session_covers_is_said(tmp_path: Path) -> None:
+def test_the_scope_of_an_approval_for_the_session_is_described(tmp_path: Path) -> None:
     shell = {"kind": "shell", "commands": [{"identifier": "git"}, {"identifier": "ls"}, {"identifier": "git"}]}
     with running_neovim(tmp_path) as nvim:
         scope = "return { require('jumpseat.permissions').scope(...) }"
@@ -272,7 +272,7 @@ def test_what_an_approval_for_the_session_covers_is_said(tmp_path: Path) -> None
         assert nvim.lua(scope, {"kind": "hook", "toolName": "bash"}) == []
 
 
-def test_a_question_of_a_chat_that_is_not_open_says_whose_it_is(tmp_path: Path) -> None:
+def test_a_question_of_a_closed_chat_is_prefixed_with_its_name(tmp_path: Path) -> None:
     script = {"prompts": [{"when": "make", "turns": [CREATE, {"text": "Made."}]}, {"turns": [{"text": "Hi."}]}]}
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
@@ -286,7 +286,7 @@ def test_a_question_of_a_chat_that_is_not_open_says_whose_it_is(tmp_path: Path) 
         assert (nvim.folder / "made.txt").exists()
 
 
-def test_a_long_question_of_the_model_is_shown_whole_beside_its_choices(tmp_path: Path) -> None:
+def test_a_long_question_of_the_model_is_shown_in_a_preview(tmp_path: Path) -> None:
     question = "Which of these?\n\n- " + "one thing and another " * 6 + "\n- nothing"
     asked = {"name": "ask_user", "arguments": {"question": question, "choices": ["One", "None"]}}
     with running_neovim(tmp_path, script=[{"tool_calls": [asked]}, {"text": "Good."}]) as nvim:
@@ -307,29 +307,29 @@ PLAN = {
 }
 
 
-def test_a_plan_is_carried_out_in_the_way_that_is_chosen(tmp_path: Path) -> None:
+def test_a_plan_is_carried_out_in_the_chosen_mode(tmp_path: Path) -> None:
     script = [{"tool_calls": [{"name": "exit_plan_mode", "arguments": PLAN}]}, {"text": "{{last_tool_result}}"}]
     title = f"winbar({CHAT}.transcript.buf)"
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.lua("vim.cmd('JumpseatMode plan')")
         nvim.until(f"{title}:find(' · plan', 1, true)")
-        nvim.answer("Carry it out, and ask me")
+        nvim.answer("Carry it out interactively")
         assert "Plan approved!" in nvim.ask("make a plan")
         assert nvim.asked()[0]["choices"] == [
-            "Carry it out, and ask me",
-            "Carry it out without stopping",
-            "Leave plan mode, and wait",
-            "Reject, and tell why",
+            "Carry it out interactively",
+            "Carry it out on autopilot",
+            "Leave plan mode and wait",
+            "Reject and explain",
         ]
         nvim.until(f"not {title}:find(' · plan', 1, true)")
 
 
 @pytest.mark.parametrize(
     ("answer", "called"),
-    [("Yes, for now", ["by-chat", "auto"]), ("No, try it again", ["by-chat"])],
+    [("Yes, this time", ["by-chat", "auto"]), ("No, retry the same model", ["by-chat"])],
 )
-def test_a_model_that_is_rate_limited_gives_way_where_the_user_says_so(
+def test_a_rate_limited_model_is_replaced_if_the_user_agrees(
     tmp_path: Path, answer: str, called: list[str]
 ) -> None:
     (tmp_path / "home").mkdir()
@@ -350,12 +350,12 @@ def test_a_model_that_is_rate_limited_gives_way_where_the_user_says_so(
             assert nvim.lua(f"return {CHAT}.session.model_shown") == called[-1]
 
 
-def test_a_plan_is_sent_back_with_a_reason(tmp_path: Path) -> None:
+def test_a_plan_is_rejected_with_an_explanation(tmp_path: Path) -> None:
     script = [{"tool_calls": [{"name": "exit_plan_mode", "arguments": PLAN}]}, {"text": "{{last_tool_result}}"}]
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
-        nvim.answer("  plan: make a plan first, and ask me what I think of it")
+        nvim.answer("  plan: make a plan first and ask for its approval")
         nvim.lua("vim.cmd('JumpseatMode')")
         nvim.until(f"{CHAT}.session.mode == 'plan'")
-        nvim.answer("Reject, and tell why", "Three steps")
+        nvim.answer("Reject and explain", "Three steps")
         assert nvim.ask("make a plan").endswith("still in plan mode. The user says: Three steps")

@@ -1,6 +1,6 @@
-"""What the chat looks like in a terminal, compared with recorded screens that somebody has looked at.
+"""The chat in a terminal, compared with recorded and reviewed screens.
 
-``UPDATE_SCREENS=1`` records them again; read the difference.
+``UPDATE_SCREENS=1`` records the screens again; review the diff.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from tests.support.neovim import Neovim, Screen, require_recorded_neovim, running_neovim, screen_of
 from tests.support.toolchains import INSTALL_LIMIT_S
 
-# The first of them may have to fetch a Neovim.
+# The first test may have to install Neovim.
 pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
 SCREENS = Path(__file__).parent / "screens"
@@ -45,7 +45,7 @@ SCRIPT: list[dict[str, Any]] = [
 def chatting(
     folder: Path, script: list[dict[str, Any]] | None = None, options: dict[str, Any] | None = None
 ) -> Generator[tuple[Neovim, Screen]]:
-    """A file on the left, the chat on the right."""
+    """Open a file on the left and the chat on the right."""
     (folder / "project").mkdir()
     (folder / "project" / "sum.lua").write_text(CODE)
     program = require_recorded_neovim()
@@ -60,7 +60,7 @@ def chatting(
         yield nvim, screen
 
 
-def test_a_conversation_from_the_empty_chat_to_the_stop(tmp_path: Path) -> None:
+def test_a_conversation_from_the_empty_chat_to_a_stopped_turn(tmp_path: Path) -> None:
     with chatting(tmp_path, SCRIPT) as (_, screen):
         screen.matches(SCREENS / "empty.txt")
         screen.type("i", "Why is 3 and 2 1, and can you mend it?")
@@ -119,7 +119,7 @@ def test_a_plan_and_a_question_of_the_model(tmp_path: Path) -> None:
         screen.until("Type number")
         screen.matches(SCREENS / "asked.txt")
         screen.type("2", "Enter")
-        screen.until("become of the plan")
+        screen.until("Carry out the plan")
         screen.matches(SCREENS / "plan.txt")
 
 
@@ -130,7 +130,7 @@ def test_choosing_a_model(tmp_path: Path) -> None:
         screen.matches(SCREENS / "models.txt")
 
 
-def test_a_server_that_cannot_work(tmp_path: Path) -> None:
+def test_a_server_that_fails_to_start(tmp_path: Path) -> None:
     program = tmp_path / "wrong"
     program.write_text("#!/bin/sh\necho 'error: unknown option --stdio' >&2\nexit 2\n")
     program.chmod(0o755)

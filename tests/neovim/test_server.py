@@ -1,4 +1,4 @@
-"""The server behind the plugin: how it is started, greeted, missed and left; sessions that outlive it."""
+"""The server process of the Neovim plugin: start, failures and exit; resumed sessions, models, health checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from tests.support.neovim import PLUGIN, Neovim, require_neovim, running_neovim
 from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, require_program
 
-# The first of them may have to fetch a Neovim.
+# The first test may have to install Neovim.
 pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
 OPEN = "require('jumpseat').open()"
@@ -34,33 +34,33 @@ def program(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_server_that_dies_is_told_of_and_the_next_prompt_goes_on_in_another_one(tmp_path: Path) -> None:
+def test_a_killed_server_is_reported_and_the_next_prompt_continues_in_another(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[{"text": "One."}, {"text": "Two."}]) as nvim:
         nvim.lua(OPEN)
         nvim.ask("first")
         first = server_pid(nvim)
         os.kill(first, signal.SIGKILL)
-        nvim.says("> ✗ the server was ended by signal 9")
-        # The second turn of the script is due only where the first is remembered.
+        nvim.says("> ✗ the server was killed by signal 9")
+        # The script plays its second turn only if the first is in the conversation.
         assert nvim.ask("second").endswith("## You\n\nsecond\n\n## Agent\n\nTwo.")
         assert server_pid(nvim) != first
 
 
-def test_a_server_that_dies_in_the_middle_of_a_tool_call_settles_what_is_on_the_screen(tmp_path: Path) -> None:
+def test_a_server_killed_during_a_tool_call_settles_the_call_and_its_question(tmp_path: Path) -> None:
     script = [{"tool_calls": [{"name": "create", "arguments": {"path": "a", "file_text": ""}}]}, {"text": "Again."}]
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
         nvim.until("#asked == 1")
         os.kill(server_pid(nvim), signal.SIGKILL)
-        nvim.says("✗ create a: the connection was lost")
+        nvim.says("✗ create a: connection lost")
         nvim.idle()
         assert nvim.lua("return require('jumpseat.questions').open_questions()") == 0
         nvim.lua("open_question('Allow once')")
         assert nvim.ask("go on").endswith("Again.")
 
 
-def test_what_waits_is_given_back_when_the_server_dies(tmp_path: Path) -> None:
+def test_queued_prompts_return_to_the_prompt_buffer_when_the_server_dies(tmp_path: Path) -> None:
     script = {
         "prompts": [{"when": "one", "turns": [{"text": "I begin", "hang": True}]}, {"turns": [{"text": "Two."}]}]
     }
@@ -78,9 +78,9 @@ def test_what_waits_is_given_back_when_the_server_dies(tmp_path: Path) -> None:
         assert nvim.text().endswith("## You\n\ntwo\n\n## Agent\n\nTwo.")
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes are watched by pidfd, which is Linux's")
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="pidfd is available on Linux only")
 @pytest.mark.parametrize("how", ["quit", "kill"])
-def test_no_server_is_left_behind(tmp_path: Path, how: str) -> None:
+def test_the_server_exits_with_neovim(tmp_path: Path, how: str) -> None:
     with running_neovim(tmp_path, script=[{"text": "One.", "hang": True}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
@@ -93,49 +93,49 @@ def test_no_server_is_left_behind(tmp_path: Path, how: str) -> None:
             else:
                 nvim.process.kill()
                 nvim.process.wait(10)
-            assert select.select([watched], [], [], 5.0)[0], "the server still runs"
+            assert select.select([watched], [], [], 5.0)[0], "the server is still running"
         finally:
             os.close(watched)
 
 
-def test_a_missing_server_is_told_of_and_the_prompt_is_kept(tmp_path: Path) -> None:
+def test_a_missing_server_is_reported_and_the_prompt_kept(tmp_path: Path) -> None:
     with running_neovim(tmp_path, options={"cmd": ["no-such-server"]}) as nvim:
         nvim.lua(OPEN)
         nvim.keys("iprecious words<Esc><CR>")
-        nvim.says('> ✗ could not run "no-such-server"')
+        nvim.says('> ✗ cannot run "no-such-server"')
         assert nvim.lua("return require('jumpseat').chat():draft()") == "precious words"
         assert nvim.lua("return require('jumpseat').chat():status()") == "ready"
 
 
-def test_what_is_stopped_while_the_server_starts_is_not_sent(tmp_path: Path) -> None:
+def test_a_prompt_stopped_while_the_server_starts_is_not_sent(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[{"text": "Never said."}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('too early') vim.cmd('JumpseatStop')")
-        nvim.says("> ✗ stopped before it was sent")
+        nvim.says("> ✗ stopped before the prompt was sent")
         nvim.idle()
         assert nvim.lua("return require('jumpseat').chat():draft()") == "too early"
         assert "Never said." not in nvim.text()
 
 
-def test_a_program_that_is_no_server_is_told_of(tmp_path: Path) -> None:
+def test_a_program_that_is_not_a_server_is_reported(tmp_path: Path) -> None:
     wrong = program(
         tmp_path / "wrong", "print('Welcome!', flush=True); print(); print('\\r\\n\\r\\n', flush=True); input()"
     )
     with running_neovim(tmp_path, options={"cmd": [wrong]}) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('hello')")
-        nvim.says("> ✗ the server's output is no protocol: Welcome!")
+        nvim.says("> ✗ the server's output is not JSON-RPC: Welcome!")
 
 
-def test_what_a_server_says_before_it_exits_is_shown(tmp_path: Path) -> None:
+def test_the_stderr_of_an_exited_server_is_shown(tmp_path: Path) -> None:
     wrong = program(tmp_path / "wrong", "import sys; sys.exit('error: out of coffee')")
     with running_neovim(tmp_path, options={"cmd": [wrong]}) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('hello')")
-        nvim.says("> ✗ the server exited with code 1; it said:\n> error: out of coffee")
+        nvim.says("> ✗ the server exited with code 1; stderr:\n> error: out of coffee")
 
 
-def test_a_session_of_an_earlier_neovim_is_chosen_shown_and_gone_on_with(tmp_path: Path) -> None:
+def test_a_session_of_an_earlier_neovim_is_chosen_shown_and_continued(tmp_path: Path) -> None:
     script: list[dict[str, Any]] = [
         {"text": "Look.", "reasoning": "Hm.", "tool_calls": [{"name": "nvim_buffers", "arguments": {}}]},
         {"text": "Nothing."},
@@ -156,7 +156,7 @@ def test_a_session_of_an_earlier_neovim_is_chosen_shown_and_gone_on_with(tmp_pat
         assert nvim.ask("Do you remember?").endswith("I do.")
 
 
-def test_a_session_that_does_not_exist_is_told_of(tmp_path: Path) -> None:
+def test_an_unknown_session_is_reported(tmp_path: Path) -> None:
     with running_neovim(tmp_path) as nvim:
         nvim.lua("vim.cmd('JumpseatResume nowhere')")
         nvim.says("> ✗ Session not found: nowhere")
@@ -168,14 +168,14 @@ def test_the_model_is_chosen_from_a_list_or_by_name(tmp_path: Path) -> None:
         nvim.lua(OPEN)
         nvim.lua("vim.cmd('JumpseatModel first')")
         assert nvim.ask("who?").endswith("I am first.")
-        nvim.answer("  Another one, by name ...", "second")
+        nvim.answer("  Other ...", "second")
         nvim.lua("vim.cmd('JumpseatModel')")
         nvim.until(f"{shown}:find('jumpseat · second', 1, true)")
         assert nvim.asked()[0]["prompt"] == "Model"
         assert nvim.ask("and now?").endswith("Now second.")
 
 
-def test_a_model_is_described_by_what_it_can(tmp_path: Path) -> None:
+def test_a_model_is_described_by_its_context_window_and_capabilities(tmp_path: Path) -> None:
     model = {
         "id": "m1",
         "name": "Model One",
@@ -186,10 +186,10 @@ def test_a_model_is_described_by_what_it_can(tmp_path: Path) -> None:
     }
     with running_neovim(tmp_path) as nvim:
         line = nvim.lua("return require('jumpseat.models').line(...)", model, "m1")
-        assert line == "● m1  (Model One, 1M, sees, thinks)"
+        assert line == "● m1  (Model One, 1M, vision, reasoning)"
 
 
-def test_health_tells_of_the_server_its_protocol_and_a_ping(tmp_path: Path) -> None:
+def test_health_reports_the_server_its_protocol_and_a_ping(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[]) as nvim:
         nvim.lua("vim.cmd('checkhealth jumpseat')")
         report = nvim.lua("return table.concat(lines(0), '\\n')")
@@ -197,20 +197,20 @@ def test_health_tells_of_the_server_its_protocol_and_a_ping(tmp_path: Path) -> N
         assert re.search(r"OK server: .*/jumpseat\n", report)
         assert re.search(r"OK version \S+, started in \d+ ms", report)
         assert "OK protocol 3" in report
-        assert "OK ping: answered" in report
+        assert "OK ping: ok" in report
         assert "ERROR" not in report
 
 
-def test_health_tells_what_to_do_where_there_is_no_server(tmp_path: Path) -> None:
+def test_health_advises_how_to_install_a_missing_server(tmp_path: Path) -> None:
     with running_neovim(tmp_path, options={"cmd": "no-such-server"}) as nvim:
         nvim.lua("vim.cmd('checkhealth jumpseat')")
         report = nvim.lua("return table.concat(lines(0), '\\n')")
-        assert 'ERROR "no-such-server" is not to be found' in report
+        assert 'ERROR "no-such-server" was not found' in report
         assert "pip install jumpseat" in report
         assert "$PATH" in report
 
 
-def test_health_tells_how_to_get_a_model_where_none_is_configured(tmp_path: Path) -> None:
+def test_health_advises_how_to_configure_a_model(tmp_path: Path) -> None:
     with running_neovim(tmp_path) as nvim:
         nvim.lua("vim.cmd('checkhealth jumpseat')")
         report = nvim.lua("return table.concat(lines(0), '\\n')")
@@ -221,7 +221,7 @@ def test_health_tells_how_to_get_a_model_where_none_is_configured(tmp_path: Path
         assert "> ✗ Execution failed: no model is configured" in nvim.ask("hello")
 
 
-def test_the_server_may_be_named_from_home(tmp_path: Path) -> None:
+def test_a_tilde_in_the_command_is_expanded(tmp_path: Path) -> None:
     home = tmp_path / "user"
     home.mkdir()
     (home / "my server").symlink_to(Path(sys.executable).parent / "jumpseat")
@@ -230,7 +230,7 @@ def test_the_server_may_be_named_from_home(tmp_path: Path) -> None:
         assert nvim.ask("where?").endswith("At home.")
 
 
-def test_it_is_installed_as_the_readme_says(tmp_path: Path) -> None:
+def test_the_installation_in_the_readme_works(tmp_path: Path) -> None:
     (commands,) = re.findall(r"```console\n(.*?)```", (PLUGIN / "README.md").read_text(), re.DOTALL)
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "jumpseat").symlink_to(ROOT)
@@ -255,7 +255,7 @@ def test_models_modes_and_sessions_are_completed_on_the_command_line(tmp_path: P
         assert nvim.lua(complete, f"JumpseatResume {session[:-2]}") == [session]
 
 
-def test_frames_are_read_however_they_are_cut(tmp_path: Path) -> None:
+def test_frames_split_at_any_byte_are_decoded(tmp_path: Path) -> None:
     bodies = [json.dumps({"text": "é" * length}, ensure_ascii=False) for length in (0, 1, 50, 5000)]
     read = """
         local wire, size = '', ...
@@ -273,7 +273,7 @@ def test_frames_are_read_however_they_are_cut(tmp_path: Path) -> None:
             assert nvim.lua(read, size, bodies) == bodies
 
 
-def test_the_help_has_tags_and_no_line_is_too_long(tmp_path: Path) -> None:
+def test_the_help_has_current_tags_and_lines_of_at_most_78_characters(tmp_path: Path) -> None:
     folder = tmp_path / "doc"
     folder.mkdir()
     text = (PLUGIN / "doc" / "jumpseat.txt").read_text()
@@ -287,11 +287,11 @@ def test_the_help_has_tags_and_no_line_is_too_long(tmp_path: Path) -> None:
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
     )
     assert done.stderr == ""
-    # With it :help works without a plugin manager; `:helptags clients/neovim/doc` writes it anew.
+    # The file makes :help work without a plugin manager; `:helptags clients/neovim/doc` updates it.
     assert (folder / "tags").read_text() == (PLUGIN / "doc" / "tags").read_text()
     tags = {line.split("\t")[0] for line in (folder / "tags").read_text().splitlines()}
     assert {"jumpseat", "jumpseat-options", "jumpseat-tools", ":Jumpseat", ":JumpseatModel"} <= tags
-    # Every reference leads somewhere.
+    # Every reference has a target.
     assert set(re.findall(r"\|(:?[jJ]umpseat[\w.-]*(?:\(\))?)\|", text)) <= tags
     assert all(len(line) <= 78 for line in text.splitlines())
 
@@ -332,6 +332,6 @@ def test_the_example_configurations_work(tmp_path: Path, page: str) -> None:
         assert "trunk" in nvim.ask("Which branch?").partition("told: ")[2]
 
 
-def test_the_screen_in_the_readme_is_a_recorded_one() -> None:
+def test_the_screen_in_the_readme_equals_a_recorded_one() -> None:
     (shown,) = re.findall(r"```text\n(.*?)```", (PLUGIN / "README.md").read_text(), re.DOTALL)
     assert shown == (Path(__file__).parent / "screens" / "question.txt").read_text()

@@ -1,4 +1,4 @@
-"""Tools that run in the editor: ours, and those that a user brings."""
+"""Tools that run in the editor: built-in ones, and those of the user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.support.neovim import Neovim, running_neovim
 from tests.support.toolchains import INSTALL_LIMIT_S
 
-# The first of them may have to fetch a Neovim.
+# The first test may have to install Neovim.
 pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
 OPEN = "require('jumpseat').open()"
@@ -24,7 +24,7 @@ RUN = """
 
 
 def run(nvim: Neovim, name: str, **arguments: Any) -> Any:
-    """What the model is told: the result, or the fields where it is no plain text."""
+    """Run a tool and return its result for the model, or all fields of the answer if there is none."""
     fields = nvim.lua(RUN, name, arguments)
     return fields.get("result", fields)
 
@@ -41,7 +41,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_model_reads_what_is_not_saved_yet_without_asking(project: Path) -> None:
+def test_the_model_reads_unsaved_changes_without_asking(project: Path) -> None:
     with running_neovim(project, script=one_call("nvim_read_buffer")) as nvim:
         nvim.lua("vim.cmd.edit('a.lua') vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'changed' })" + OPEN)
         text = nvim.ask("read").partition("told: ")[2]
@@ -63,18 +63,18 @@ def test_a_buffer_is_read_by_path_and_by_lines(project: Path) -> None:
         assert run(nvim, "nvim_buffers") == "a.lua\nb.lua (the user is here, line 1)"
 
 
-def test_a_buffer_outside_of_the_folder_is_read_only_after_a_question(project: Path) -> None:
+def test_reading_a_buffer_outside_of_the_folder_requires_approval(project: Path) -> None:
     (project / "secret.txt").write_text("hidden\n")
     (project / "project" / "link.txt").symlink_to(project / "secret.txt")
     script = one_call("nvim_read_buffer", path="link.txt")
     with running_neovim(project, script=script) as nvim:
         nvim.lua("vim.cmd.edit('link.txt')" + OPEN)
-        nvim.answer("Reject, and tell why", "It is private")
+        nvim.answer("Reject and explain", "It is private")
         assert "hidden" not in nvim.ask("read")
         assert nvim.asked()[0]["prompt"] == "May the agent call nvim_read_buffer?"
 
 
-def test_paths_go_from_the_folder_of_the_session_wherever_the_user_goes(project: Path) -> None:
+def test_paths_are_relative_to_the_session_s_folder_after_a_change_of_directory(project: Path) -> None:
     (project / "elsewhere").mkdir()
     script = one_call("nvim_read_buffer", path="a.lua")
     with running_neovim(project, script=script) as nvim:
@@ -103,7 +103,7 @@ def test_diagnostics_are_sorted_and_filtered(project: Path) -> None:
         assert run(nvim, "nvim_diagnostics") == "No diagnostics."
 
 
-def test_the_selection_is_what_was_selected_before_the_chat_was_opened(project: Path) -> None:
+def test_the_selection_is_the_last_one_outside_of_the_chat(project: Path) -> None:
     with running_neovim(project) as nvim:
         nvim.lua("vim.cmd.edit('a.lua')")
         assert run(nvim, "nvim_selection") == "Nothing is selected."
@@ -115,7 +115,7 @@ def test_the_selection_is_what_was_selected_before_the_chat_was_opened(project: 
         assert run(nvim, "nvim_selection") == "a.lua, lines 1 to 1:\nne"
 
 
-def test_a_place_is_shown_beside_the_chat_and_unsaved_changes_survive(project: Path) -> None:
+def test_a_file_is_opened_beside_the_chat_and_unsaved_changes_are_kept(project: Path) -> None:
     with running_neovim(project) as nvim:
         nvim.lua("vim.cmd.edit('b.lua') vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'unsaved' })" + OPEN)
         assert run(nvim, "nvim_open", path="a.lua", line=3, column=2) == "Opened a.lua at line 3."
@@ -159,7 +159,7 @@ OWN = """
         ("bytes", {}, "caf\N{REPLACEMENT CHARACTER} \N{SLIGHTLY SMILING FACE} " + "\N{REPLACEMENT CHARACTER}" * 3),
     ],
 )
-def test_what_a_tool_of_the_user_returns_is_what_the_model_is_told(
+def test_the_result_of_a_user_s_tool_is_sent_to_the_model(
     tmp_path: Path, name: str, arguments: dict[str, Any], told: str
 ) -> None:
     with running_neovim(tmp_path, script=one_call(name, **arguments), before=OWN) as nvim:
@@ -170,7 +170,7 @@ def test_what_a_tool_of_the_user_returns_is_what_the_model_is_told(
 @pytest.mark.parametrize(
     ("name", "reason"), [("breaks", "a secret of the stack"), ("odd", "Cannot serialise function")]
 )
-def test_a_tool_that_breaks_tells_the_user_why_the_model_that_it_did_and_the_session_goes_on(
+def test_an_error_in_a_tool_is_shown_to_the_user_but_not_to_the_model(
     tmp_path: Path, name: str, reason: str
 ) -> None:
     with running_neovim(tmp_path, script=[*one_call(name), {"text": "Yes."}], before=OWN) as nvim:
@@ -182,7 +182,7 @@ def test_a_tool_that_breaks_tells_the_user_why_the_model_that_it_did_and_the_ses
         assert nvim.ask("still there?").endswith("Yes.")
 
 
-def test_a_tool_of_the_user_is_asked_about_unless_it_says_otherwise(tmp_path: Path) -> None:
+def test_a_user_s_tool_requires_approval_by_default(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=one_call("add", a=1, b=2), before=OWN) as nvim:
         nvim.lua(OPEN)
         nvim.answer("Allow once")
@@ -190,7 +190,7 @@ def test_a_tool_of_the_user_is_asked_about_unless_it_says_otherwise(tmp_path: Pa
         assert nvim.asked()[0]["prompt"] == "May the agent call add?"
 
 
-def test_tools_that_were_taken_away_are_not_offered(tmp_path: Path) -> None:
+def test_removed_tools_are_not_offered(tmp_path: Path) -> None:
     with running_neovim(tmp_path, before=OWN) as nvim:
         names = nvim.lua(
             "return vim.tbl_map(function(t) return t.name end, require('jumpseat.tools').declarations())"
@@ -203,19 +203,20 @@ def test_tools_that_were_taken_away_are_not_offered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ("{ tools = { ['two words'] = { description = '', run = print } } }", "named by letters"),
-        ("{ tools = { add = { run = print } } }", "needs a description"),
-        ("{ modell = 'x' }", 'there is no option "modell"'),
-        ("{ window = { position = 'middle' } }", "window.position must be"),
-        ("{ window = { size = 'big' } }", "window.size must be a number, not a string"),
-        ("{ model = 7 }", "model must be a string, not a number"),
-        ("{ keymaps = { send = { normal = 'x' } } }", "keymaps.send.normal: a mapping is named by its mode"),
-        ("{ keymaps = { sent = { n = 'x' } } }", 'there is no option "keymaps.sent"'),
+        (
+            "{ tools = { ['two words'] = { description = '', run = print } } }",
+            "tools.two words: expected a name of letters",
+        ),
+        ("{ tools = { add = { run = print } } }", "tools.add: expected a table with a string `description`"),
+        ("{ modell = 'x' }", 'unknown option "modell"'),
+        ("{ window = { position = 'middle' } }", "window.position: expected right, left"),
+        ("{ window = { size = 'big' } }", "window.size: expected a number, got a string"),
+        ("{ model = 7 }", "model: expected a string, got a number"),
+        ("{ keymaps = { send = { normal = 'x' } } }", "keymaps.send.normal: expected one of the modes"),
+        ("{ keymaps = { sent = { n = 'x' } } }", 'unknown option "keymaps.sent"'),
     ],
 )
-def test_a_configuration_that_makes_no_sense_is_refused_with_a_sentence(
-    nvim: Neovim, options: str, problem: str
-) -> None:
+def test_an_invalid_configuration_is_refused(nvim: Neovim, options: str, problem: str) -> None:
     assert problem in nvim.lua(f"return select(2, pcall(require('jumpseat').setup, {options}))")
 
 

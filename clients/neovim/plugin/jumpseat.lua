@@ -12,22 +12,22 @@ local command = vim.api.nvim_create_user_command
 
 require("jumpseat").start()
 
--- How long a completion may wait for the server.
-local PATIENCE_MS = 3000
+-- Time limit of a completion that asks the server.
+local TIMEOUT_MS = 3000
 
---- The answer of a function that calls back with `problem, result`; nil where it takes too long.
+--- Return the result of a function that calls back with `problem, result`; nil on error or time-out.
 local function answer_of(ask)
   local done, found
   ask(function(problem, result)
     done, found = true, not problem and result or nil
   end)
-  vim.wait(PATIENCE_MS, function()
+  vim.wait(TIMEOUT_MS, function()
     return done
   end, 5)
   return found
 end
 
---- Those that begin with what is written.
+--- Return the names that begin with `start`.
 local function matching(start, names)
   return vim.tbl_filter(function(name)
     return vim.startswith(name, start)
@@ -74,7 +74,7 @@ end, {
   range = true,
   bang = true,
   complete = "file",
-  desc = "Open the chat; send a prompt, with the lines of the range; with !, into what runs",
+  desc = "Open the chat; send a prompt with the lines of the range; with !, add it to the running turn",
 })
 
 command("JumpseatToggle", function()
@@ -83,11 +83,11 @@ end, { desc = "Open or close the chat" })
 
 command("JumpseatNew", function()
   require("jumpseat").new()
-end, { desc = "Open another chat" })
+end, { desc = "Open a new chat" })
 
 command("JumpseatStop", function()
   require("jumpseat").stop()
-end, { desc = "Stop what runs" })
+end, { desc = "Stop the running turn" })
 
 command("JumpseatModel", function(call)
   require("jumpseat").model(call.args)
@@ -95,8 +95,8 @@ end, { nargs = "?", complete = models, desc = "Choose a model" })
 
 command("JumpseatMode", function(call)
   require("jumpseat").mode(call.args)
-end, { nargs = "?", complete = modes, desc = "Choose how prompts are worked on" })
+end, { nargs = "?", complete = modes, desc = "Choose a mode" })
 
 command("JumpseatResume", function(call)
   require("jumpseat").resume(call.args)
-end, { nargs = "?", complete = sessions, desc = "Go on with an earlier session of this folder" })
+end, { nargs = "?", complete = sessions, desc = "Resume an earlier session of this folder" })

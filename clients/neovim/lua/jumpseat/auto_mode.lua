@@ -1,20 +1,20 @@
---- A model that is rate limited: whether its provider may choose another one.
+--- Asks whether the provider may choose another model in place of a rate-limited one.
 
 local questions = require("jumpseat.questions")
 
 local M = {}
 
---- The name under which the question of a session is withdrawn; there is never more than one.
+--- Id of the question; a session has at most one.
 M.ID = "auto mode"
 
 local CHOICES = { "yes", "yes_always", "no" }
 local WORDS = {
-  yes = "Yes, for now",
-  yes_always = "Yes, and from now on in this session",
-  no = "No, try it again",
+  yes = "Yes, this time",
+  yes_always = "Yes, for the rest of this session",
+  no = "No, retry the same model",
 }
 
---- Ask whether the turn is to go on with another model.
+--- Ask whether to continue the turn with another model.
 ---@param session table
 ---@param params {errorCode: string?}
 ---@param reply fun(result: table?, problem: string?)

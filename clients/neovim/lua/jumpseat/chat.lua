@@ -1,4 +1,4 @@
---- A chat: a session, the transcript of it, the buffer prompts are written in, and the windows of both.
+--- A chat: a session, its transcript, the prompt buffer, and their windows.
 
 local config = require("jumpseat.config")
 local commands = require("jumpseat.commands")
@@ -40,7 +40,7 @@ function M.new(id)
       self:show_state()
     end,
     on_problem = function(message)
-      self.transcript:settle("the connection was lost")
+      self.transcript:settle("connection lost")
       self.transcript:note("✗ " .. message)
     end,
     on_unsent = function(prompts)
@@ -51,7 +51,7 @@ function M.new(id)
     end,
   }, id)
   self:map_keys()
-  -- Closed windows may be opened again; a chat that is wiped out is never seen again, and nor are its questions.
+  -- Closed windows can be opened again; a wiped-out chat cannot, so its questions could not be answered.
   vim.api.nvim_create_autocmd("BufWipeout", {
     buffer = self.transcript.buf,
     callback = function()
@@ -59,20 +59,20 @@ function M.new(id)
     end,
   })
   local model = config.options.keymaps.model
-  local keys = model and model.n and ("%s chooses a model, /help lists the rest."):format(model.n)
-  self.transcript:welcome("Write a prompt below.", keys or "/help lists what else there is.")
+  local keys = model and model.n and ("%s chooses a model, /help lists the commands."):format(model.n)
+  self.transcript:welcome("Write a prompt below.", keys or "/help lists the commands.")
   return self
 end
 
 -- Events -----------------------------------------------------------------------------------------------------------
 
---- The one argument that tells a call apart from others of its tool.
-local TELLING = { "command", "pattern", "path", "file_path", "query", "url", "skill", "description", "question", "name" }
+--- Arguments shown in the title of a tool call; the first present one is used.
+local TITLE_ARGUMENTS = { "command", "pattern", "path", "file_path", "query", "url", "skill", "description", "question", "name" }
 
 local function title_of(data)
   local arguments = type(data.arguments) == "table" and data.arguments or {}
   local title = data.toolName or "?"
-  for _, name in ipairs(TELLING) do
+  for _, name in ipairs(TITLE_ARGUMENTS) do
     if type(arguments[name]) == "string" and arguments[name] ~= "" then
       local value = name:find("path") and vim.fn.fnamemodify(arguments[name], ":~:.") or arguments[name]
       title = title .. "  " .. value
@@ -102,7 +102,7 @@ end
 
 local SHOWS = {
   ["user.message"] = function(self, data)
-    -- What the server says to the model by itself has a source.
+    -- Messages that the server adds for the model have another source.
     if data.source and data.source ~= "user" then
       return
     end
@@ -156,12 +156,12 @@ local SHOWS = {
     else
       local error = data.error or {}
       local refused = error.code == "rejected" or error.code == "denied"
-      local problem = error.message or "it failed"
-      self.transcript:tool_finished(data.toolCallId, { problem = problem, in_short = refused and "not allowed" or nil })
+      local problem = error.message or "failed"
+      self.transcript:tool_finished(data.toolCallId, { problem = problem, in_short = refused and "denied" or nil })
     end
   end,
   ["session.error"] = function(self, data)
-    self.transcript:note("✗ " .. (data.message or "the run failed"))
+    self.transcript:note("✗ " .. (data.message or "the turn failed"))
   end,
   ["session.warning"] = function(self, data)
     self.transcript:note("! " .. (data.message or "?"))
@@ -178,18 +178,18 @@ local SHOWS = {
     if data.success then
       local before, after = data.preCompactionTokens or 0, data.postCompactionTokens or 0
       self.transcript:note(
-        ("the conversation was summed up: about %d tokens of context instead of %d"):format(after, before)
+        ("conversation summarized: context reduced from about %d to %d tokens"):format(before, after)
       )
     else
-      self.transcript:note("! the conversation was not summed up: " .. (data.error or "?"))
+      self.transcript:note("! cannot summarize the conversation: " .. (data.error or "?"))
     end
   end,
   ["session.idle"] = function(self)
-    self.transcript:settle("it has no result")
+    self.transcript:settle("no result")
   end,
 }
 
---- Thoughts come in pieces before the answer; they are shown once they are whole, above it.
+--- Show the reasoning received so far, as a whole, before the answer.
 function Chat:show_thinking()
   if #self.thinking > 0 then
     local text = table.concat(self.thinking)
@@ -205,13 +205,13 @@ function Chat:show_event(event)
     self.thought = data.reasoningId
   end
   local show = SHOWS[event.type]
-  -- What a sub-agent says is for the agent that called it, whose tool call shows.
+  -- Events of a sub-agent are not shown; the tool call that started it is.
   if show and not event.agentId and vim.api.nvim_buf_is_valid(self.transcript.buf) then
     show(self, data)
   end
 end
 
---- Show what a resumed session has said so far, then what has come meanwhile.
+--- Show the history of a resumed session, then the events received meanwhile.
 function Chat:replay()
   self.replaying = {}
   self.session:history(function(problem, events)
@@ -229,7 +229,7 @@ function Chat:replay()
       end
       self:show_event(event)
     end
-    self.transcript:settle("it has no result")
+    self.transcript:settle("no result")
     for _, event in ipairs(meanwhile) do
       if not seen[event.id] then
         self:show_event(event)
@@ -240,7 +240,7 @@ end
 
 -- Prompts ----------------------------------------------------------------------------------------------------------
 
---- Lines of a file that go along with the next prompt.
+--- Attach lines of a file to the next prompt.
 ---@param selection {path: string, name: string, first: integer, last: integer, text: string}
 function Chat:attach(selection)
   local place = ("%s:%d-%d"):format(selection.name, selection.first, selection.last)
@@ -257,7 +257,7 @@ function Chat:attach(selection)
   self:show_state()
 end
 
---- Send a prompt, or run a command. `steer`: what runs is to know of it at once.
+--- Send a prompt, or run a slash command. `steer` adds the prompt to the running turn.
 ---@param prompt string
 ---@param steer? boolean
 function Chat:send(prompt, steer)
@@ -275,7 +275,7 @@ function Chat:send(prompt, steer)
   local selections = self.attachments
   self.attachments = {}
   self.session:send(prompt, attachments, steer, function(problem)
-    -- What could not be sent is not lost: it goes back where it was written, unless something else is there now.
+    -- A prompt that was not sent is put back, unless another was written meanwhile.
     if problem and self:is_valid() and self:draft() == "" then
       self:set_draft(prompt)
       self.attachments = selections
@@ -284,7 +284,7 @@ function Chat:send(prompt, steer)
   end)
 end
 
---- Prompts that will not be sent any more go back where they were written, unless something else is there now.
+--- Put unsent prompts back into the prompt buffer, or show them if it is not empty.
 ---@param prompts string[]
 function Chat:take_back(prompts)
   if not self:is_valid() then
@@ -323,7 +323,7 @@ function Chat:send_draft(steer)
   self:send(prompt, steer)
 end
 
---- An earlier prompt, or a later one; behind the last is an empty one.
+--- Recall an earlier or later prompt; after the last comes an empty one.
 ---@param step -1|1
 function Chat:recall(step)
   local place = math.max(1, math.min(#self.prompts + 1, self.place + step))
@@ -339,11 +339,11 @@ end
 
 -- Windows ----------------------------------------------------------------------------------------------------------
 
--- A share of the editor is no less than this, where as much is left for what is beside it.
+-- Least width of the chat in columns, if as much is left for the windows beside it.
 local LEAST_COLUMNS = 40
 local SPLITS = { right = "botright vsplit", left = "topleft vsplit", top = "topleft split", bottom = "botright split" }
 
---- Whether both buffers still exist; a user may wipe them.
+--- Return whether both buffers still exist; the user may wipe them out.
 function Chat:is_valid()
   return vim.api.nvim_buf_is_valid(self.transcript.buf) and vim.api.nvim_buf_is_valid(self.input)
 end
@@ -389,28 +389,28 @@ function Chat:open()
   self:show_state()
 end
 
---- Close the windows; the session goes on.
+--- Close the windows; the session continues.
 function Chat:close()
   for _, buf in ipairs({ self.input, self.transcript.buf }) do
     for _, win in ipairs(vim.fn.win_findbuf(buf)) do
-      -- The last window of Neovim stays.
+      -- The last window of Neovim cannot be closed.
       pcall(vim.api.nvim_win_close, win, true)
     end
   end
 end
 
---- The key of an action in the mode of the moment.
+--- Return the key of an action in the current mode.
 local function key_of(action)
   local keys = config.options.keymaps[action] or {}
   return keys[vim.fn.mode():sub(1, 1)] or keys.n or keys.i
 end
 
---- What happens, in a few words.
+--- Return the state of the chat in a few words.
 ---@return string
 function Chat:status()
   local asking = self.session.asking or 0
   if asking > 0 then
-    return vim.fn.mode():sub(1, 1) == "n" and "waits for your answer" or "has a question, leave insert mode"
+    return vim.fn.mode():sub(1, 1) == "n" and "waiting for your answer" or "question pending, leave insert mode"
   elseif self.session.state == "starting" then
     return "starting"
   elseif self.session.state == "running" then
@@ -420,12 +420,12 @@ function Chat:status()
   return "ready"
 end
 
---- The bars above both windows: whose chat this is, and what happens or may be done.
+--- Update the bars above both windows: model, mode and context; state and keys.
 function Chat:show_state()
   if self.state_is_due then
     return
   end
-  -- Once for all changes of this turn of the main loop.
+  -- Updated once for all changes in an iteration of the main loop.
   self.state_is_due = true
   vim.schedule(function()
     self.state_is_due = false
@@ -438,7 +438,7 @@ local function shortened(text, width)
   return vim.fn.strchars(text) > width and vim.fn.strcharpart(text, 0, width - 1) .. "…" or text
 end
 
---- The first words of the chat, to tell it from others.
+--- Return the first words of the chat, which distinguish it from others.
 function Chat:name()
   return shortened(self.prompts[1] or "another chat", 30)
 end
@@ -447,7 +447,7 @@ local function escaped(text)
   return (text:gsub("%%", "%%%%"))
 end
 
---- A bar with something at its left, and something that can be done without at its right.
+--- Return a bar with `left` and `right` texts; `right` is left out if there is no room.
 local function bar(win, mark, left, right)
   local marked = vim.api.nvim_eval_statusline(mark, {}).width
   local room = vim.api.nvim_win_get_width(win) - marked
@@ -471,10 +471,10 @@ function Chat:show_state_now()
   local status, hint = self:status(), ""
   if self.session.state == "idle" then
     local key = key_of("send")
-    hint = key and key .. " sends " or ""
+    hint = key and key .. ": send " or ""
   elseif (self.session.asking or 0) == 0 then
     local key = key_of("stop")
-    hint = key and key .. " stops " or ""
+    hint = key and key .. ": stop " or ""
   end
   local busy = self.session.state ~= "idle"
   local names = {}
@@ -513,12 +513,12 @@ function Chat:map_keys()
     },
     steer = {
       prompt,
-      "Send the prompt into what runs",
+      "Add the prompt to the running turn",
       function()
         self:send_draft(true)
       end,
     },
-    stop = { both, "Stop what runs", self.stop },
+    stop = { both, "Stop the turn", self.stop },
     close = { both, "Close the chat", self.close },
     model = {
       both,
@@ -529,28 +529,28 @@ function Chat:map_keys()
     },
     previous_prompt = {
       prompt,
-      "The prompt before",
+      "Recall the previous prompt",
       function()
         self:recall(-1)
       end,
     },
     next_prompt = {
       prompt,
-      "The prompt after",
+      "Recall the next prompt",
       function()
         self:recall(1)
       end,
     },
     previous_section = {
       text,
-      "The message before",
+      "Go to the previous message",
       function()
         goto_section("bW")
       end,
     },
     next_section = {
       text,
-      "The message after",
+      "Go to the next message",
       function()
         goto_section("W")
       end,
@@ -573,7 +573,7 @@ function Chat:map_keys()
       end
     end
   end
-  -- Whoever starts to type in the transcript means the prompt.
+  -- Keys that start insert mode in the transcript go to the prompt.
   for _, key in ipairs({ "i", "a", "o", "I", "A", "O" }) do
     vim.keymap.set("n", key, function()
       self:open()

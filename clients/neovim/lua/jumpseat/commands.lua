@@ -1,10 +1,10 @@
---- The slash commands of a prompt: the editor's own, and those of the server; and what completes them.
+--- Slash commands of prompts, of the plugin and of the server, and their completion.
 
 local server = require("jumpseat.server")
 
 local M = {}
 
-local PATIENCE_MS = 2000
+local TIMEOUT_MS = 2000
 
 ---@class jumpseat.Command
 ---@field about string
@@ -25,38 +25,38 @@ local OWN = {
     end,
   },
   model = {
-    about = "choose a model, or use the one that is named",
+    about = "choose a model, or switch to the named one",
     run = function(_, rest)
       require("jumpseat").model(rest)
     end,
   },
   mode = {
-    about = "plan first, or ask, or go on alone: plan, interactive, autopilot",
+    about = "change the mode: interactive, plan or autopilot",
     run = function(_, rest)
       require("jumpseat").mode(rest)
     end,
   },
   new = {
-    about = "open another chat",
+    about = "start a new chat",
     run = function()
       require("jumpseat").new()
     end,
   },
   resume = {
-    about = "go on with an earlier session of this folder",
+    about = "resume an earlier session of this folder",
     run = function(_, rest)
       require("jumpseat").resume(rest)
     end,
   },
   stop = {
-    about = "stop what runs",
+    about = "stop the running turn",
     run = function(chat)
       chat:stop()
     end,
   },
 }
 
---- The name of a command and what stands behind it; nil where the text is a prompt, which may begin with a path.
+--- Parse a slash command; nil for a prompt, which may begin with a path.
 ---@param text string
 ---@return string? name
 ---@return string? rest
@@ -67,7 +67,7 @@ function M.parse(text)
   end
 end
 
---- All commands by name, the editor's own where the server has one of the same; `done(found)` in any case.
+--- List all commands by name; those of the plugin take precedence over the server's. `done(found)` is always called.
 ---@param session jumpseat.Session
 ---@param done fun(found: {name: string, about: string}[])
 function M.list(session, done)
@@ -81,7 +81,7 @@ function M.list(session, done)
     end)
     done(found)
   end
-  -- For a list alone no server is started.
+  -- Do not start a server only to list its commands.
   if not session.attached then
     return settle()
   end
@@ -95,7 +95,7 @@ function M.list(session, done)
   end)
 end
 
---- Run a command; what it says, and what goes wrong, is shown in the chat.
+--- Run a command; its output or error is shown in the chat.
 ---@param chat jumpseat.Chat
 ---@param name string
 ---@param rest string
@@ -126,7 +126,7 @@ local function files(start)
   return found
 end
 
---- Completes /commands at the beginning of a prompt, and @paths anywhere; see |complete-functions|.
+--- Complete /commands at the beginning of a prompt, and @paths anywhere; see |complete-functions|.
 ---@param find_start integer
 ---@param base string
 function M.omnifunc(find_start, base)
@@ -145,7 +145,7 @@ function M.omnifunc(find_start, base)
   M.list(chat.session, function(list)
     found = list
   end)
-  vim.wait(PATIENCE_MS, function()
+  vim.wait(TIMEOUT_MS, function()
     return found
   end, 5)
   local matches = {}

@@ -1,27 +1,27 @@
---- What the user may set, and what holds where nothing is said. Knows nothing of servers or windows.
+--- Options and their defaults.
 
 local M = {}
 
 ---@class jumpseat.Config
 M.defaults = {
-  --- The server and leading arguments; `--headless --stdio` are added.
+  --- The server's command and leading arguments; `--headless --stdio` are added.
   cmd = { "jumpseat" },
-  --- Laid over the environment of Neovim.
+  --- Environment variables of the server, in addition to Neovim's.
   env = {},
-  --- Name of the model; the server's default where it is nil.
+  --- Name of the model; nil: the server's default.
   model = nil,
-  --- The provider in the words of the protocol: {type=, baseUrl=, apiKey=, ...}; nil: as the server is configured.
+  --- The provider as in the protocol: {type=, baseUrl=, apiKey=, ...}; nil: as configured for the server.
   provider = nil,
-  --- Further parameters of `session.create`, in the words of the protocol.
+  --- Further parameters of `session.create`, as in the protocol.
   session = {},
-  --- Tools of your own by name; `false` takes one of ours away.
+  --- Your own tools by name; `false` removes a built-in one.
   tools = {},
   window = {
     position = "right", -- "left", "top", "bottom", "tab"
     size = 0.45, -- of the editor's width or height
     input_height = 6,
   },
-  --- `false` instead of keys leaves an action without a mapping.
+  --- `false` instead of keys removes the mapping of an action.
   keymaps = {
     send = { n = "<CR>", i = "<C-s>" },
     steer = { n = "g<CR>", i = "<M-CR>" },
@@ -39,7 +39,7 @@ M.defaults = {
 ---@type jumpseat.Config
 M.options = vim.deepcopy(M.defaults)
 
--- Fields whose content is the user's own.
+-- Options whose content is not validated here.
 local FREE = { env = true, provider = true, session = true, tools = true, cmd = true }
 local POSITIONS = { right = true, left = true, top = true, bottom = true, tab = true }
 
@@ -56,20 +56,20 @@ local function merge(base, given, path)
     if path:find("^keymaps%.%w") then
       wanted = nil
       if not vim.tbl_contains({ "n", "i", "v", "x" }, name) then
-        fail("%s: a mapping is named by its mode: n, i, v or x", where)
+        fail("%s: expected one of the modes n, i, v, x", where)
       end
       if type(value) ~= "string" then
-        fail("%s must be the keys, as a string", where)
+        fail("%s: expected keys as a string", where)
       end
     elseif wanted == nil then
-      fail("there is no option %q", where)
+      fail("unknown option %q", where)
     elseif path == "keymaps." and value == false then
       wanted = nil
     elseif where == "cmd" and type(value) == "string" then
       value = { value }
     end
     if wanted and type(value) ~= wanted then
-      fail("%s must be a %s, not a %s", where, wanted, type(value))
+      fail("%s: expected a %s, got a %s", where, wanted, type(value))
     end
     if type(value) == "table" and type(base[name]) == "table" and not FREE[name] and path ~= "keymaps." then
       merge(base[name], value, where .. ".")
@@ -82,25 +82,25 @@ local function merge(base, given, path)
   end
 end
 
---- Take the user's options; whatever is not said is as in `defaults`. Raises a sentence where they make no sense.
+--- Set the user's options, with `defaults` for the rest. Raises an error message if an option is invalid.
 ---@param given? table
 function M.set(given)
   local options = vim.deepcopy(M.defaults)
   merge(options, given or {}, "")
   if not POSITIONS[options.window.position] then
-    fail("window.position must be right, left, top, bottom or tab, not %q", options.window.position)
+    fail("window.position: expected right, left, top, bottom or tab, got %q", options.window.position)
   end
   if #options.cmd == 0 then
-    fail("cmd must name the server")
+    fail("cmd: expected the command of the server, got an empty list")
   end
   M.options = options
 end
 
---- The whole command of the server.
+--- Return the complete command of the server.
 ---@return string[]
 function M.command()
   local cmd = vim.deepcopy(M.options.cmd)
-  -- No shell is in between that would do it.
+  -- No shell is involved that would expand it.
   cmd[1] = cmd[1]:find("^~") and vim.fs.normalize(cmd[1]) or cmd[1]
   return vim.list_extend(cmd, { "--headless", "--stdio" })
 end

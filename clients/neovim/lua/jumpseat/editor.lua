@@ -1,5 +1,4 @@
---- What the model may see and do in the editor: the functions behind the tools, and what the user was looking at
---- before the chat got the cursor.
+--- The functions behind the editor's tools, and the buffer that the user worked in before entering the chat.
 
 local M = {}
 
@@ -7,10 +6,10 @@ local SEVERITIES = { error = 1, warning = 2, info = 3, hint = 4 }
 local SEVERITY_NAMES = { "error", "warning", "info", "hint" }
 local MAX_LINES = 2000
 
----@type integer? the buffer the user has worked in last
+---@type integer? the buffer that the user has worked in last
 local current
 
---- A buffer that somebody works in; the empty one that Neovim starts with is none.
+--- Return whether a buffer is a file or has text, unlike the empty buffer that Neovim starts with.
 local function is_file(buf)
   if not vim.api.nvim_buf_is_loaded(buf) or vim.bo[buf].buftype ~= "" or not vim.bo[buf].buflisted then
     return false
@@ -19,7 +18,7 @@ local function is_file(buf)
   return vim.api.nvim_buf_get_name(buf) ~= "" or not empty
 end
 
---- Take note of the buffer that the user works in; called whenever one is entered.
+--- Remember the buffer that the user works in; called whenever a buffer is entered.
 ---@param buf integer
 function M.note(buf)
   if vim.bo[buf].buftype == "" and vim.bo[buf].buflisted then
@@ -34,7 +33,7 @@ local function looked_at()
   end
 end
 
---- The model's paths are relative to the folder of its session, which need not be that of the window.
+--- Resolve a path of the model, which is relative to the session's folder rather than the window's.
 ---@param path string
 ---@param cwd? string
 local function absolute(path, cwd)
@@ -44,7 +43,7 @@ local function absolute(path, cwd)
   return vim.fs.normalize(vim.fn.fnamemodify(path, ":p"))
 end
 
---- Paths are shown as the model should say them: from the session's folder where they are in it.
+--- Return a buffer's path as shown to the model: relative to the session's folder if the file is inside of it.
 ---@param buf integer
 ---@param cwd? string
 local function shown(buf, cwd)
@@ -76,7 +75,7 @@ local function find(path, cwd)
   return nil, ("%s is not open in the editor."):format(path)
 end
 
---- Whether a call goes to a file outside of the session's folder: then the user is asked.
+--- Return whether a call opens a file outside of the session's folder, which requires approval.
 ---@param args {path: string?}
 ---@param ctx {cwd: string}
 function M.is_outside(args, ctx)
@@ -89,7 +88,7 @@ function M.is_outside(args, ctx)
     return false
   end
   local cwd = vim.uv.fs_realpath(ctx.cwd) or ctx.cwd
-  -- A link inside that leads outside counts as outside.
+  -- Links are resolved: a link inside to a file outside counts as outside.
   path = absolute(path, ctx.cwd)
   local real = vim.uv.fs_realpath(path) or path
   return not vim.startswith(vim.fs.normalize(real) .. "/", vim.fs.normalize(cwd) .. "/")
@@ -174,7 +173,7 @@ function M.diagnostics(args, ctx)
   return #lines > 0 and table.concat(lines, "\n") or "No diagnostics."
 end
 
---- The last selection of a buffer, by default of the one the user works in.
+--- Return the last selection in a buffer, by default the one that the user works in.
 ---@param buf? integer
 ---@param cwd? string
 ---@return {path: string, name: string, first: integer, last: integer, text: string}?
@@ -200,7 +199,7 @@ function M.selected(buf, cwd)
   end
   local lines
   vim.api.nvim_buf_call(buf, function()
-    -- The end of a selection of whole lines is a column that no line has.
+    -- The end of a linewise selection is a column beyond every line.
     local longest = #vim.fn.getline(last[1])
     local from, to = { buf, first[1], first[2] + 1, 0 }, { buf, last[1], math.min(last[2] + 1, math.max(longest, 1)), 0 }
     lines = vim.fn.getregion(from, to, { type = kind })
@@ -214,7 +213,7 @@ function M.selected(buf, cwd)
   }
 end
 
---- Whole lines of a buffer, in the shape of `selected`.
+--- Return whole lines of a buffer, in the format of `selected`.
 ---@param buf integer
 ---@param first integer
 ---@param last integer
@@ -228,7 +227,7 @@ function M.lines(buf, first, last)
   }
 end
 
---- The files that a prompt names as @path: they go along with it.
+--- Return the files and folders mentioned as @path in a prompt, as attachments.
 ---@param prompt string
 ---@param cwd string
 ---@return {type: "file"|"directory", path: string, displayName: string}[]
@@ -257,7 +256,7 @@ function M.selection(_, ctx)
   return ("%s, lines %d to %d:\n%s"):format(found.name, found.first, found.last, found.text)
 end
 
---- A window for files: the one of the user's buffer, any other with a file, else a new one.
+--- Return a window for files: that of the user's buffer, any other with a file, or a new one.
 local function file_window()
   local buf = looked_at()
   local win = buf and vim.fn.bufwinid(buf) or -1
@@ -287,7 +286,7 @@ function M.open(args, ctx)
   vim.bo[buf].buflisted = true
   local win = file_window()
   vim.api.nvim_win_call(win, function()
-    -- `buffer` would refuse to leave unsaved changes without 'hidden'.
+    -- `buffer` alone would refuse to leave a modified buffer without 'hidden'.
     vim.cmd("keepalt hide buffer " .. buf)
   end)
   M.note(buf)

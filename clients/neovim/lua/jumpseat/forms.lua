@@ -1,5 +1,5 @@
---- Forms that a server of tools wants filled in, field by field, and addresses that it wants opened.
---- Knows the flat schemas of the protocol; what becomes of the answer is the session's business.
+--- Elicitation: forms that MCP servers request, filled in field by field, and URLs to open.
+--- Supports the flat schemas of the protocol; the session sends the answers.
 
 local questions = require("jumpseat.questions")
 
@@ -7,7 +7,7 @@ local M = {}
 
 local one_line = questions.one_line
 
---- The choices of a field as {value, label}; nil where it is none to choose from.
+--- Return the choices of a field as {value, label}; nil if it has none.
 local function choices_of(field)
   local found = {}
   for index, value in ipairs(field.enum or {}) do
@@ -19,40 +19,41 @@ local function choices_of(field)
   return #found > 0 and found or nil
 end
 
---- A number of the right kind, or nil.
+--- Parse a number; nil if invalid, or fractional for an integer.
 local function number_of(text, kind)
   local number = tonumber(text)
   return number and (kind == "number" or number % 1 == 0) and number or nil
 end
 
---- Why a text is no value of a field; nil where it is one.
+--- Validate an input; returns an error message, or nil if it is a valid value of the field.
 ---@param field table
 ---@param text string
 ---@param required boolean
 ---@return string?
 function M.problem(field, text, required)
   if vim.trim(text) == "" then
-    return required and "an answer is needed" or nil
+    return required and "required" or nil
   elseif field.type == "integer" or field.type == "number" then
     local number = number_of(text, field.type)
     if not number then
-      return field.type == "integer" and "a whole number is needed" or "a number is needed"
+      return field.type == "integer" and "expected an integer" or "expected a number"
     elseif field.minimum and number < field.minimum then
-      return ("%s is the least"):format(field.minimum)
+      return ("expected at least %s"):format(field.minimum)
     elseif field.maximum and number > field.maximum then
-      return ("%s is the most"):format(field.maximum)
+      return ("expected at most %s"):format(field.maximum)
     end
     return nil
   end
   local length = vim.fn.strchars(text)
   if field.minLength and length < field.minLength then
-    return ("at least %d characters are needed"):format(field.minLength)
+    return ("expected at least %d characters"):format(field.minLength)
   elseif field.maxLength and length > field.maxLength then
-    return ("at most %d characters are allowed"):format(field.maxLength)
+    return ("expected at most %d characters"):format(field.maxLength)
   end
 end
 
---- The names of the fields: those that are needed first, since the order of a JSON object is lost on its way.
+--- Return the names of the fields, required ones first and in the order of `required`, others sorted: decoding a JSON
+--- object loses its order.
 local function names_of(schema)
   local needed = {}
   for place, name in ipairs(schema.required or {}) do
@@ -68,7 +69,7 @@ end
 
 local NONE, DONE = {}, {}
 
---- Ask for the value of a field; `done(value)`, with NONE where none is given and nil where the form is left.
+--- Ask for the value of a field and call `done(value)`: NONE if it is left empty, nil if the form is cancelled.
 local function ask_field(question, name, field, required, done)
   local label = one_line(field.title or name)
   if field.description then
@@ -116,7 +117,7 @@ local function ask_field(question, name, field, required, done)
   local choices = field.type == "boolean" and { { true, "Yes" }, { false, "No" } } or choices_of(field)
   if choices then
     choices = vim.list_slice(choices)
-    -- What is chosen most comes first.
+    -- The default comes first.
     for index, one in ipairs(choices) do
       if one[1] == field.default then
         table.insert(choices, 1, table.remove(choices, index))
@@ -124,7 +125,7 @@ local function ask_field(question, name, field, required, done)
       end
     end
     if not required then
-      choices[#choices + 1] = { NONE, "No answer" }
+      choices[#choices + 1] = { NONE, "Leave empty" }
     end
     return select(choices, function(choice)
       return one_line(choice[2])
@@ -154,7 +155,7 @@ local function ask_field(question, name, field, required, done)
   ask_text(nil, field.default ~= nil and tostring(field.default) or nil)
 end
 
---- Put a form to the user.
+--- Show a form or a URL to the user.
 ---@param session table
 ---@param asked {requestId: string, message: string, requestedSchema: table?, elicitationSource: string?, url: string?}
 ---@param answer fun(result: {action: "accept"|"decline"|"cancel", content: table?})
@@ -193,13 +194,13 @@ function M.ask(session, asked, answer)
   function question.show()
     local message = asked.message
     if asked.elicitationSource then
-      message = ("%s (asked by %s)"):format(message, asked.elicitationSource)
+      message = ("%s (requested by %s)"):format(message, asked.elicitationSource)
     end
     local accept = "Answer"
     if asked.url then
-      accept, message = "Open it", message .. "\n" .. asked.url
+      accept, message = "Open", message .. "\n" .. asked.url
     end
-    local prompt = questions.prompt_of(question, "You are asked", message, "What do you say?")
+    local prompt = questions.prompt_of(question, "Request", message, "Your answer:")
     vim.ui.select({ accept, "Decline" }, { prompt = prompt, kind = "jumpseat_form" }, function(choice)
       if question.closed then
         return

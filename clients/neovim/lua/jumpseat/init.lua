@@ -1,4 +1,4 @@
---- jumpseat for Neovim: the functions behind the commands, and what a configuration calls.
+--- jumpseat for Neovim: the public functions, for configurations and commands.
 
 local M = {}
 
@@ -27,7 +27,7 @@ local function highlights()
   end
 end
 
---- Take options; see |jumpseat-options|. Not needed where the defaults will do.
+--- Set options; see |jumpseat-options|. Optional.
 ---@param options? table
 function M.setup(options)
   options = options or {}
@@ -79,7 +79,7 @@ local function add(id)
   return chat
 end
 
---- The chat of the moment; made where there is none.
+--- Return the current chat, created if there is none.
 ---@return jumpseat.Chat
 function M.chat()
   if not current or not current:is_valid() then
@@ -93,7 +93,7 @@ function M.open()
   return show(M.chat())
 end
 
---- Open the chat, or close it where it is open.
+--- Open the chat, or close it if it is open.
 function M.toggle()
   if current and current:is_open() then
     current:close()
@@ -102,33 +102,33 @@ function M.toggle()
   end
 end
 
---- Open another chat, with a session of its own.
+--- Open a new chat with a session of its own.
 function M.new()
   return show(add())
 end
 
---- Send a prompt from anywhere.
+--- Send a prompt, whether the chat is open or not.
 ---@param prompt string
----@param steer? boolean what runs is to know of it at once
+---@param steer? boolean add the prompt to the running turn
 function M.send(prompt, steer)
   M.chat():send(prompt, steer)
 end
 
---- Send lines of the current buffer along with the next prompt.
+--- Attach lines of the current buffer to the next prompt.
 ---@param first integer
 ---@param last integer
 function M.attach(first, last)
   M.chat():attach(require("jumpseat.editor").lines(vim.api.nvim_get_current_buf(), first, last))
 end
 
---- Stop what runs.
+--- Stop the running turn.
 function M.stop()
   if current then
     current:stop()
   end
 end
 
---- Choose a model, or use the one that is named.
+--- Switch to the named model, or let the user choose one.
 ---@param name? string
 function M.model(name)
   local session = M.chat().session
@@ -140,12 +140,12 @@ function M.model(name)
 end
 
 local MODES = {
-  { "interactive", "ask me before anything is touched" },
-  { "plan", "make a plan first, and ask me what I think of it" },
-  { "autopilot", "go on until all is done" },
+  { "interactive", "ask me before anything is changed" },
+  { "plan", "make a plan first and ask for its approval" },
+  { "autopilot", "continue until the task is done" },
 }
 
---- The names of the modes.
+--- Return the names of the modes.
 ---@return string[]
 function M.modes()
   return vim.tbl_map(function(mode)
@@ -153,14 +153,14 @@ function M.modes()
   end, MODES)
 end
 
---- Choose how prompts are worked on, or use the mode that is named.
+--- Switch to the named mode, or let the user choose one.
 ---@param name? string
 function M.mode(name)
   local session = M.chat().session
   if name and name ~= "" then
     if not vim.tbl_contains(M.modes(), name) then
       local known = table.concat(M.modes(), ", ")
-      return vim.notify(("jumpseat: there is no mode %q, but %s"):format(name, known), vim.log.levels.ERROR)
+      return vim.notify(("jumpseat: unknown mode %q; expected %s"):format(name, known), vim.log.levels.ERROR)
     end
     return session:use_mode(name)
   end
@@ -190,7 +190,7 @@ local function session_line(one)
   return ("%s  %s"):format(time, one.summary and one.summary:gsub("%s+", " ") or one.sessionId)
 end
 
---- The sessions of this folder, the latest first.
+--- List the sessions of this folder, the latest first.
 ---@param done fun(problem: {message: string}?, sessions: table[]?)
 function M.sessions(done)
   local params = { filter = { cwd = vim.fn.getcwd() } }
@@ -205,7 +205,7 @@ function M.sessions(done)
   end)
 end
 
---- Go on with an earlier session of this folder; without an id the user chooses.
+--- Resume an earlier session; without an id, let the user choose one of this folder.
 ---@param id? string
 function M.resume(id)
   if id and id ~= "" then
@@ -215,7 +215,7 @@ function M.resume(id)
     if problem then
       return vim.notify("jumpseat: " .. problem.message, vim.log.levels.ERROR)
     elseif #sessions == 0 then
-      return vim.notify("jumpseat: there is no session of this folder yet")
+      return vim.notify("jumpseat: this folder has no sessions yet")
     end
     vim.schedule(function()
       vim.ui.select(sessions, { prompt = "Resume", kind = "jumpseat_session", format_item = session_line }, function(one)
@@ -227,7 +227,7 @@ function M.resume(id)
   end)
 end
 
---- What happens in the chat of the moment, for a status line; "" where there is none.
+--- Return the state of the current chat, for a status line; "" if there is none.
 ---@return string
 function M.status()
   return current and current:status() or ""

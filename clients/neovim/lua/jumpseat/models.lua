@@ -4,15 +4,15 @@ local server = require("jumpseat.server")
 
 local M = {}
 
-local OTHER = "Another one, by name ..."
+local OTHER = "Other ..."
 
 ---@param count number
 local function short(count)
   return count >= 1000000 and ("%gM"):format(math.floor(count / 100000 + 0.5) / 10) or ("%dk"):format(count / 1000)
 end
 
---- A model on one line.
----@param model table in the form of `models.list`
+--- Describe a model on one line.
+---@param model table an element of the result of `models.list`
 ---@param current string?
 ---@return string
 function M.line(model, current)
@@ -26,24 +26,24 @@ function M.line(model, current)
     facts[#facts + 1] = short(limits.max_context_window_tokens)
   end
   if supports.vision then
-    facts[#facts + 1] = "sees"
+    facts[#facts + 1] = "vision"
   end
   if supports.reasoningEffort then
-    facts[#facts + 1] = "thinks"
+    facts[#facts + 1] = "reasoning"
   end
   local mark = model.id == current and "● " or "  "
   return mark .. model.id .. (#facts > 0 and "  (" .. table.concat(facts, ", ") .. ")" or "")
 end
 
 local function by_name(session)
-  vim.ui.input({ prompt = "Name of the model: " }, function(name)
+  vim.ui.input({ prompt = "Model name: " }, function(name)
     if name and vim.trim(name) ~= "" then
       session:use_model(vim.trim(name))
     end
   end)
 end
 
---- The models that a session can use: that depends on it, since it may bring a provider of its own.
+--- List the models that a session can use, which depend on its provider.
 ---@param session jumpseat.Session
 ---@param done fun(problem: string?, models: table[]?)
 function M.list(session, done)
@@ -84,10 +84,10 @@ function M.pick(session)
       return vim.notify("jumpseat: " .. problem, vim.log.levels.ERROR)
     end
     session:find_model(function()
-      -- Not from within the reading of the wire: a `vim.ui.select` may block.
+      -- Scheduled, because a `vim.ui.select` that blocks must not block the reading of messages.
       vim.schedule(function()
         if problem then
-          vim.notify("jumpseat: there is no list of models: " .. problem, vim.log.levels.WARN)
+          vim.notify("jumpseat: cannot list models: " .. problem, vim.log.levels.WARN)
         end
         vim.cmd.redraw()
         choose(found or {})

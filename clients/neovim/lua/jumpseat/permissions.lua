@@ -1,5 +1,5 @@
---- May this run: how a request looks to a person, and what can be answered.
---- What the answer leads to is the session's business.
+--- Permission requests: how they are described to the user, and the possible answers.
+--- The session sends the decisions.
 
 local questions = require("jumpseat.questions")
 
@@ -7,7 +7,7 @@ local M = {}
 
 local one_line = questions.one_line
 
--- What a request looks like ----------------------------------------------------------------------------------------
+-- Descriptions -----------------------------------------------------------------------------------------------------
 
 local function split(text)
   return vim.split((text:gsub("\n$", "")), "\n", { plain = true })
@@ -44,7 +44,7 @@ local KINDS = {
     return "run this command?", lines, "sh"
   end,
   write = function(request)
-    -- The heads of a diff name the file once more, with its whole path.
+    -- The header of the diff repeats the file, with its full path.
     local lines = vim.tbl_filter(function(line)
       return not line:find("^%-%-%- ") and not line:find("^%+%+%+ ")
     end, split(request.diff or ""))
@@ -64,7 +64,7 @@ local KINDS = {
   mcp = function(request)
     local lines = arguments(request.args)
     if request.readOnly then
-      table.insert(lines, 1, "# the server says that it only reads")
+      table.insert(lines, 1, "# declared read-only by the server")
     end
     return ("call %s of the MCP server %s?"):format(request.toolName or "?", request.serverName or "?"), lines, ""
   end,
@@ -76,11 +76,11 @@ local KINDS = {
     if request.hookMessage then
       lines = vim.list_extend({ "# " .. one_line(request.hookMessage) }, lines)
     end
-    return ("call %s? A hook wants you to decide"):format(request.toolName or "?"), lines, ""
+    return ("call %s (a hook requires your approval)?"):format(request.toolName or "?"), lines, ""
   end,
 }
 
---- A permission request as a person reads it: what it is, what there is to see, and the filetype of that.
+--- Describe a permission request: a title, the lines of a preview, and their filetype.
 ---@param request table
 ---@return string title
 ---@return string[] lines
@@ -91,10 +91,10 @@ function M.describe(request)
     local title, lines, filetype = kind(request)
     return one_line(title), lines, filetype
   end
-  return ("do this (%s)?"):format(tostring(request.kind)), split(vim.inspect(request)), "lua"
+  return ("proceed with this request (%s)?"):format(tostring(request.kind)), split(vim.inspect(request)), "lua"
 end
 
--- What can be answered ---------------------------------------------------------------------------------------------
+-- Answers ----------------------------------------------------------------------------------------------------------
 
 local function host(url)
   return url and url:match("^%w+://([^/:?#]+)") or "?"
@@ -114,7 +114,7 @@ local SCOPES = {
     return "all changes"
   end,
   read = function()
-    return "all reading"
+    return "all reads"
   end,
   url = function(request)
     return "all of " .. one_line(host(request.url))
@@ -130,7 +130,7 @@ local SCOPES = {
   end,
 }
 
---- What an approval beyond this call covers, in words; nil where there is none.
+--- Describe what an approval beyond this call covers; nil if none is offered.
 ---@param request table
 ---@return string?
 function M.scope(request)
@@ -139,10 +139,10 @@ function M.scope(request)
   return words ~= "" and words or nil
 end
 
-local ONCE, SESSION, PROJECT = "Allow once", "Allow for this session: ", "Allow in this project, for good: "
-local EDIT, LOOK, REJECT, EXPLAIN = "Change it first", "Look at all of it", "Reject", "Reject, and tell why"
+local ONCE, SESSION, PROJECT = "Allow once", "Allow for this session: ", "Always allow in this project: "
+local EDIT, VIEW, REJECT, EXPLAIN = "Edit the command first", "View all of it", "Reject", "Reject and explain"
 
---- A command on one line can be changed before it runs.
+--- Return whether the request is a command on one line, which can be edited.
 local function can_be_edited(request, call)
   local command = request.kind == "shell" and call and call.command
   return type(command) == "string" and not command:find("%c")
@@ -151,7 +151,7 @@ end
 ---@param session table
 ---@param id string
 ---@param request table
----@param call table? arguments of the tool call, where they are known
+---@param call table? arguments of the tool call, if known
 ---@param decide fun(decision: {kind: string, feedback: string?, modifiedArgs: table?})
 function M.ask(session, id, request, call, decide)
   local question = { session = session, id = id }
@@ -198,7 +198,7 @@ function M.ask(session, id, request, call, decide)
         settle({ kind = "reject", feedback = feedback ~= "" and feedback or nil })
       end)
     end,
-    [LOOK] = function()
+    [VIEW] = function()
       question.preview:enter(function()
         if not question.closed then
           select()
@@ -217,7 +217,7 @@ function M.ask(session, id, request, call, decide)
     end
     vim.list_extend(choices, { REJECT, EXPLAIN })
     if question.preview and question.preview.hidden_rows > 0 then
-      choices[#choices + 1] = LOOK
+      choices[#choices + 1] = VIEW
     end
     vim.ui.select(choices, {
       prompt = title,

@@ -1,18 +1,18 @@
---- A plan that the model has made: shown, and carried out in the way that the user says.
+--- Approval of the model's plans.
 
 local questions = require("jumpseat.questions")
 
 local M = {}
 
-local EXPLAIN = "Reject, and tell why"
-local LOOK = "Look at all of it"
+local EXPLAIN = "Reject and explain"
+local VIEW = "View all of it"
 local WORDS = {
-  interactive = "Carry it out, and ask me",
-  autopilot = "Carry it out without stopping",
-  exit_only = "Leave plan mode, and wait",
+  interactive = "Carry it out interactively",
+  autopilot = "Carry it out on autopilot",
+  exit_only = "Leave plan mode and wait",
 }
 
---- Put a plan to the user.
+--- Ask the user to approve a plan.
 ---@param session table
 ---@param params {summary: string?, planContent: string?, actions: string[]?, recommendedAction: string?}
 ---@param reply fun(result: table?, problem: string?)
@@ -34,7 +34,7 @@ function M.ask(session, params, reply)
 
   local choices = {}
   for _, action in ipairs(params.actions or {}) do
-    -- What the model recommends comes first; what is not known here cannot be chosen.
+    -- The recommended action comes first; unknown actions are left out.
     if WORDS[action] then
       table.insert(choices, action == params.recommendedAction and 1 or #choices + 1, action)
     end
@@ -45,7 +45,7 @@ function M.ask(session, params, reply)
   choices[#choices + 1] = EXPLAIN
 
   local function select()
-    local prompt = session.prefix() .. "What is to become of the plan?"
+    local prompt = session.prefix() .. "Carry out the plan?"
     local kind = "jumpseat_plan"
     vim.ui.select(choices, {
       prompt = prompt,
@@ -56,7 +56,7 @@ function M.ask(session, params, reply)
     }, function(choice)
       if question.closed then
         return
-      elseif choice == LOOK then
+      elseif choice == VIEW then
         question.preview:enter(function()
           if not question.closed then
             select()
@@ -82,9 +82,9 @@ function M.ask(session, params, reply)
     end
     if text ~= "" then
       local lines = vim.split(text, "\n", { plain = true })
-      question.preview = questions.preview("The plan", lines, "markdown")
+      question.preview = questions.preview("Plan", lines, "markdown")
       if question.preview.hidden_rows > 0 then
-        choices[#choices + 1] = LOOK
+        choices[#choices + 1] = VIEW
       end
     end
     select()

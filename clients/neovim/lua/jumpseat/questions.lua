@@ -1,21 +1,21 @@
---- Questions to the user: one at a time, never into somebody's typing, and gone when nobody waits for the answer.
---- What is asked, and what an answer leads to, is the business of others; only what the model asks is asked here.
+--- The queue of questions to the user: shown one at a time, never while the user types, and removed when withdrawn.
+--- Other modules define the questions and their answers, except for questions of the model, which are defined here.
 
 local M = {}
 
 ---@class jumpseat.Question
----@field session table whose question it is
+---@field session table the session that asks
 ---@field id? string of the request
 ---@field show fun(self: jumpseat.Question)
----@field give_up fun(self: jumpseat.Question) it could not be shown
----@field withdrawn? fun(self: jumpseat.Question) nobody waits for an answer any more
----@field preview? jumpseat.Preview goes with the question
+---@field give_up fun(self: jumpseat.Question) called if the question cannot be shown
+---@field withdrawn? fun(self: jumpseat.Question) called if the question is withdrawn
+---@field preview? jumpseat.Preview closed with the question
 ---@field closed? boolean
 
----@type jumpseat.Question[] those that wait, the first one being on the screen
+---@type jumpseat.Question[] open questions; the first is on the screen
 local queue = {}
 
---- A text on one line.
+--- Return a value as text on one line.
 ---@param value any
 ---@return string
 function M.one_line(value)
@@ -29,11 +29,10 @@ end
 local Preview = {}
 Preview.__index = Preview
 
--- A diff is not to be wrapped for the sake of what is beneath; all else is, down to this width.
+-- Least width of a preview to keep the chat uncovered. Diffs are not wrapped for that.
 local LEAST_COLUMNS = 40
 
---- Where a preview leaves the chat to be read: first column and width of a window beside it that is wide enough, else of
---- the whole editor.
+--- Return the first column and the width of a window beside the chat that is wide enough, else of the whole editor.
 local function place_beside_chat(least)
   for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
     local is_chat = vim.startswith(vim.bo[vim.api.nvim_win_get_buf(win)].filetype, "jumpseat")
@@ -45,7 +44,7 @@ local function place_beside_chat(least)
   return 0, vim.o.columns
 end
 
---- Show lines in a window above where `vim.ui.select` writes.
+--- Show lines in a floating window, above the rows that `vim.ui.select` uses.
 ---@param title string
 ---@param lines string[]
 ---@param filetype string
@@ -75,7 +74,7 @@ function M.preview(title, lines, filetype)
     noautocmd = true,
   }
   local win = vim.api.nvim_open_win(buf, false, place)
-  -- Long lines wrap: what is allowed must not hide beyond the edge.
+  -- Long lines wrap: nothing that the user approves may be hidden beyond the edge.
   vim.wo[win][0].wrap = true
   vim.wo[win][0].linebreak = filetype ~= "diff"
   if filetype ~= "" then
@@ -86,12 +85,12 @@ function M.preview(title, lines, filetype)
   place.height = math.min(rows, room)
   place.row = math.floor((room - place.height) / 2)
   vim.api.nvim_win_set_config(win, place)
-  -- A `vim.ui.select` that blocks would come before it.
+  -- A `vim.ui.select` that blocks would prevent the window from being drawn.
   vim.cmd.redraw()
   return setmetatable({ win = win, buf = buf, hidden_rows = rows - place.height }, Preview)
 end
 
---- The prompt of a question: the text itself where it is short, else a word for what a preview shows.
+--- Return the prompt of a question: `text` if it is short, else `instead`, with `text` in a preview.
 ---@param question jumpseat.Question
 ---@param title string
 ---@param text string
@@ -113,7 +112,7 @@ function Preview:close()
   end
 end
 
---- Let the user walk through it; `done` when the window is left.
+--- Move the cursor into the preview; `done` is called when the user leaves it.
 function Preview:enter(done)
   local before = vim.api.nvim_get_current_win()
   vim.api.nvim_set_current_win(self.win)
@@ -133,7 +132,7 @@ function Preview:enter(done)
   })
 end
 
--- One at a time ----------------------------------------------------------------------------------------------------
+-- Queue ------------------------------------------------------------------------------------------------------------
 
 local function typing()
   return vim.fn.mode():sub(1, 1) ~= "n" or vim.fn.getcmdwintype() ~= ""
@@ -141,7 +140,7 @@ end
 
 local waiting_for_normal_mode = false
 
---- Show the first question, as soon as nobody types: a key meant for a text must not approve anything.
+--- Show the first question in normal mode: a key typed for a text must not approve anything.
 local function show_next()
   local question = queue[1]
   if not question or question.shown then
@@ -164,16 +163,16 @@ local function show_next()
     return
   end
   question.shown = true
-  -- A `vim.ui.select` that blocks would come before the bar that tells of it.
+  -- A `vim.ui.select` that blocks would prevent the bar from being updated.
   vim.cmd.redraw()
   local ok, problem = xpcall(question.show, debug.traceback, question)
   if not ok then
-    vim.notify("jumpseat: could not ask: " .. problem, vim.log.levels.ERROR)
+    vim.notify("jumpseat: cannot show a question: " .. problem, vim.log.levels.ERROR)
     question:give_up()
   end
 end
 
---- Ask as soon as nobody else is asked.
+--- Add a question to the queue.
 ---@param question jumpseat.Question
 function M.add(question)
   queue[#queue + 1] = question
@@ -183,7 +182,7 @@ function M.add(question)
   vim.schedule(show_next)
 end
 
---- Take a question off the queue and the screen; whether it was still open.
+--- Remove a question from the queue and the screen; returns false if it was closed already.
 ---@param question jumpseat.Question
 function M.close(question)
   if question.closed then
@@ -205,7 +204,7 @@ function M.close(question)
   return true
 end
 
---- Withdraw what was asked for a session: all of it, or one permission request.
+--- Withdraw all questions of a session, or the one with this id.
 ---@param session table
 ---@param id? string
 function M.withdraw(session, id)
@@ -218,20 +217,20 @@ function M.withdraw(session, id)
   end
 end
 
---- How many questions are open.
+--- Return the number of open questions.
 function M.open_questions()
   return #queue
 end
 
--- What the model asks ---------------------------------------------------------------------------------------------
+-- Questions of the model ------------------------------------------------------------------------------------------
 
---- A question of the model: choices, or a line of text.
+--- Ask the user a question of the model, with choices, a line of text, or both.
 ---@param session table
 ---@param params {question: string, choices: string[]?, allowFreeform: boolean?}
 ---@param reply fun(result: table?, problem: string?)
 function M.ask_user(session, params, reply)
   local question = { session = session }
-  local OTHER = "Something else ..."
+  local OTHER = "Other ..."
 
   local function settle(answer, freeform)
     if not M.close(question) then

@@ -1,4 +1,4 @@
---- A JSON-RPC 2.0 peer over the pipes of a process: frames, ids, requests both ways, and how it all ends.
+--- A JSON-RPC 2.0 peer over the pipes of a child process: frames, ids, requests in both directions, shutdown.
 --- Knows nothing of sessions. Callbacks run on the main loop, in the order of the wire.
 
 local M = {}
@@ -17,14 +17,14 @@ function M.decoder()
   return setmetatable({ parts = {}, size = 0, need = 1 }, Decoder)
 end
 
---- Take bytes; returns the bodies that are complete. Raises where they are no frames.
+--- Add bytes and return the complete bodies. Raises an error on an invalid frame.
 ---@param chunk string
 ---@return string[]
 function Decoder:feed(chunk)
   self.parts[#self.parts + 1] = chunk
   self.size = self.size + #chunk
   local bodies = {}
-  -- A long body is put together once, when it is all there.
+  -- The parts of a long body are concatenated once, when all of it has been received.
   if self.size < self.need then
     return bodies
   end
@@ -42,7 +42,7 @@ function Decoder:feed(chunk)
       local head = text:sub(at, first - 1)
       self.length = tonumber(head:lower():match("content%-length:%s*(%d+)"))
       if not self.length then
-        error("the server's output is no protocol: " .. head:sub(1, 80), 0)
+        error("the server's output is not JSON-RPC: " .. head:sub(1, 80), 0)
       end
       self.need, at = self.length, last + 1
     end
@@ -52,7 +52,7 @@ function Decoder:feed(chunk)
   return bodies
 end
 
--- The byte sequences of UTF-8 beyond ASCII: none that are too long, none of surrogates.
+-- The valid byte sequences of UTF-8 beyond ASCII, without overlong forms and surrogates.
 local SEQUENCES = {
   "^[\194-\223][\128-\191]",
   "^\224[\160-\191][\128-\191]",
@@ -64,7 +64,7 @@ local SEQUENCES = {
 }
 local REPLACEMENT = "\239\191\189"
 
---- Bytes that are no UTF-8 become U+FFFD. `run` has no ASCII in it.
+--- Replace invalid UTF-8 by U+FFFD. `run` contains no ASCII.
 local function repaired(run)
   local out, at = {}, 1
   while at <= #run do
@@ -84,7 +84,7 @@ end
 ---@param message table
 ---@return string
 function M.frame(message)
-  -- A buffer may hold any bytes; the wire is UTF-8, and a broken message would never be answered.
+  -- A buffer may hold any bytes, but the wire is UTF-8: the server would not answer an invalid message.
   local body = vim.json.encode(message):gsub("[\128-\255]+", repaired)
   return ("Content-Length: %d\r\n\r\n%s"):format(#body, body)
 end
@@ -92,7 +92,7 @@ end
 -- Peer -------------------------------------------------------------------------------------------------------------
 
 ---@class jumpseat.Peer
----@field gone? string why the connection is over
+---@field gone? string the reason why the connection has ended
 local Peer = {}
 Peer.__index = Peer
 
@@ -101,7 +101,7 @@ Peer.__index = Peer
 ---@field requested? fun(method: string, params: table, reply: fun(result: any, problem: string?)): boolean?
 ---@field ended? fun(reason: string)
 
---- Start a process and speak with it. Returns nil and a sentence where it cannot be run.
+--- Start a process and connect to it. Returns nil and an error message if it cannot be run.
 ---@param cmd string[]
 ---@param opts {env?: table<string, string>, cwd?: string}
 ---@param handlers jumpseat.PeerHandlers
@@ -150,13 +150,14 @@ function M.start(cmd, opts, handlers)
     { stdin = true, stdout = stdout, stderr = stderr, env = opts.env, cwd = opts.cwd, text = false }
   local ok, process = pcall(vim.system, cmd, options, exited)
   if not ok then
-    return nil, ("could not run %q: %s"):format(cmd[1], tostring(process):match("[^\n]*"))
+    return nil, ("cannot run %q: %s"):format(cmd[1], tostring(process):match("[^\n]*"))
   end
   self.process = process
   return self
 end
 
---- Send a request. `done(problem, result)` is called once, whatever happens; `problem` is {code?, message}.
+--- Send a request. `done(problem, result)` is called exactly once, also if the connection ends; `problem` is
+--- {code?, message}.
 ---@param method string
 ---@param params table
 ---@param done? fun(problem: {code?: integer, message: string}?, result: any)
@@ -176,7 +177,7 @@ function Peer:request(method, params, done)
   self:send({ jsonrpc = "2.0", id = self.last_id, method = method, params = params })
 end
 
---- Close our end: the server writes down what is open and exits. One that does not is killed.
+--- Close the server's input, upon which it saves its state and exits; kill it if it does not.
 function Peer:stop()
   pcall(self.process.write, self.process, nil)
   vim.defer_fn(function()
@@ -192,7 +193,7 @@ end
 
 ---@private
 function Peer:send(message)
-  -- One that has just died is told of by its exit.
+  -- If the process has just died, its exit is reported instead.
   pcall(self.process.write, self.process, M.frame(message))
 end
 
@@ -211,7 +212,7 @@ function Peer:drain()
   end
 end
 
---- Call a function of somebody else; what it does wrong is shown, and the connection goes on.
+--- Call a handler; an error in it is shown to the user and does not end the connection.
 local function guarded(what, fn, ...)
   local ok, problem = xpcall(fn, debug.traceback, ...)
   if not ok then
@@ -227,7 +228,7 @@ function Peer:take(message)
     local done = self.pending[id]
     self.pending[id or 0] = nil
     if done then
-      guarded("taking an answer", done, message.error, message.result)
+      guarded("the handler of a response", done, message.error, message.result)
     end
   elseif id == nil then
     if self.handlers.notified then
@@ -257,10 +258,10 @@ function Peer:answer(method, id, params)
     known = self.handlers.requested and self.handlers.requested(method, params, reply)
   end)
   if not ok then
-    reply(nil, "the handler of " .. method .. " failed")
+    reply(nil, "the client's handler of " .. method .. " failed")
   elseif not known and not answered then
     answered = true
-    local problem = { code = METHOD_NOT_FOUND, message = "this client does not serve " .. method }
+    local problem = { code = METHOD_NOT_FOUND, message = "method not supported by this client: " .. method }
     self:send({ jsonrpc = "2.0", id = id, error = problem })
   end
 end
@@ -269,18 +270,18 @@ end
 function Peer:finish(done)
   local how = self.broken
   if not how then
-    how = done.signal ~= 0 and ("was ended by signal %d"):format(done.signal) or ("exited with code %d"):format(done.code)
+    how = done.signal ~= 0 and ("was killed by signal %d"):format(done.signal) or ("exited with code %d"):format(done.code)
     how = "the server " .. how
   end
   local stderr = vim.trim(self.stderr)
-  self.gone = stderr == "" and how or how .. "; it said:\n" .. stderr
+  self.gone = stderr == "" and how or how .. "; stderr:\n" .. stderr
   local pending = self.pending
   self.pending = {}
   for _, callback in pairs(pending) do
-    guarded("taking an answer", callback, { message = self.gone })
+    guarded("the handler of a response", callback, { message = self.gone })
   end
   if self.handlers.ended then
-    guarded("the end of the server", self.handlers.ended, self.gone)
+    guarded("the handler of the server's exit", self.handlers.ended, self.gone)
   end
 end
 

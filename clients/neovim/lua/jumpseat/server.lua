@@ -1,4 +1,4 @@
---- The one server process of this Neovim: started when first needed, and again after it died.
+--- The server process of this Neovim, shared by all chats: started when first needed, and again after it died.
 
 local config = require("jumpseat.config")
 local rpc = require("jumpseat.rpc")
@@ -64,12 +64,12 @@ local function start()
   end
   started, problem = rpc.start(config.command(), { env = config.options.env, cwd = vim.fn.getcwd() }, own)
   if not started then
-    return settle(problem .. "; :checkhealth jumpseat tells more")
+    return settle(problem .. "; see :checkhealth jumpseat")
   end
   peer = started
   local timer = vim.defer_fn(function()
     if peer == started and not ready then
-      started.broken = ("the server did not answer within %d s"):format(HANDSHAKE_MS / 1000)
+      started.broken = ("the server did not respond within %d s"):format(HANDSHAKE_MS / 1000)
       started:kill()
     end
   end, HANDSHAKE_MS)
@@ -82,8 +82,8 @@ local function start()
     end
     local version = not failure and result.protocolVersion
     if version ~= PROTOCOL then
-      local what = failure and failure.message or ("it speaks protocol %s"):format(version)
-      started.broken = ("the server cannot be used, protocol %d is needed: %s"):format(PROTOCOL, what)
+      local got = failure and failure.message or ("protocol %s"):format(version)
+      started.broken = ("incompatible server: expected protocol %d, got %s"):format(PROTOCOL, got)
       return started:kill()
     end
     ready = true
@@ -91,7 +91,7 @@ local function start()
   end)
 end
 
---- Call back with a server that has greeted, starting one where there is none; or with what is wrong.
+--- Call back with a connected server, started if necessary, or with an error message.
 ---@param callback fun(problem: string?, peer: jumpseat.Peer?)
 function M.get(callback)
   if peer and ready and not peer.gone then
@@ -103,23 +103,23 @@ function M.get(callback)
   end
 end
 
---- Send a request to the server of the moment. `done` as in `Peer:request`.
+--- Send a request to the current server, started if necessary. `done` as in `Peer:request`.
 function M.request(method, params, done)
   M.get(function(problem, running)
     if not running then
-      return done and done({ message = problem or "there is no server" })
+      return done and done({ message = problem or "no server is running" })
     end
     running:request(method, params, done)
   end)
 end
 
---- From now on the session hears its events.
+--- Deliver the events of a session to it.
 ---@param session jumpseat.Session
 function M.attach(session)
   sessions[session.id] = session
 end
 
---- End the server; sessions stay on disk.
+--- Stop the server; sessions stay on disk.
 function M.stop()
   if peer then
     peer:stop()

@@ -1,5 +1,5 @@
---- One session of the server: prompts out, events in, and the answers to what the server asks meanwhile.
---- Shows nothing itself: events go to `on_event`, changes of `state` to `on_change`.
+--- A session of the server: sends prompts, receives events, and answers requests of the server.
+--- Has no user interface: events go to `on_event`, changes of `state` to `on_change`.
 
 local auto_mode = require("jumpseat.auto_mode")
 local config = require("jumpseat.config")
@@ -11,17 +11,17 @@ local server = require("jumpseat.server")
 local tools = require("jumpseat.tools")
 
 ---@class jumpseat.Session
----@field id? string none before the first prompt
+---@field id? string nil before the first prompt
 ---@field state "idle"|"starting"|"running"
 ---@field model? string
 ---@field mode? "interactive"|"plan"|"autopilot"
 ---@field cwd string
----@field queue {id: string?, prompt: string}[] prompts that were sent and have not begun
+---@field queue {id: string?, prompt: string}[] prompts that were sent and have not started
 ---@field on_event fun(event: table)
 ---@field on_change fun()
 ---@field on_problem fun(message: string)
----@field on_unsent fun(prompts: string[]) these have not begun, and will not
----@field prefix fun(): string what tells the questions of this session from those of others; mostly ""
+---@field on_unsent fun(prompts: string[]) prompts that will not start any more
+---@field prefix fun(): string prefix of this session's questions; "" if its chat is open
 local Session = {}
 Session.__index = Session
 
@@ -49,7 +49,7 @@ function M.new(listener, id)
   }, Session)
 end
 
--- Going out --------------------------------------------------------------------------------------------------------
+-- Requests ---------------------------------------------------------------------------------------------------------
 
 ---@param state "idle"|"starting"|"running"
 function Session:set_state(state)
@@ -57,7 +57,7 @@ function Session:set_state(state)
   self.on_change()
 end
 
---- What goes with `session.create` and `session.resume`.
+--- Return the common parameters of `session.create` and `session.resume`.
 function Session:settings()
   local options = config.options
   local settings = vim.tbl_extend("force", {
@@ -72,12 +72,12 @@ function Session:settings()
     tools = tools.declarations(),
   }, options.session)
   settings.provider = options.provider
-  -- A resumed session keeps the model it had, unless another one was chosen here.
+  -- A resumed session keeps its model, unless another was chosen here.
   settings.model = self.model or (not self.id and options.model or nil)
   return settings
 end
 
---- Be attached to a live session, creating or resuming it where need be; then call `done(problem?)`.
+--- Create or resume the session on the server unless attached to it already; then call `done(problem?)`.
 ---@param done fun(problem: string?)
 function Session:ensure(done)
   if self.attached then
@@ -96,7 +96,7 @@ function Session:ensure(done)
   end
   local known = self.id
   local params = self:settings()
-  -- With an id of our own the first events, which come before the answer, already find us.
+  -- An id chosen by the client is known before the first events, which precede the response.
   params.sessionId = known or ("nvim-%s-%06x"):format(os.date("!%Y%m%d-%H%M%S"), math.random(0, 0xffffff))
   server.get(function(problem)
     if problem then
@@ -117,7 +117,7 @@ function Session:ensure(done)
   end)
 end
 
---- Ask for the name of the model, for the title; then call `done()`.
+--- Request the name of the current model; then call `done()`.
 ---@param done? fun()
 function Session:find_model(done)
   server.request("session.model.getCurrent", { sessionId = self.id }, function(failure, result)
@@ -131,7 +131,7 @@ function Session:find_model(done)
   end)
 end
 
---- Send a prompt. While one runs it waits behind that, or is slipped into it, before the next call of the model.
+--- Send a prompt. While a turn runs, the prompt is queued, or with `steer` added before the next call of the model.
 ---@param prompt string
 ---@param attachments? table[]
 ---@param steer? boolean
@@ -153,7 +153,7 @@ function Session:send(prompt, attachments, steer, done)
     if problem then
       return failed(problem)
     elseif self.stops ~= stops then
-      return failed("stopped before it was sent")
+      return failed("stopped before the prompt was sent")
     end
     local mode = steer and "immediate" or nil
     local params = { sessionId = self.id, prompt = prompt, attachments = attachments, mode = mode }
@@ -165,7 +165,7 @@ function Session:send(prompt, attachments, steer, done)
         return failed(failure.message)
       end
       queued.id = result.messageId
-      -- The event may have come before this answer.
+      -- The event may precede the response.
       if self.begun[queued.id] then
         self:unqueue(queued)
       end
@@ -176,7 +176,7 @@ function Session:send(prompt, attachments, steer, done)
 end
 
 ---@private
----@return boolean whether it was in the queue
+---@return boolean removed
 function Session:unqueue(queued)
   for index, one in ipairs(self.queue) do
     if one == queued then
@@ -187,7 +187,7 @@ function Session:unqueue(queued)
   return false
 end
 
---- Of these, the ones that have not begun are given back.
+--- Remove prompts that have not started from the queue and report them as unsent.
 ---@private
 function Session:drop(list)
   local prompts = {}
@@ -202,7 +202,7 @@ function Session:drop(list)
   self.on_change()
 end
 
---- Stop what runs. What is asked of the user is taken back, and what waits is given back.
+--- Stop the running turn, withdraw its questions, and report queued prompts as unsent.
 function Session:abort()
   self.stops = self.stops + 1
   questions.withdraw(self)
@@ -217,7 +217,7 @@ function Session:abort()
   end
 end
 
---- Have prompts worked on in another mode from now on.
+--- Change the mode of the session.
 ---@param mode "interactive"|"plan"|"autopilot"
 function Session:use_mode(mode)
   self:ensure(function(problem)
@@ -232,7 +232,7 @@ function Session:use_mode(mode)
   end)
 end
 
---- Use another model from the next call on.
+--- Use another model from the next call of the model on.
 ---@param name string
 function Session:use_model(name)
   self.model, self.model_shown = name, name
@@ -246,7 +246,7 @@ function Session:use_model(name)
   end
 end
 
---- The persisted events of a resumed session, to show them again.
+--- Request the persisted events of the session.
 ---@param done fun(problem: string?, events: table[]?)
 function Session:history(done)
   self:ensure(function(problem)
@@ -259,7 +259,7 @@ function Session:history(done)
   end)
 end
 
--- Coming in --------------------------------------------------------------------------------------------------------
+-- Events and requests of the server --------------------------------------------------------------------------------
 
 local REACTIONS = {
   ["user.message"] = function(self, data)
@@ -349,7 +349,7 @@ function Session:ask_permission(request_id, request)
   permissions.ask(self, request_id, request, type(call) == "table" and call or nil, decide)
 end
 
---- What a tool is told of the session that calls it.
+--- Return the context argument of tools.
 function Session:context()
   return { session_id = self.id, cwd = self.cwd }
 end
@@ -365,22 +365,22 @@ function Session:run_tool(call)
   end)
 end
 
---- The model asks the user something.
+--- Ask the user a question of the model.
 function Session:ask_user(params, reply)
   questions.ask_user(self, params, reply)
 end
 
---- The model has a plan and wants to carry it out.
+--- Ask the user to approve a plan of the model.
 function Session:ask_plan(params, reply)
   plans.ask(self, params, reply)
 end
 
---- The model is rate limited, and its provider could choose another.
+--- Ask the user whether the provider may choose another model in place of a rate-limited one.
 function Session:ask_auto_mode(params, reply)
   auto_mode.ask(self, params, reply)
 end
 
---- The server has died; the next prompt starts another one and resumes the session there.
+--- Handle the exit of the server; the next prompt starts another and resumes the session.
 function Session:server_gone(reason)
   questions.withdraw(self)
   self.attached = false

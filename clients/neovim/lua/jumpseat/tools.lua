@@ -1,6 +1,6 @@
---- Tools that run in this Neovim: ours, and those of `setup({tools = ...})`.
+--- Tools that run in this Neovim: built-in ones, and those of `setup({tools = ...})`.
 --- A tool is {description, parameters?, run, async?, ask?}; `run(args, ctx)` returns a string or a table for the
---- model, or nil and a sentence on what is wrong. What it raises is shown to the user and never ends a session.
+--- model, or nil and an error message for it. A raised error is shown to the user only, and never ends a session.
 
 local config = require("jumpseat.config")
 local editor = require("jumpseat.editor")
@@ -11,22 +11,25 @@ local M = {}
 ---@field description string
 ---@field parameters? table JSON Schema of the arguments
 ---@field run fun(args: table, ctx: {session_id: string, cwd: string}, done: fun(result: any, problem: string?)?): any, string?
----@field async? boolean `run` gets a third argument and calls it when it is done
----@field ask? boolean|fun(args: table, ctx: table): boolean whether the user is asked first; true unless said otherwise
+---@field async? boolean `run` gets `done` as a third argument and calls it with the result
+---@field ask? boolean|fun(args: table, ctx: table): boolean whether to ask the user first; default: true
 
-local path_parameter = { type = "string", description = "Path of the file, absolute or from the working directory" }
+local path_parameter = {
+  type = "string",
+  description = "Path of the file, absolute or relative to the working directory",
+}
 
 ---@type table<string, jumpseat.Tool>
 local BUILTIN = {
   nvim_buffers = {
-    description = "List the files open in the user's editor: path, whether there are unsaved changes, and which one"
-      .. " the user is looking at, with the line of the cursor.",
+    description = "List the files open in the user's editor: their paths, unsaved changes, and which file the user"
+      .. " is looking at, with the line of the cursor.",
     ask = false,
     run = editor.buffers,
   },
   nvim_read_buffer = {
-    description = "Read an open file as it is in the user's editor, unsaved changes included. Without a path: the"
-      .. " one the user is looking at. Lines are numbered.",
+    description = "Read a file that is open in the user's editor, with its unsaved changes. Default: the file that"
+      .. " the user is looking at. Lines are numbered.",
     parameters = {
       type = "object",
       properties = {
@@ -39,25 +42,29 @@ local BUILTIN = {
     run = editor.read_buffer,
   },
   nvim_diagnostics = {
-    description = "What language servers and linters report in the user's editor: errors and warnings with their"
-      .. " places. Without a path: of all open files.",
+    description = "List the errors and warnings that language servers and linters report in the user's editor, with"
+      .. " their locations. Default: of all open files.",
     parameters = {
       type = "object",
       properties = {
         path = path_parameter,
-        severity = { type = "string", enum = { "error", "warning", "info", "hint" }, description = "and worse" },
+        severity = {
+          type = "string",
+          enum = { "error", "warning", "info", "hint" },
+          description = "Lowest severity to list",
+        },
       },
     },
     ask = false,
     run = editor.diagnostics,
   },
   nvim_selection = {
-    description = "The text that the user has selected last in the editor, with its place.",
+    description = "Return the user's last selection in the editor, with its file and lines.",
     ask = false,
     run = editor.selection,
   },
   nvim_open = {
-    description = "Show a place of a file to the user: opens it in the editor and puts the cursor there.",
+    description = "Open a file in the user's editor, with the cursor at a line and column.",
     parameters = {
       type = "object",
       properties = {
@@ -83,7 +90,7 @@ local function all()
   return tools
 end
 
---- An empty Lua table is a list on the wire; in a schema these are objects.
+--- Complete a schema. An empty Lua table would be encoded as an array.
 local function as_schema(parameters)
   parameters = vim.deepcopy(parameters or { type = "object" })
   if parameters.properties == nil or next(parameters.properties) == nil then
@@ -92,7 +99,7 @@ local function as_schema(parameters)
   return parameters
 end
 
---- The tools as `session.create` names them. Raises a sentence where one of the user's is none.
+--- Return the tools in the format of `session.create`.
 ---@return table[]
 function M.declarations()
   local found = {}
@@ -111,20 +118,20 @@ function M.declarations()
   return found
 end
 
---- Raise a sentence where a tool of the user's is none.
+--- Validate the user's tools. Raises an error message if one is invalid.
 ---@param tools table
 function M.check(tools)
   for name, tool in pairs(tools) do
     local problem
     if type(name) ~= "string" or not name:find("^[%w_-]+$") then
-      problem = "is named by letters, digits, _ and -"
+      problem = "expected a name of letters, digits, _ and -"
     elseif tool == false then
       problem = nil
     elseif type(tool) ~= "table" or type(tool.run) ~= "function" or type(tool.description) ~= "string" then
-      problem = "needs a description and a function `run`"
+      problem = "expected a table with a string `description` and a function `run`"
     end
     if problem then
-      error(("jumpseat: the tool %q %s"):format(tostring(name), problem), 0)
+      error(("jumpseat: tools.%s: %s"):format(tostring(name), problem), 0)
     end
   end
 end
@@ -134,7 +141,7 @@ function M.has(name)
   return all()[name] ~= nil
 end
 
---- Whether a permission request is for a tool of ours that does not want the user to be asked.
+--- Return whether a permission request is for a tool that runs without asking the user.
 ---@param request table
 ---@param ctx {session_id: string, cwd: string}
 function M.is_harmless(request, ctx)
@@ -149,7 +156,7 @@ function M.is_harmless(request, ctx)
   return tool.ask == false
 end
 
---- Run a tool and answer once with the fields of `handlePendingToolCall`, whatever the tool does.
+--- Run a tool and call `answer` exactly once, with the fields of `handlePendingToolCall`.
 ---@param name string
 ---@param args table?
 ---@param ctx {session_id: string, cwd: string}
@@ -161,7 +168,7 @@ function M.run(name, args, ctx, answer)
   local function broken(problem)
     if not answered then
       answered = true
-      vim.notify(("jumpseat: the tool %s failed: %s"):format(name, problem), vim.log.levels.ERROR)
+      vim.notify(("jumpseat: tool %s failed: %s"):format(name, problem), vim.log.levels.ERROR)
       answer({ error = name .. " failed in the editor" })
     end
   end
@@ -175,7 +182,7 @@ function M.run(name, args, ctx, answer)
     elseif result == nil then
       result = "Done"
     end
-    -- What JSON cannot say (functions, say) is found out here, where it can still be answered.
+    -- A result that cannot be encoded as JSON, such as a function, must fail here, where it can be answered.
     local ok, trouble = pcall(vim.json.encode, result)
     if not ok then
       return broken(trouble)
@@ -192,7 +199,7 @@ function M.run(name, args, ctx, answer)
   end
 end
 
---- Show files that the agent has changed: buffers without unsaved changes are read again.
+--- Reload files that the agent has changed, unless their buffers have unsaved changes.
 function M.reload_changed_buffers()
   if vim.fn.getcmdwintype() ~= "" then
     return

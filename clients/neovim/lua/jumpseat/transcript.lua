@@ -1,7 +1,7 @@
---- The buffer that shows a conversation, written by events, never by the user.
---- Prompts and answers are shown as markdown, all else as it is. Tool calls and thoughts are one line each, with their
---- details folded beneath. Windows whose cursor is on the last line follow; others stay where they are. There is no
---- undo here: nothing streams into anybody's undo tree.
+--- The read-only buffer that shows a conversation.
+--- Prompts and answers are shown as markdown, all else as plain text. Tool calls and reasoning are one line each, with
+--- their details folded below. Windows with the cursor on the last line scroll along; others do not. The buffer has no
+--- undo.
 
 local M = {}
 
@@ -51,7 +51,7 @@ end
 
 -- Writing ----------------------------------------------------------------------------------------------------------
 
---- Say something in the empty buffer, until there is something else to read.
+--- Show two lines in the empty buffer, until something is written.
 ---@param first string
 ---@param second string
 function Transcript:welcome(first, second)
@@ -62,7 +62,7 @@ function Transcript:welcome(first, second)
   })
 end
 
---- Change the buffer; windows that were at the end are at the end again.
+--- Change the buffer; windows that were at the end are moved to the new end.
 function Transcript:write(change)
   local buf = self.buf
   if not vim.api.nvim_buf_is_valid(buf) then
@@ -91,8 +91,8 @@ function Transcript:write(change)
   end
 end
 
---- Have only prompts and answers parsed as markdown: of a command, a path or an error no character may be concealed.
---- Once for all changes of a turn of the main loop.
+--- Parse only prompts and answers as markdown: no character of a command, a path or an error may be concealed.
+--- Runs once for all changes in an iteration of the main loop.
 function Transcript:parse_prose()
   if not self.parser or self.parse_is_due then
     return
@@ -113,12 +113,12 @@ function Transcript:parse_prose_now()
     local one = self.prose[index]
     if not settled then
       local first = self:row_of(one.id)
-      -- What streams goes on to the end.
+      -- Streamed text extends to the end of the buffer.
       local last = one.lines and first + one.lines or vim.api.nvim_buf_line_count(self.buf)
       local from, to = vim.api.nvim_buf_get_offset(self.buf, first), vim.api.nvim_buf_get_offset(self.buf, last)
       local region = one.region and one.region[1]
       if region and region[1] == first and region[3] == from and region[4] == last and region[6] == to then
-        -- Nothing that comes before one that has not moved has moved.
+        -- Regions before an unmoved one have not moved either.
         settled = one.lines ~= nil
       else
         one.region = { { first, 0, from, last, 0, to } }
@@ -126,15 +126,15 @@ function Transcript:parse_prose_now()
     end
     regions[index] = one.region
   end
-  -- Without a region all of the buffer would be parsed.
+  -- Without a region, the whole buffer would be parsed.
   self.parser:set_included_regions(#regions > 0 and regions or { { { 0, 0, 0, 0 } } })
 end
 
---- From this row on there is markdown: `lines` of it, or as much as will stream.
+--- Mark rows as markdown: `lines` from `row` on, or all text that is streamed.
 ---@param row integer
 ---@param lines? integer
 function Transcript:add_prose(row, lines)
-  -- Text that streams comes behind the mark.
+  -- The mark stays before streamed text.
   local id = vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { right_gravity = false })
   self.prose[#self.prose + 1] = { id = id, lines = lines }
 end
@@ -143,7 +143,7 @@ local function lines_of(text)
   return vim.split((text:gsub("\r\n?", "\n")), "\n", { plain = true })
 end
 
---- Write lines at the end, a blank one before them where `kind` differs from what is there; then `dress(row)` them.
+--- Append lines, after a blank line except between tool calls; then call `dress` with the first row.
 function Transcript:append(kind, lines, dress)
   self:flush()
   self:write(function()
@@ -171,7 +171,7 @@ function Transcript:append_now(kind, lines)
   return first
 end
 
---- End the text that streams: no blank lines at its end, and no open code block, which would swallow what follows.
+--- End streamed text: remove blank lines at its end, and close a code block that would include what follows.
 function Transcript:close_text()
   if self.last ~= "text" then
     return
@@ -211,7 +211,7 @@ function Transcript:header(who)
   end
 end
 
---- What the user said, with the names of what went along.
+--- Append a prompt with the names of its attachments.
 ---@param prompt string
 ---@param attached string[]
 function Transcript:user(prompt, attached)
@@ -231,7 +231,7 @@ function Transcript:user(prompt, attached)
   end)
 end
 
---- A piece of the answer. Pieces are put together and written once per turn of the main loop.
+--- Add a piece of the answer. Pieces are written once per iteration of the main loop.
 ---@param text string
 function Transcript:text(text)
   self.pending[#self.pending + 1] = text
@@ -262,7 +262,7 @@ function Transcript:flush()
   end)
 end
 
---- A message of the plugin or the server: what went wrong, mostly.
+--- Append a message of the plugin or the server, mostly an error.
 ---@param text string
 function Transcript:note(text)
   local lines = lines_of(vim.trim(text))
@@ -275,7 +275,7 @@ function Transcript:note(text)
   self.speaker = nil
 end
 
---- Colour whole lines.
+--- Highlight whole lines.
 function Transcript:paint(row, lines, group)
   vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { end_row = row + lines, hl_group = group })
 end
@@ -298,17 +298,17 @@ local function detail_lines(texts)
   if #lines > MAX_DETAIL_LINES then
     local left_out = #lines - MAX_DETAIL_LINES
     lines = vim.list_slice(lines, 1, MAX_DETAIL_LINES)
-    lines[#lines + 1] = ("%s... %d lines more"):format(DETAIL, left_out)
+    lines[#lines + 1] = ("%s... %d more lines"):format(DETAIL, left_out)
   end
   return lines
 end
 
---- The mark of a line and its colour; returns the id that moves with the line.
+--- Highlight the mark at the beginning of a line; returns the extmark id, which moves with the line.
 function Transcript:mark(row, mark, id)
   return vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { id = id, end_col = #mark, hl_group = HIGHLIGHTS[mark] })
 end
 
---- What stands for a fold: its first line, and how much more there is.
+--- Return the text of a closed fold: its first line and the number of further lines.
 ---@return string[][] chunks of text and highlight
 function M.foldtext()
   local line = vim.fn.getline(vim.v.foldstart)
@@ -326,7 +326,7 @@ function Transcript:row_of(id)
   return place[1]
 end
 
---- Put details beneath the line of a mark and fold them.
+--- Insert details below the line of a mark and fold them.
 function Transcript:add_details(id, texts)
   local lines = detail_lines(texts)
   local row = self:row_of(id)
@@ -340,7 +340,7 @@ function Transcript:add_details(id, texts)
   end
 end
 
---- A diff as details, without its heads, which name the file once more.
+--- Insert a diff as details, without its header, which repeats the file.
 function Transcript:add_diff(id, diff)
   local lines = vim.tbl_filter(function(line)
     return not line:find("^%-%-%- ") and not line:find("^%+%+%+ ")
@@ -365,7 +365,7 @@ function Transcript:fold(win, fold)
   end
 end
 
---- What the model thought, folded.
+--- Append reasoning of the model, folded.
 ---@param text string
 function Transcript:thought(text)
   if vim.trim(text) == "" then
@@ -379,7 +379,7 @@ function Transcript:thought(text)
   end)
 end
 
---- A tool call begins.
+--- Append a tool call that has started.
 ---@param call_id string
 ---@param title string
 ---@param arguments string
@@ -392,9 +392,9 @@ function Transcript:tool_started(call_id, title, arguments)
   end)
 end
 
---- The latest that a running call says of itself, behind its line; not part of the text.
+--- Show the progress of a running tool call after its line, as virtual text.
 ---@param call_id string
----@param text string of which the last line counts
+---@param text string the last line is shown
 function Transcript:tool_progress(call_id, text)
   local line = vim.trim(text):match("[^\r\n]*$")
   local tool = self.tools[call_id]
@@ -406,7 +406,7 @@ function Transcript:tool_progress(call_id, text)
   if is_due then
     return
   end
-  -- A command may say very much.
+  -- A command may produce much output: update once per iteration of the main loop.
   vim.schedule(function()
     if self.tools[call_id] == tool and vim.api.nvim_buf_is_valid(self.buf) then
       local chunks = { { "  " .. tool.progress:gsub("%c", " "), "JumpseatDetails" } }
@@ -417,8 +417,8 @@ function Transcript:tool_progress(call_id, text)
   end)
 end
 
---- A tool call has its result; `problem` is why it failed, `in_short` the same in a word or two. A `diff` says all
---- that arguments and result do.
+--- Show the result of a tool call. `problem` is the error if it failed, `in_short` a summary of that in a word or two.
+--- A `diff` is shown instead of arguments and result.
 ---@param call_id string
 ---@param outcome {result: string?, diff: string?, problem: string?, in_short: string?}
 function Transcript:tool_finished(call_id, outcome)
@@ -451,7 +451,7 @@ function Transcript:tool_finished(call_id, outcome)
   end)
 end
 
---- What is written next is a text of its own.
+--- End the current text, so that the next starts a paragraph of its own.
 function Transcript:end_text()
   self:flush()
   self:write(function()
@@ -459,7 +459,7 @@ function Transcript:end_text()
   end)
 end
 
---- Whatever still runs for this buffer does no longer.
+--- Mark all running tool calls as failed.
 function Transcript:settle(problem)
   self:flush()
   for _, call_id in ipairs(vim.tbl_keys(self.tools)) do
@@ -468,9 +468,9 @@ function Transcript:settle(problem)
   self:end_text()
 end
 
--- In a window ------------------------------------------------------------------------------------------------------
+-- Windows ----------------------------------------------------------------------------------------------------------
 
---- Set a window up that shows the buffer, folds included.
+--- Set the options and folds of a window that shows the buffer.
 ---@param win integer
 function Transcript:dress(win)
   local options = {
@@ -488,7 +488,7 @@ function Transcript:dress(win)
     foldcolumn = "0",
     spell = false,
     list = false,
-    -- The regular expressions of the plain syntax know no regions.
+    -- The plain syntax cannot be limited to regions, so it must not conceal.
     conceallevel = self.parser and 2 or 0,
     concealcursor = "nc",
   }
