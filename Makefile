@@ -1,14 +1,14 @@
-# The front desk. `make` alone prints what there is; every target installs what it needs into .venv first.
+# `make` alone lists the targets; every target first installs its requirements into .venv.
 #
-# PYTHON  the interpreter .venv is made with (3.11 or newer)
-# ARGS    passed on, to pytest by `test` and to the bench by `bench`
-# JOBS    how many tests run at a time; default: two per core, because they wait for processes most of the time
+# PYTHON  the interpreter that creates .venv (3.11 or newer)
+# ARGS    further arguments: for pytest with `test`, for the bench with `bench`
+# JOBS    number of parallel tests; default: two per core, because tests mostly wait for processes
 
 PYTHON ?= python3
 ARGS ?=
 JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-# Paths are relative, so that a checkout may lie in a folder with spaces in its name.
+# Paths are relative, so that the path of the checkout may contain spaces.
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -16,13 +16,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 .PHONY: help demo test check coverage mutants bench clean
 
 help:
-	@echo "make demo      show an agent at work, offline, without any key"
+	@echo "make demo      show an agent at work, offline and without a key"
 	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
-	@echo "make mutants   seed faults into the server and count those that the tests catch"
+	@echo "make mutants   seed faults into the server and count how many the tests detect"
 	@echo "make bench     measure start, memory and turns"
-	@echo "make clean     remove all that make has made"
+	@echo "make clean     remove everything that make has created"
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m jumpseat_client.demo $(ARGS)
@@ -51,7 +51,7 @@ clean:
 	rm -rf $(VENV) .test-tools .mutants .hypothesis .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A stamp is younger than pyproject.toml as long as what it stands for is installed.
+# A stamp file is newer than pyproject.toml if the requirements of its target are installed.
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(PIP) install -e .
 	@touch $@
@@ -70,7 +70,7 @@ $(VENV)/.installed-coverage: pyproject.toml | $(BIN)/python
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "$(PYTHON) is missing or older than Python 3.11: install it, or say make PYTHON=..." >&2; exit 1; }
+	  { echo "$(PYTHON) is missing or older than Python 3.11: install it, or use make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' || \
-	  { echo "$(PYTHON) comes without venv or ensurepip: install them, e.g. apt install python3-venv" >&2; exit 1; }
+	  { echo "$(PYTHON) lacks venv or ensurepip: install them, e.g. apt install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

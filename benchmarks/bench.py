@@ -1,11 +1,10 @@
-"""Measure servers of the Copilot SDK protocol side by side, against a model on loopback that answers at once.
+"""Measure servers of the Copilot SDK protocol, with a model on loopback that answers at once.
 
     bench.py [NAME=COMMAND ...] [--rounds N] [--json FILE]
 
-It measures the ``jumpseat`` that is installed beside this Python and the floor (see ``floor.py``), and each COMMAND
-that is given besides: any server that speaks the protocol over stdio, started with the flags of the SDKs. The
-servers take turns, round after round; what is printed are the medians of the rounds and their ratios to the floor.
-``docs/benchmarks.md`` says more.
+The servers are the ``jumpseat`` installed with this Python, the floor (see ``floor.py``) and each given COMMAND:
+any server that speaks the protocol over stdio, started with the flags of the SDKs. The servers take turns in every
+round; the output is the medians of the rounds and their ratios to the floor. See ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ RESUME_EVENTS: Final = 2000
 
 
 class NotMeasurableError(Exception):
-    """This server has no such thing, or this system cannot tell."""
+    """The server lacks the measured feature, or the system cannot measure it."""
 
 
 @dataclass(slots=True)
 class Run:
-    """One server in one round. The measures are taken in the order of :data:`MEASURES` and build on each other."""
+    """A server in a round. Measures are taken in the order of :data:`MEASURES` and depend on earlier ones."""
 
     command: str
     home: Path
@@ -69,7 +68,7 @@ class Run:
         await self.server.call("ping", {"message": "x"})
 
     async def request_sizes(self) -> list[int]:
-        """The sizes of the requests that the model had since this was asked last."""
+        """Return the sizes in bytes of the model's requests since the last call."""
         async with httpx.AsyncClient(trust_env=False) as client:
             return (await client.get(f"http://127.0.0.1:{self.model_port}/sizes")).json()
 
@@ -81,7 +80,7 @@ class Run:
 
 
 async def start(run: Run) -> float:
-    """From starting the process to its first answer to `ping`, in seconds; the handshake is part of it."""
+    """From starting the process to the first response to `ping`, handshake included, in seconds."""
     started = time.perf_counter()
     await run.start()
     await run.server.call("connect", {})
@@ -102,7 +101,7 @@ async def first_create(run: Run) -> float:
 
 
 async def first_turn(run: Run) -> float:
-    """The first turn of the process, in milliseconds: what is loaded at first use is loaded here."""
+    """The first turn of the process, including modules loaded on first use, in milliseconds."""
     return (await run.server.turn(run.session, "Hello")).seconds * 1e3
 
 
@@ -112,17 +111,17 @@ async def create(run: Run) -> float:
 
 
 async def plain_turn(run: Run) -> float:
-    """From sending a prompt to `session.idle`, for an answer of one word, in milliseconds; median of 20."""
+    """From sending a prompt to `session.idle`, with an answer of one word, in milliseconds; median of 20."""
     return statistics.median([(await run.server.turn(run.session, "Hello")).seconds for _ in range(20)]) * 1e3
 
 
 async def tool_turn(run: Run) -> float:
-    """The same with one call of a client tool, so two calls of the model, in milliseconds; median of 10."""
+    """A turn with one call of a client tool and two calls of the model, in milliseconds; median of 10."""
     return statistics.median([(await run.server.turn(run.session, "calls=1")).seconds for _ in range(10)]) * 1e3
 
 
 async def log_per_turn(run: Run) -> float:
-    """What a plain turn adds to the event log, in bytes; mean of 10."""
+    """Growth of the event log by a plain turn, in bytes; mean of 10."""
     session = await run.server.create()
     await run.server.turn(session, "Hello")
     before = run.log_bytes()
@@ -132,15 +131,15 @@ async def log_per_turn(run: Run) -> float:
 
 
 async def streaming(run: Run) -> float:
-    """One answer of 5000 deltas: deltas per second as the client gets them, turn and all."""
+    """Deltas per second received by the client in a turn with an answer of 5000 deltas."""
     turn = await run.server.turn(await run.server.create(), f"deltas={STREAM_DELTAS}")
     if turn.deltas != STREAM_DELTAS:
-        raise ServerError(f"{turn.deltas} deltas arrived of {STREAM_DELTAS}")
+        raise ServerError(f"expected {STREAM_DELTAS} deltas, got {turn.deltas}")
     return turn.deltas / turn.seconds
 
 
 async def fifty_sessions(run: Run) -> float:
-    """50 sessions at once, each with an answer of 100 deltas: until the last is idle, in seconds."""
+    """50 concurrent turns in 50 sessions, each with 100 deltas, until the last is idle, in seconds."""
     sessions = [await run.server.create() for _ in range(SESSIONS_AT_ONCE)]
     started = time.perf_counter()
     await asyncio.gather(*(run.server.turn(session, "deltas=100") for session in sessions))
@@ -148,39 +147,39 @@ async def fifty_sessions(run: Run) -> float:
 
 
 async def memory_with_sessions(run: Run) -> float:
-    """Memory of the process tree with the 63 sessions there are by now, in MiB (PSS)."""
+    """Memory of the process tree with the 63 sessions created so far, in MiB (PSS)."""
     return _memory(run.server.pid)
 
 
 async def ping(run: Run) -> float:
-    """`ping` and its answer, in microseconds; median of 200."""
+    """`ping` and its response, in microseconds; median of 200."""
     return await _median(200, run.ping) * 1e6
 
 
 async def request_size(run: Run) -> float:
-    """The first request to the model of a session with the server's own tools, in bytes."""
+    """Size of a session's first request to the model, with the server's own tools, in bytes."""
     return await _first_request(run, await run.server.create(tools=[]))
 
 
 async def request_size_without_tools(run: Run) -> float:
-    """The same with `availableTools: []`: the system message, the prompt, and no tools."""
+    """Size of a session's first request to the model without tools (`availableTools: []`), in bytes."""
     return await _first_request(run, await run.server.create(availableTools=[]))
 
 
 async def log_in_all(run: Run) -> float:
-    """All event logs at the end of the run, in KiB, with that of the long session."""
+    """Size of all event logs at the end of the run, including a long session, in KiB."""
     run.long_session = await run.server.create()
     events = 0
     while events < RESUME_EVENTS:
         turn = await run.server.turn(run.long_session, "calls=8")
         if not turn.persisted:
-            raise NotMeasurableError("it writes no events")
+            raise NotMeasurableError("the server persists no events")
         events += turn.persisted
     return run.log_bytes() / 1024
 
 
 async def exit_time(run: Run) -> float:
-    """From the end of stdin to the end of the process, with all those sessions live, in seconds."""
+    """From closing stdin to the exit of the process, with all sessions live, in seconds."""
     return await run.server.hang_up()
 
 
@@ -195,7 +194,7 @@ async def resume(run: Run) -> float:
 
 
 async def _median(times: int, work: Callable[[], Awaitable[object]]) -> float:
-    """The median seconds of doing ``work`` so many times."""
+    """Return the median duration of ``work`` over ``times`` runs, in seconds."""
     taken: list[float] = []
     for _ in range(times):
         started = time.perf_counter()
@@ -211,9 +210,9 @@ async def _first_request(run: Run, session: str) -> float:
 
 
 def _memory(pid: int) -> float:
-    """The proportional set size of a process and all that it started, in MiB."""
+    """Return the proportional set size of a process and its descendants, in MiB."""
     if not Path("/proc/self/smaps_rollup").exists():
-        raise NotMeasurableError("this system does not tell the proportional set size")
+        raise NotMeasurableError("the proportional set size is available on Linux only")
     total_kib = 0
     waiting = [pid]
     while waiting:
@@ -223,7 +222,7 @@ def _memory(pid: int) -> float:
                 waiting += map(int, children.read_text().split())
             rollup = (process / "smaps_rollup").read_text()
         except OSError:
-            continue  # it has ended since
+            continue  # the process has ended meanwhile
         total_kib += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
     return total_kib / 1024
 
@@ -233,7 +232,7 @@ def _memory(pid: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A row. ``limit`` is what we allow ourselves, as a multiple of the floor; ``ceiling`` is one in the unit."""
+    """A row of the table. ``limit`` is our limit as a multiple of the floor, ``ceiling`` one in ``unit``."""
 
     title: str
     unit: str
@@ -275,17 +274,17 @@ MEASURES: Final = (
     Measure("first request, own tools", "bytes", request_size, ceiling=12 * 1024),
     Measure("first request, no tools", "bytes", request_size_without_tools),
     Measure("event logs of the whole run", "KiB", log_in_all),
-    Measure("exit after stdin has ended", "s", exit_time),
+    Measure("exit after stdin is closed", "s", exit_time),
     Measure("`session.resume`, 2000 events", "ms", resume),
 )
 
 Values: TypeAlias = dict[str, float]
-"""Figures by the name of their measure."""
+"""Values by the name of their measure."""
 
 
 @dataclass(slots=True)
 class Results:
-    """What the rounds of one server gave."""
+    """The results of one server: values and errors of its rounds."""
 
     rounds: list[Values] = field(default_factory=list[Values])
     problems: list[str] = field(default_factory=list[str])
@@ -299,7 +298,7 @@ class Results:
 
 
 async def one_round(command: str, model_port: int, results: Results) -> None:
-    """Take all measures of a server once; the first one that fails ends the round."""
+    """Take all measures of a server once; the first failure ends the round."""
     values: Values = {}
     results.rounds.append(values)
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as home:
@@ -336,7 +335,7 @@ async def measure_all(servers: dict[str, str], rounds: int) -> dict[str, Results
 
 
 def table(results: dict[str, Results]) -> list[str]:
-    """The medians as Markdown, with ratios to the floor."""
+    """Return the medians as a Markdown table, with ratios to the floor."""
     medians = {name: one.medians() for name, one in results.items()}
     floor = medians.get(FLOOR, {})
     rows = [["measure", "our limit", *medians], ["---"] * (len(medians) + 2)]
@@ -357,11 +356,11 @@ def table(results: dict[str, Results]) -> list[str]:
 
 
 def broken_limits(results: dict[str, Results], name: str) -> list[str]:
-    """The limits that a server breaks."""
+    """Return a message for every limit that a server exceeds."""
     floor = results[FLOOR].medians() if FLOOR in results else {}
     values = results[name].medians()
     return [
-        f"{measure.title}: {_figure(values[measure.name], measure.unit)} breaks the limit of {measure.allowed()}"
+        f"{measure.title}: {_figure(values[measure.name], measure.unit)} exceeds the limit of {measure.allowed()}"
         for measure in MEASURES
         if measure.name in values and measure.broken(values[measure.name], floor.get(measure.name))
     ]
@@ -377,16 +376,18 @@ def _ratio(value: float) -> str:
 
 
 def _from_anywhere(command: str) -> str:
-    """A command with its relative paths made absolute: servers do not run where the bench does."""
+    """Make the relative paths in a command absolute: servers run in another folder."""
     words = shlex.split(command)
     return shlex.join(str(Path(word).absolute()) if "/" in word and Path(word).exists() else word for word in words)
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description="Measure servers of the Copilot SDK protocol side by side.")
-    parser.add_argument("servers", nargs="*", metavar="NAME=COMMAND", help="a server to measure besides ours")
-    parser.add_argument("--rounds", type=int, default=DEFAULT_ROUNDS, help="how many (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures of every round")
+    parser = argparse.ArgumentParser(description="Measure and compare servers of the Copilot SDK protocol.")
+    parser.add_argument("servers", nargs="*", metavar="NAME=COMMAND", help="another server to measure")
+    parser.add_argument(
+        "--rounds", type=int, default=DEFAULT_ROUNDS, help="number of rounds (default: %(default)s)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the values of every round to this file")
     options = parser.parse_args(argv)
     python = Path(sys.executable)
     servers = {
@@ -410,7 +411,7 @@ def main(argv: Sequence[str]) -> int:
             for name, one in results.items()
         }
         options.json.write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
-    # A broken limit is for people to judge, as machines differ; a measure that fails is a fault.
+    # An exceeded limit is for people to judge, because machines differ; a failed measure is an error.
     return 1 if problems else 0
 
 

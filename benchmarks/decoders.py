@@ -1,10 +1,10 @@
-"""Measure what one delta costs in each adapter's decoder: bytes of a stream in, events out, no network.
+"""Measure the time per delta of each adapter's decoder, from the bytes of a stream to events, without a network.
 
     decoders.py [--deltas N] [--rounds N]
 
-The adapters take turns, round after round; what is printed are the lower quartiles and their ratios to the
-``openai`` adapter. The exit code is 1 where a ratio is above the limit. The streams are of the form that the
-providers document, as they send it: with all that stands in a chunk beside the text.
+The adapters take turns in every round; the output is the lower quartiles and their ratios to the ``openai``
+adapter. The exit code is 1 if a ratio exceeds the limit. The streams have the providers' documented formats, with
+all fields that a provider sends in a chunk.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def interactions(deltas: int) -> Chunks:
 
 
 def routed(deltas: int) -> Chunks:
-    """Thoughts, which this provider tells twice, and then the text."""
+    """Reasoning, which this provider sends in two fields, then text."""
     head = {
         "id": "gen-1764000000-1",
         "object": "chat.completion.chunk",
@@ -127,7 +127,7 @@ def routed(deltas: int) -> Chunks:
 
 
 def thinking(deltas: int) -> Chunks:
-    """Thoughts in a field of their own, and then the text."""
+    """Reasoning in a field of its own, then text."""
     head = {
         "id": "1",
         "object": "chat.completion.chunk",
@@ -147,7 +147,7 @@ def thinking(deltas: int) -> Chunks:
 
 
 def thinking_parts(deltas: int) -> Chunks:
-    """Thoughts as parts of the content, and then the text."""
+    """Reasoning as parts of the content, then text."""
     head = {"id": "1", "object": "chat.completion.chunk", "created": 1760000000, "model": "magistral-medium-2509"}
 
     def chunk(content: Any) -> Any:
@@ -195,11 +195,11 @@ FORMS: Final[Mapping[str, Callable[[int], Chunks]]] = {
     "xai": thinking,
 }
 LINES: Final = frozenset({"ollama"})
-"""Those whose streams are lines of JSON."""
+"""Adapters whose streams are JSON Lines."""
 
 
 def stream(chunks: Chunks, *, as_lines: bool) -> list[bytes]:
-    """The chunks as server-sent events or lines, cut as a network would."""
+    """Encode chunks as server-sent events or JSON Lines, split into network-sized pieces."""
     pieces: list[bytes] = []
     for name, data in chunks:
         if as_lines:
@@ -213,7 +213,7 @@ def stream(chunks: Chunks, *, as_lines: bool) -> list[bytes]:
 
 
 def decode(name: str, pieces: Sequence[bytes], deltas: int) -> float:
-    """Seconds of the processor for one answer: what else the machine does meanwhile does not count."""
+    """Decode an answer and return its CPU time in seconds, which excludes other processes."""
     decoder = load_adapter(name).decoder(ModelRequest("m", "", []))
     splitter: EventSplitter = JsonLinesDecoder() if name in LINES else SseDecoder()
     started = time.thread_time()
@@ -235,14 +235,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--deltas", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args(argv)
-    # An adapter without a form here is an error: it is to be measured as all are.
+    # An adapter missing in FORMS is an error: every adapter is measured.
     names = list(PROVIDERS)
     streams = {name: stream(FORMS[name](options.deltas), as_lines=name in LINES) for name in names}
     taken: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(options.rounds):
         for name in names:
             taken[name].append(decode(name, streams[name], options.deltas))
-    # The lower quartile: a neighbour who empties the caches makes a round slower, nothing makes one faster.
+    # The lower quartile: other processes only make a round slower, never faster.
     micros_of = {name: statistics.quantiles(seconds)[0] / options.deltas * 1e6 for name, seconds in taken.items()}
     slow: list[str] = []
     for name, micros in sorted(micros_of.items(), key=lambda one: one[1]):

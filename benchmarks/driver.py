@@ -1,6 +1,6 @@
-"""The client half of the bench: starts a server, speaks the protocol to it over stdio, and counts.
+"""The client of the bench: starts a server, speaks the protocol over stdio, and counts events.
 
-It does as little as a client can, because what it does is part of every figure.
+It does as little as possible, because its own time is part of every value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import orjson
 
-# What the SDKs pass, from the first to the latest.
+# The union of the flags passed by all versions of the SDKs.
 SDK_FLAGS: Final = ("--headless", "--no-auto-update", "--log-level", "none", "--stdio", "--no-auto-login")
 CALL_S: Final = 60.0
 TURN_S: Final = 120.0
@@ -34,7 +34,7 @@ ADD_TOOL: Final = {
 
 
 class ServerError(Exception):
-    """The server answered with an error, or a turn ended in one."""
+    """The server responded with an error, a turn failed, or the server has exited."""
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class ServerError(Exception):
 
 @dataclass(slots=True)
 class Turn:
-    """One prompt on its way: what has come of it so far, and the seconds it took once it is done."""
+    """A running prompt: its events so far, and its duration in seconds once it is done."""
 
     done: asyncio.Future[None] = field(repr=False)
     deltas: int = 0
@@ -52,7 +52,7 @@ class Turn:
 
 
 class Server:
-    """A server process. ``model_url`` is where its sessions find the model."""
+    """A server process. ``model_url`` is the base URL of the model for its sessions."""
 
     def __init__(self, process: asyncio.subprocess.Process, model_url: str) -> None:
         assert process.stdin is not None
@@ -69,7 +69,7 @@ class Server:
 
     @classmethod
     async def start(cls, command: str, home: Path, model_url: str) -> Server:
-        """Start ``command`` with ``home`` as its state and as its working directory."""
+        """Start ``command`` with ``home`` as its home and working directory."""
         process = await asyncio.create_subprocess_exec(
             *shlex.split(command),
             *SDK_FLAGS,
@@ -83,13 +83,13 @@ class Server:
         )
         return cls(process, model_url)
 
-    # --- what the measures ask for ------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------------------
 
     async def call(self, method: str, params: dict[str, Any]) -> Any:
         """Send a request and return its result.
 
         Raises:
-            ServerError: it was answered with an error, or the server is gone.
+            ServerError: the response is an error, or the server has exited.
         """
         answer = asyncio.get_running_loop().create_future()
         self._answers[self._request(method, params)] = answer
@@ -104,14 +104,14 @@ class Server:
         return session_id
 
     async def resume(self, session_id: str) -> None:
-        """Bring a session back from the disk."""
+        """Resume a session from disk."""
         await self.call("session.resume", self._options(session_id))
 
     async def turn(self, session_id: str, prompt: str) -> Turn:
-        """Send a prompt, answer the tool calls it leads to, and wait for the session to be idle.
+        """Send a prompt, answer its tool calls, and wait for ``session.idle``.
 
         Raises:
-            ServerError: the turn failed, or the server is gone.
+            ServerError: the turn failed, or the server has exited.
         """
         turn = self._turns[session_id] = Turn(asyncio.get_running_loop().create_future())
         started = time.perf_counter()
@@ -122,7 +122,7 @@ class Server:
         return turn
 
     async def hang_up(self) -> float:
-        """Close the server's stdin; returns the seconds until it has gone."""
+        """Close the server's stdin and return the time until its exit, in seconds."""
         started = time.perf_counter()
         self._stdin.close()
         async with asyncio.timeout(CALL_S):
@@ -130,9 +130,9 @@ class Server:
         return time.perf_counter() - started
 
     async def kill(self) -> None:
-        """End the server whatever it does; fine where it has ended already."""
+        """Kill the server, if it is still running."""
         with suppress(ProcessLookupError):
-            # Its children too: they would go on, and keep its stdout open.
+            # Kill its children too: they would keep its stdout open.
             os.killpg(self.pid, signal.SIGKILL)
         await self._process.wait()
         await self._reading
@@ -180,7 +180,7 @@ class Server:
         if method == "session.event":
             self._event(message["params"]["sessionId"], message["params"]["event"])
         elif method is None:
-            # Nobody waits for the answers to tool results.
+            # The responses to tool results are ignored.
             answer = self._answers.pop(message["id"], None)
             if answer is None:
                 return
@@ -213,12 +213,12 @@ class Server:
 def _fail(waiting: asyncio.Future[Any], error: ServerError) -> None:
     if not waiting.done():
         waiting.set_exception(error)
-        # It may be that nobody waits for it any more.
+        # Mark the exception as retrieved, in case the waiter is gone.
         waiting.exception()
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """The environment of a server: no credentials, no proxy, and no state but in ``home``."""
+    """Return the environment of a server: no credentials, no proxy, and all state in ``home``."""
     own = {
         name: value
         for name, value in os.environ.items()

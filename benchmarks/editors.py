@@ -1,9 +1,9 @@
-"""Measure what an editor waits for: the first answer over ACP, a session, and the end of the process.
+"""Measure the waiting times of an editor: the first response over ACP, new sessions, and the exit of the process.
 
     editors.py [--rounds N]
 
-The two front doors take turns, round after round; printed are the best and the middle of the rounds, in
-milliseconds. The limits of ``docs/benchmarks.md`` are about the best: what else the machine does only adds.
+Both protocols take turns in every round; the output is the best and the median of the rounds, in milliseconds. The
+limits of ``docs/benchmarks.md`` apply to the best, because other processes only make a round slower.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ SESSION_MS: Final = 30.0
 EXIT_MS: Final = 500.0
 
 
-class AcpContext:
-    """A server process, the moment it was started, and the two ends of its wire."""
+class ServerProcess:
+    """A server process, its start time, and its stdin and stdout."""
 
     def __init__(self, home: str, *flags: str) -> None:
         environ = {"PATH": os.environ["PATH"], "HOME": home, "COPILOT_HOME": home, **CREDENTIALS}
@@ -45,7 +45,7 @@ class AcpContext:
         return (time.perf_counter() - self._started) * 1000
 
     def call(self, method: str, params: Any) -> float:
-        """Have a request answered over ACP; returns the milliseconds that took."""
+        """Send a request over ACP and return the time until its response, in milliseconds."""
         began = time.perf_counter()
         message = {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
         self.stdin.write(json.dumps(message).encode() + b"\n")
@@ -55,7 +55,7 @@ class AcpContext:
         return (time.perf_counter() - began) * 1000
 
     def end(self) -> float:
-        """Hang up; returns the milliseconds until the process was gone."""
+        """Close stdin and return the time until the exit of the process, in milliseconds."""
         began = time.perf_counter()
         self.stdin.close()
         self._process.wait()
@@ -63,42 +63,42 @@ class AcpContext:
 
 
 def ping(home: str) -> dict[str, float]:
-    door = AcpContext(home, "--headless", "--stdio")
+    server = ServerProcess(home, "--headless", "--stdio")
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"message": "there?"}}).encode()
-    door.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-    door.stdin.flush()
-    door.stdout.readline()
-    taken = {"start to ping": door.age_ms()}
-    door.end()
+    server.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    server.stdin.flush()
+    server.stdout.readline()
+    taken = {"start to ping": server.age_ms()}
+    server.end()
     return taken
 
 
 def editor(home: str) -> dict[str, float]:
-    door = AcpContext(home, "--acp")
-    door.call("initialize", {"protocolVersion": 1})
-    taken = {"start to initialize": door.age_ms()}
-    opening: dict[str, Any] = {"cwd": home, "mcpServers": []}
-    taken["first session/new"] = door.call("session/new", opening)
-    taken["session/new"] = door.call("session/new", opening)
-    taken["exit"] = door.end()
+    server = ServerProcess(home, "--acp")
+    server.call("initialize", {"protocolVersion": 1})
+    taken = {"start to initialize": server.age_ms()}
+    params: dict[str, Any] = {"cwd": home, "mcpServers": []}
+    taken["first session/new"] = server.call("session/new", params)
+    taken["session/new"] = server.call("session/new", params)
+    taken["exit"] = server.end()
     return taken
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Measure what an editor waits for.")
+    parser = argparse.ArgumentParser(description="Measure the waiting times of an editor.")
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
     figures: dict[str, list[float]] = {}
-    doors: list[Callable[[str], dict[str, float]]] = [ping, editor]
+    measures: list[Callable[[str], dict[str, float]]] = [ping, editor]
     with tempfile.TemporaryDirectory() as home:
         for _ in range(rounds):
-            for door in doors:
-                for name, value in door(home).items():
+            for measure in measures:
+                for name, value in measure(home).items():
                     figures.setdefault(name, []).append(value)
     for name, values in figures.items():
-        print(f"{name:20} best {min(values):7.1f} ms   middle {statistics.median(values):7.1f} ms")
+        print(f"{name:20} best {min(values):7.1f} ms   median {statistics.median(values):7.1f} ms")
     ratio = min(figures["start to initialize"]) / min(figures["start to ping"])
-    print(f"initialize takes {ratio:.2f} times as long as ping")
+    print(f"initialize takes {ratio:.2f} times the time of ping")
     limits = {
         f"initialize above {START_RATIO} times ping": ratio > START_RATIO,
         f"session/new above {SESSION_MS:.0f} ms": min(figures["first session/new"]) > SESSION_MS,
@@ -106,7 +106,7 @@ def main() -> int:
     }
     for limit, broken in limits.items():
         if broken:
-            print(f"broken: {limit}")
+            print(f"limit exceeded: {limit}")
     return 0
 
 

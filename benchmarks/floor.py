@@ -1,8 +1,8 @@
-"""The floor: the least that a server in Python can do to pass the bench.
+"""The floor: a minimal server in Python that passes the bench.
 
-Frames in, one httpx stream to the model, frames out. It checks nothing, writes nothing down and keeps nothing
-beyond where the model is, so that the time it takes is the time of Python, its event loop and httpx. What a real
-server takes is told as a multiple of it.
+It decodes frames, streams from the model with httpx, and encodes frames. It validates and persists nothing and
+keeps no state except the model's URL, so its time is that of Python, the event loop and httpx. The times of real
+servers are given as multiples of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Floor:
         self._turns: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
-        """Serve until the client hangs up."""
+        """Serve until the client closes its end."""
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -52,7 +52,7 @@ class Floor:
                 self._calls.pop(params["requestId"]).set_result(params["result"])
             case _:
                 del answer["result"]
-                answer["error"] = {"code": -32601, "message": "the floor does not know this method"}
+                answer["error"] = {"code": -32601, "message": "method not found"}
         self._send(answer)
 
     async def _turn(self, session_id: str, prompt: str) -> None:
@@ -65,7 +65,7 @@ class Floor:
         self._tell(session_id, "session.idle", {})
 
     async def _call_model(self, session_id: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Stream one answer; returns its tool calls."""
+        """Stream an answer and return its tool calls."""
         texts: list[str] = []
         calls: list[dict[str, Any]] = []
         url = f"{self._base_urls[session_id]}/chat/completions"

@@ -1,13 +1,13 @@
-"""A model on loopback that answers at once: what a server takes on top of it is the server's own time.
+"""A model on loopback that answers at once, so that measured times are the server's own.
 
-It speaks streaming chat completions. The last user message says what it answers:
+It implements chat completions. The last user message selects the answer:
 
-* ``deltas=N`` anywhere in it: a text in N deltas;
-* ``calls=N``: N calls of the tool ``add`` in one answer, and a short text once their results are there;
+* containing ``deltas=N``: a text in N deltas;
+* containing ``calls=N``: N calls of the tool ``add``, and a short text after their results;
 * anything else: the text ``pong``.
 
-``GET /sizes`` tells the sizes in bytes of the requests since it was last asked. Run as a program it takes any free
-port and prints it.
+``GET /sizes`` returns the sizes of the requests since the last such call, in bytes. As a program, it listens on any
+free port and prints it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _CALLS: Final = re.compile(r"calls=(\d+)")
 
 
 class FakeModel:
-    """The endpoint behind all connections."""
+    """The endpoint, shared by all connections."""
 
     def __init__(self) -> None:
         self._sizes: list[int] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection until its peer hangs up."""
+        """Answer the requests of a connection until it is closed."""
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -65,7 +65,7 @@ async def _answer(request: dict[str, Any], writer: asyncio.StreamWriter) -> None
         writer.write(_whole({**_CHUNK, "object": "chat.completion", "choices": [message], "usage": _USAGE}))
         return
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-    # One write for each delta, as real models send them.
+    # One write per delta, as real models send them.
     for part in _parts(deltas, finish):
         writer.write(b"%x\r\n%b\r\n" % (len(part), part))
         if writer.transport.get_write_buffer_size() > BUFFERED_LIMIT:
@@ -74,7 +74,7 @@ async def _answer(request: dict[str, Any], writer: asyncio.StreamWriter) -> None
 
 
 def _deltas(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What is answered to a conversation."""
+    """Yield the deltas of the answer to a conversation."""
     last_user = max(i for i, message in enumerate(messages) if message["role"] == "user")
     prompt = _text(messages[last_user]["content"])
     answered = any(message["role"] == "tool" for message in messages[last_user:])
@@ -83,7 +83,7 @@ def _deltas(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield {"content": f"word{number} "}
     elif (found := _CALLS.search(prompt)) and not answered:
         for index in range(int(found[1])):
-            # Ids must not come again in the same conversation.
+            # Ids must be unique in the conversation.
             name = {"name": "add", "arguments": ""}
             yield {
                 "tool_calls": [
@@ -96,7 +96,7 @@ def _deltas(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _parts(deltas: Iterable[dict[str, Any]], finish: str) -> Iterator[bytes]:
-    """An answer as server-sent events."""
+    """Encode an answer as server-sent events."""
     yield _event([{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}])
     for delta in deltas:
         yield _event([{"index": 0, "delta": delta, "finish_reason": None}])
