@@ -70,14 +70,14 @@ def test_conversation_is_summarized_by_a_command_and_automatically(place: Place)
         terminal.press("C-c")
         terminal.until(r"^cancelled", **IDLE)
         terminal.say("/compact")
-        terminal.until(r"The conversation was summarized: about [\d,]+ tokens of context instead of [\d,]+\.")
+        terminal.until(r"Summarized the conversation: about [\d,]+ tokens of context instead of [\d,]+\.")
     now = "[compaction]\nbackground_threshold = 0.0\nexhaustion_threshold = 0.0\n"
     config.write_text(f"{config.read_text()}\n{now}")
     with chat(place) as terminal:
         for word in ("alpha", "beta"):
             terminal.say(word)
             terminal.until(rf"You said: {word}")
-        terminal.until(r"The conversation was summarized: about [\d,]+ tokens of context instead of [\d,]+\.")
+        terminal.until(r"Summarized the conversation: about [\d,]+ tokens of context instead of [\d,]+\.")
 
 
 def test_ctrl_c_cancels_any_activity_and_does_not_quit(place: Place) -> None:

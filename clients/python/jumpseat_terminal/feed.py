@@ -235,12 +235,12 @@ class Feed:
         self.compacting = None
         if end.success:
             before, after = end.pre_compaction_tokens or 0, end.post_compaction_tokens or 0
-            self.note(f"The conversation was summarized: about {after:,} tokens of context instead of {before:,}.")
+            self.note(f"Summarized the conversation: about {after:,} tokens of context instead of {before:,}.")
         elif end.error == COMPACTION_CANCELLED:
             if not self.busy:
                 self.note("cancelled", "yellow")
         else:
-            text = f"The conversation could not be summarized: {one_line(end.error or 'no reason given')}"
+            text = f"Could not summarize the conversation: {one_line(end.error or 'no reason given')}"
             self._write_section("notes", self._painter().warning(text))
 
     def _finish_turn(self, *, aborted: bool) -> None:
