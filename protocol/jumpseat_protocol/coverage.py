@@ -23,11 +23,12 @@ INTRODUCTION: Final = """\
 # Coverage
 
 Every request of the Copilot SDK protocol, up to the SDKs 1.0.27 (Python) and 1.0.14 (Node), and how this
-server answers it.
+server responds to it.
 
 - **Served**: the request is implemented.
-- **Neutral**: its subject does not exist in this server, and the answer says so: an empty list, "no such task".
-- **Unsupported**: the answer is an error that names the method. Only unknown methods are "unhandled".
+- **Neutral**: the subject of the request does not exist in this server, and the result reports that: an empty list,
+  or "There is no such task."
+- **Unsupported**: the response is an error that names the method. Only unknown methods are "unhandled".
 
 This page is generated from the tables in `protocol/jumpseat_protocol/`: `METHODS` in its modules, `neutral.py`
 and `unsupported.py`.
