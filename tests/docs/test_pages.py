@@ -303,6 +303,21 @@ def test_every_link_to_a_file_has_a_target(page: str) -> None:
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
 
 
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a page."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)", prose, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in PAGES])
+def test_every_link_to_a_heading_has_a_target(page: str) -> None:
+    source = ROOT / page
+    links = re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", source.read_text())
+    targets = [(source.parent / file if file else source, anchor) for file, anchor in links]
+    assert [f"{file.name}#{anchor}" for file, anchor in targets if anchor not in anchors(file)] == []
+
+
 def test_every_file_that_a_page_names_exists() -> None:
     named = re.findall(r"`((?:server|protocol|clients|tests)/[\w./]+\.\w+)`", "".join(p.read_text() for p in PAGES))
     assert [name for name in named if not (ROOT / name).exists()] == []
