@@ -34,13 +34,13 @@ pytestmark = pytest.mark.anyio
 INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
 LOOKUP: JsonObject = {"name": "lookup", "skipPermission": True}
 SLEEPS = "echo started; sleep 300"
-# The shell and what it runs ignore the polite signal.
+# The shell and its children ignore SIGTERM.
 STUBBORN = "trap '' TERM; echo started; sleep 300"
 
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
-    """As everywhere, for longer than one test."""
+    """Return the event loop, as for all tests, but with module scope."""
     return "asyncio"
 
 
@@ -59,7 +59,7 @@ async def decide(wire: Wire, session: str, request_id: str, kind: str) -> bool:
 
 
 async def run_bash(wire: Wire, command: str) -> str:
-    """A session in which ``command`` runs now."""
+    """Return a session in which ``command`` is running."""
     session = await wire.create(scripted(calls("bash", command=command), {"text": "done"}))
     await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
@@ -70,9 +70,9 @@ async def run_bash(wire: Wire, command: str) -> str:
 # --- clients that stop reading or go away -------------------------------------------------------------------------
 
 
-# It is much to write for a machine that has much else to do.
+# A busy machine needs long to write so much.
 @pytest.mark.timeout(120)
-async def test_client_that_stops_reading_costs_bounded_memory_and_delays_nobody_else(tmp_path: Path) -> None:
+async def test_a_client_that_stops_reading_uses_bounded_memory_and_delays_no_other(tmp_path: Path) -> None:
     async with (
         running_server(tmp_path, tcp=True, limit_s=110) as server,
         server.connect() as stuck,
@@ -85,7 +85,7 @@ async def test_client_that_stops_reading_costs_bounded_memory_and_delays_nobody_
         stuck.stop_reading()
         own = await other.create(scripted({"text": "quick"}))
         assert of_type(await other.prompt(own), "assistant.message")[0]["content"] == "quick"
-        # The stuck client is waited for once; then its session ends without it, and all hear of that.
+        # The server waits for the stalled client once; then its run ends, and all clients are notified.
         since = len(other.messages)
         for _ in range(8):
             with anyio.move_on_after(WAIT_S / 2):
@@ -97,21 +97,21 @@ async def test_client_that_stops_reading_costs_bounded_memory_and_delays_nobody_
         else:
             pytest.fail("the session of the stuck client has not ended")
         assert server.rss_bytes() - before < 48 << 20
-        # When it reads again, it finds what matters: the whole answer and the end.
+        # When it reads again, it gets the essential events: the whole answer and the end.
         stuck.go_on_reading()
         await stuck.event("session.idle", session=session)
         message = await stuck.event("assistant.message", session=session)
         assert len(message["data"]["content"]) == 900_000
 
 
-async def test_client_that_sends_half_a_frame_and_dies_hurts_nobody(tmp_path: Path) -> None:
+async def test_a_client_that_dies_after_half_a_frame_affects_no_other(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         async with server.connect() as dying:
             await dying.send(frame(request(1, "ping"))[:-5])
         await other.alive()
 
 
-async def test_client_that_dies_in_a_stream_leaves_a_session_that_others_can_take_over(tmp_path: Path) -> None:
+async def test_a_session_whose_client_dies_during_a_stream_can_be_resumed_by_another(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         own = await other.create(scripted(calls("lookup"), {"text": "mine"}), tools=[LOOKUP])
         await other.call("session.send", {"sessionId": own, "prompt": "go"})
@@ -127,14 +127,14 @@ async def test_client_that_dies_in_a_stream_leaves_a_session_that_others_can_tak
         await other.call("session.resume", {"sessionId": session})
         await other.call("session.abort", {"sessionId": session})
         await other.event("session.idle", session=session, aborted=True)
-        # The scripted model counts the answers of the conversation, and the one that was cut off is none.
+        # The scripted model counts the answers in the conversation; the truncated one is not among them.
         await other.call(
             "session.resume", {"sessionId": session, "provider": scripted({"text": "back"}), "streaming": False}
         )
         assert of_type(await other.prompt(session), "assistant.message")[0]["content"] == "back"
 
 
-async def test_client_that_dies_during_its_tool_can_be_replaced_by_one_that_answers_the_call(
+async def test_another_client_can_answer_the_call_of_a_client_that_died(
     tmp_path: Path,
 ) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
@@ -151,7 +151,7 @@ async def test_client_that_dies_during_its_tool_can_be_replaced_by_one_that_answ
         await other.event("session.idle", session=session)
 
 
-async def test_client_that_dies_during_an_approval_lets_nothing_run_until_another_one_decides(
+async def test_nothing_runs_after_a_client_died_during_an_approval_until_another_decides(
     tmp_path: Path,
 ) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
@@ -174,7 +174,7 @@ async def test_client_that_dies_during_an_approval_lets_nothing_run_until_anothe
         assert not await decide(other, session, pending["items"][0]["requestId"], "reject")
 
 
-async def test_client_that_detaches_and_hangs_up_at_once_still_ends_its_commands(tmp_path: Path) -> None:
+async def test_a_client_that_detaches_and_disconnects_at_once_still_ends_its_commands(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         async with server.connect() as leaving:
             behind: JsonObject = {"name": "bash", "arguments": {"command": STUBBORN, "mode": "async"}}
@@ -189,7 +189,7 @@ async def test_client_that_detaches_and_hangs_up_at_once_still_ends_its_commands
         for pid in commands:
             await gone(pid)
         assert server.descendants() == []
-        # And it is as any session that was left in peace.
+        # The session can be resumed like any other.
         await other.call("session.resume", {"sessionId": session})
         await other.call("session.detach", {"sessionId": session})
         assert not list(server.log_of(session).parent.glob("inuse.*"))
@@ -209,12 +209,12 @@ async def serving(folder: Path, transport: str) -> AsyncGenerator[tuple[RunningS
 
 
 def stored(server: RunningServer, session: str) -> list[str]:
-    """The types of the events in the session's log."""
+    """Return the types of the events in the session's log."""
     return [json.loads(line)["type"] for line in server.log_of(session).read_text().splitlines()]
 
 
 @pytest.mark.parametrize("command", [SLEEPS, STUBBORN], ids=["polite", "stubborn"])
-async def test_end_of_stdin_during_a_command_ends_both_in_time(tmp_path: Path, command: str) -> None:
+async def test_the_end_of_stdin_ends_a_running_command_and_the_server_in_time(tmp_path: Path, command: str) -> None:
     async with running_server(tmp_path) as server:
         session = await run_bash(server.wire, command)
         assert server.descendants()
@@ -226,7 +226,9 @@ async def test_end_of_stdin_during_a_command_ends_both_in_time(tmp_path: Path, c
 
 @pytest.mark.parametrize("mode", ["--headless", "--acp"])
 @pytest.mark.parametrize(("stdin", "code"), [("/dev/null", 0), ("an empty file", 0), ("nothing at all", 1)])
-def test_server_that_has_nobody_to_listen_to_ends_at_once(tmp_path: Path, mode: str, stdin: str, code: int) -> None:
+def test_a_server_with_an_empty_or_closed_stdin_exits_at_once(
+    tmp_path: Path, mode: str, stdin: str, code: int
+) -> None:
     (tmp_path / "an empty file").touch()
     source = "<&-" if stdin == "nothing at all" else f"<'{stdin}'"
     executable = Path(sys.executable).with_name("jumpseat")
@@ -243,7 +245,7 @@ def test_server_that_has_nobody_to_listen_to_ends_at_once(tmp_path: Path, mode: 
     assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
 
 
-async def test_end_of_stdin_in_a_stream_is_written_down(tmp_path: Path) -> None:
+async def test_the_end_of_stdin_during_a_stream_is_logged(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"deltas": ["one "], "hang": True}), streaming=True)
         await server.wire.call("session.send", {"sessionId": session, "prompt": "talk"})
@@ -253,7 +255,7 @@ async def test_end_of_stdin_in_a_stream_is_written_down(tmp_path: Path) -> None:
         assert stored(server, session)[-2:] == ["abort", "assistant.turn_end"]
 
 
-async def test_end_of_stdin_during_an_approval_runs_nothing(tmp_path: Path) -> None:
+async def test_after_the_end_of_stdin_during_an_approval_nothing_runs(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(
             scripted(calls("bash", command="touch ran"), {"text": "done"}), requestPermission=True
@@ -275,7 +277,7 @@ async def test_end_of_stdin_during_an_approval_runs_nothing(tmp_path: Path) -> N
         pytest.param(signal.SIGINT, "tcp", SLEEPS, id="SIGINT over TCP, polite command"),
     ],
 )
-async def test_signal_during_a_command_ends_both_in_time(
+async def test_a_signal_ends_a_running_command_and_the_server_in_time(
     tmp_path: Path, number: signal.Signals, transport: str, command: str
 ) -> None:
     async with serving(tmp_path, transport) as (server, wire):
@@ -288,7 +290,7 @@ async def test_signal_during_a_command_ends_both_in_time(
 
 @pytest.mark.parametrize("transport", ["stdio", "tcp"])
 @pytest.mark.parametrize("command", [SLEEPS, STUBBORN], ids=["polite", "stubborn"])
-async def test_shutdown_is_answered_and_then_the_process_goes_in_time(
+async def test_shutdown_is_answered_before_the_process_exits_in_time(
     tmp_path: Path, transport: str, command: str
 ) -> None:
     async with serving(tmp_path, transport) as (server, wire):
@@ -299,7 +301,7 @@ async def test_shutdown_is_answered_and_then_the_process_goes_in_time(
         assert stored(server, session).count("tool.execution_complete") == 1
 
 
-async def test_shutdown_ends_the_server_though_its_client_does_not_wait_for_the_answer(tmp_path: Path) -> None:
+async def test_shutdown_ends_the_server_even_if_its_client_does_not_wait(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server:
         async with server.connect() as wire:
             await run_bash(wire, STUBBORN)
@@ -307,7 +309,7 @@ async def test_shutdown_ends_the_server_though_its_client_does_not_wait_for_the_
         assert await server.exited() == 0
 
 
-async def test_shutdown_is_answered_though_much_is_still_to_be_read(tmp_path: Path) -> None:
+async def test_shutdown_is_answered_even_if_much_output_is_unread(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as wire, server.connect() as watcher:
         session = await wire.create(scripted({"text": "x" * 4_000_000}))
         await wire.prompt(session)
@@ -326,7 +328,7 @@ async def test_shutdown_is_answered_though_much_is_still_to_be_read(tmp_path: Pa
         assert await server.exited() == 0
 
 
-async def test_shutdown_does_not_wait_for_a_client_that_has_stopped_reading(tmp_path: Path) -> None:
+async def test_shutdown_does_not_wait_for_a_client_that_stopped_reading(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as wire, server.connect() as stuck:
         session = await stuck.create(scripted({"text": "x" * 8_000_000}))
         since = len(wire.messages)
@@ -343,7 +345,7 @@ async def test_shutdown_does_not_wait_for_a_client_that_has_stopped_reading(tmp_
 @pytest.mark.parametrize(
     "params", [{}, {"token": ""}, {"token": "sesam"}, {"token": "sesame "}, {"token": "ü"}], ids=repr
 )
-async def test_wrong_token_is_refused_and_opens_nothing(tmp_path: Path, params: JsonObject) -> None:
+async def test_a_wrong_token_is_refused_and_gives_no_access(tmp_path: Path, params: JsonObject) -> None:
     async with (
         running_server(tmp_path, tcp=True, token="sesame") as server,
         server.connect(handshake=False) as wire,
@@ -355,7 +357,7 @@ async def test_wrong_token_is_refused_and_opens_nothing(tmp_path: Path, params: 
         assert "sesame" not in error["message"]
         for method in ("ping", "session.list", "session.create", "runtime.shutdown", "account.getQuota"):
             assert "AUTHENTICATION_FAILED" in (await wire.refused(method, {}))["message"]
-        # It hears nothing of what others do, and may try again.
+        # It gets no notifications, and may try again.
         session = await trusted.create(scripted({"text": "hello"}))
         await trusted.prompt(session)
         assert all("error" in message for message in wire.messages)
@@ -363,7 +365,7 @@ async def test_wrong_token_is_refused_and_opens_nothing(tmp_path: Path, params: 
         await wire.alive()
 
 
-async def test_unknown_method_before_the_handshake_is_not_served_either(tmp_path: Path) -> None:
+async def test_an_unknown_method_before_the_handshake_is_refused(tmp_path: Path) -> None:
     async with (
         running_server(tmp_path, tcp=True, token="sesame") as server,
         server.connect(handshake=False) as wire,
@@ -371,7 +373,7 @@ async def test_unknown_method_before_the_handshake_is_not_served_either(tmp_path
         assert (await wire.refused("no.such.method", {}))["code"] == METHOD_NOT_FOUND
 
 
-async def test_second_handshake_is_answered_like_the_first(tmp_path: Path) -> None:
+async def test_a_second_handshake_is_answered_like_the_first(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         again = await server.wire.call("connect", {"token": "any token will do where none is set"})
         assert (again["ok"], again["protocolVersion"]) == (True, 3)
@@ -383,12 +385,12 @@ async def test_second_handshake_is_answered_like_the_first(tmp_path: Path) -> No
 
 @pytest.fixture(scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningServer]:
-    """One server for all aborts: what one of them leaves behind would show in the next."""
+    """Run one server for all tests of aborts, so that traces of one test affect the next."""
     async with running_server(tmp_path_factory.mktemp("aborts"), tcp=True, limit_s=60) as server:
         yield server
 
 
-async def test_abort_before_the_turn_has_started_still_ends_it_as_aborted(server: RunningServer) -> None:
+async def test_an_abort_before_the_turn_has_started_ends_it_as_aborted(server: RunningServer) -> None:
     async with server.connect() as wire:
         session = await wire.create(scripted({"hang": True}))
         await wire.send(
@@ -401,7 +403,7 @@ async def test_abort_before_the_turn_has_started_still_ends_it_as_aborted(server
         assert kinds.count("user.message") == kinds.count("abort") == kinds.count("session.idle") == 1
 
 
-async def test_abort_when_idle_and_abort_twice_change_nothing(server: RunningServer) -> None:
+async def test_an_abort_when_idle_and_a_second_abort_change_nothing(server: RunningServer) -> None:
     async with server.connect() as wire:
         session = await wire.create(scripted({"hang": True}))
         assert await wire.call("session.abort", {"sessionId": session}) == {"success": True}
@@ -417,7 +419,7 @@ async def test_abort_when_idle_and_abort_twice_change_nothing(server: RunningSer
         assert kinds[-1] == "session.idle"
 
 
-async def test_prompt_after_an_abort_is_answered(server: RunningServer) -> None:
+async def test_a_prompt_after_an_abort_is_answered(server: RunningServer) -> None:
     async with server.connect() as wire:
         script = {"prompts": [{"when": "wait", "turns": [{"hang": True}]}, {"turns": [{"text": "back"}]}]}
         session = await wire.create({"type": "scripted", "script": script})
@@ -429,7 +431,7 @@ async def test_prompt_after_an_abort_is_answered(server: RunningServer) -> None:
         assert "aborted" not in of_type(events, "session.idle")[0]
 
 
-async def test_prompt_sent_right_behind_an_abort_is_not_taken_for_a_waiting_one(server: RunningServer) -> None:
+async def test_a_prompt_sent_directly_after_an_abort_is_not_dropped(server: RunningServer) -> None:
     async with server.connect() as wire:
         script = {"prompts": [{"when": "wait", "turns": [{"hang": True}]}, {"turns": [{"text": "back"}]}]}
         session = await wire.create({"type": "scripted", "script": script})
@@ -451,14 +453,14 @@ async def test_prompt_sent_right_behind_an_abort_is_not_taken_for_a_waiting_one(
             )
         )
         events = wire.events(session)
-        # The waiting prompt was forgotten; the one after the abort was answered in a run of its own.
+        # The queued prompt was dropped; the one after the abort was answered in its own run.
         assert [data["content"] for data in of_type(events, "user.message")] == ["wait 0", "again"]
         assert of_type(events, "user.message")[1]["messageId"] == sent
         assert [data.get("aborted") for data in of_type(events, "session.idle")] == [True, None]
 
 
 async def aborted(wire: Wire, session: str) -> list[JsonObject]:
-    """Abort the run; its events, which must end with exactly one ``session.idle``."""
+    """Abort the run and return its events, which must end with exactly one ``session.idle``."""
     await wire.call("session.abort", {"sessionId": session})
     await wire.event("session.idle", session=session, aborted=True)
     await wire.alive()
@@ -471,7 +473,7 @@ async def aborted(wire: Wire, session: str) -> list[JsonObject]:
 
 
 def interrupted(events: list[JsonObject], *call_ids: str) -> None:
-    """Each call has exactly one result, which says that it was interrupted."""
+    """Assert that each call has exactly one result, an interruption."""
     completed = of_type(events, "tool.execution_complete")
     assert sorted(data["toolCallId"] for data in completed) == sorted(call_ids)
     for data in completed:
@@ -479,7 +481,7 @@ def interrupted(events: list[JsonObject], *call_ids: str) -> None:
         assert data["error"]["message"] == INTERRUPTED
 
 
-async def test_abort_while_a_client_tool_is_pending_settles_the_call_once(server: RunningServer) -> None:
+async def test_an_abort_completes_a_pending_client_tool_call_once(server: RunningServer) -> None:
     async with server.connect() as wire:
         session = await wire.create(scripted(calls("lookup"), {"text": "next"}), tools=[LOOKUP])
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
@@ -491,7 +493,7 @@ async def test_abort_while_a_client_tool_is_pending_settles_the_call_once(server
         assert of_type(events, "tool.execution_complete") == []
 
 
-async def test_abort_while_a_permission_is_pending_settles_the_call_once_and_runs_nothing(
+async def test_an_abort_completes_a_call_that_awaits_permission_once_without_running_it(
     server: RunningServer, tmp_path: Path
 ) -> None:
     async with server.connect() as wire:
@@ -509,7 +511,7 @@ async def test_abort_while_a_permission_is_pending_settles_the_call_once_and_run
 
 
 @pytest.mark.parametrize("command", [SLEEPS, STUBBORN], ids=["polite", "stubborn"])
-async def test_abort_while_a_command_runs_ends_its_whole_process_group(server: RunningServer, command: str) -> None:
+async def test_an_abort_ends_the_whole_process_group_of_a_command(server: RunningServer, command: str) -> None:
     async with server.connect() as wire:
         session = await run_bash(wire, f"({command}) & wait")
         assert len(server.descendants()) >= 2
@@ -518,7 +520,7 @@ async def test_abort_while_a_command_runs_ends_its_whole_process_group(server: R
         interrupted(events, "call-1")
 
 
-async def test_abort_while_several_calls_are_open_settles_each_of_them_once(server: RunningServer) -> None:
+async def test_an_abort_completes_each_of_several_open_calls_once(server: RunningServer) -> None:
     async with server.connect() as wire:
         several: JsonObject = {
             "tool_calls": [

@@ -30,7 +30,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningServer]:
-    """Run one server for all tests, so that bytes of one test that harm another are noticed."""
+    """Run one server for all tests, so that damage done by one test is noticed by the next."""
     async with running_server(tmp_path_factory.mktemp("frames"), tcp=True, limit_s=120) as server:
         yield server
 
@@ -135,7 +135,7 @@ async def test_an_id_of_a_wrong_type_is_refused_without_an_id(server: RunningSer
 
 
 async def test_a_lone_surrogate_becomes_a_replacement_character(server: RunningServer) -> None:
-    # JSON.stringify writes this for text that was cut in the middle of an emoji.
+    # JSON.stringify writes this for text that was split within an emoji.
     body = rb'{"jsonrpc":"2.0","id":77,"method":"ping","params":{"message":"a\ud83d b\ude00 \ud83d\ude00 \\ud83d"}}'
     async with wired(server) as wire:
         await wire.send(frame(body))

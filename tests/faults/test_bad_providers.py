@@ -1,4 +1,4 @@
-"""Model providers that refuse, stumble, break off or never end: each failure is a typed error of one session."""
+"""Model providers that refuse, fail, break off or never end: each failure is a typed error of one session."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FINE = event_stream(delta("all "), delta("is well"), STOP, DONE)
 
 @dataclass
 class Failing:
-    """A session with a provider of the test's own."""
+    """A session with the provider of a test."""
 
     wire: Wire
     session: str
@@ -48,13 +48,13 @@ class Failing:
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
-    """As everywhere, for longer than one test."""
+    """Return the event loop, as for all tests, but with module scope."""
     return "asyncio"
 
 
 @pytest.fixture(scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningServer]:
-    """One server for all tests of this file: none of these providers may leave a trace in it."""
+    """Run one server for all tests of this file: no failure may affect the next test."""
     async with running_server(
         tmp_path_factory.mktemp("providers"),
         tcp=True,
@@ -67,7 +67,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Run
 
 @asynccontextmanager
 async def failing(server: RunningServer, base_url: str, *, streaming: bool = True) -> AsyncGenerator[Failing]:
-    """A session with the provider at ``base_url``, while another session of the server is in mid-turn."""
+    """Open a session with the provider at ``base_url``, while another session of the server runs a turn."""
     async with server.connect() as wire:
         busy = await wire.create(
             scripted(calls("lookup"), {"text": "{{last_tool_result}}"}),
@@ -78,7 +78,7 @@ async def failing(server: RunningServer, base_url: str, *, streaming: bool = Tru
         provider = {"type": "openai", "baseUrl": base_url, "apiKey": KEY, "headers": {"X-Secret": KEY[::-1]}}
         session = await wire.create(provider, model="m", streaming=streaming)
         yield Failing(wire, session)
-        # The other session has waited through all of it, and goes on.
+        # The turn of the other session continues afterwards.
         answer = {"sessionId": busy, "requestId": asked["data"]["requestId"], "result": "found"}
         await wire.call("session.tools.handlePendingToolCall", answer)
         await wire.event("assistant.message", session=busy, content="found")
@@ -96,7 +96,7 @@ def of_type(events: list[JsonObject], kind: str) -> list[JsonObject]:
 
 
 def error_of(events: list[JsonObject], *, attempts: int) -> JsonObject:
-    """The one ``session.error`` of a failed run, behind as many failed calls."""
+    """Return the single ``session.error`` of a failed run, after ``calls`` failed calls."""
     kinds = [event["type"] for event in events]
     assert [kind for kind in kinds if kind.startswith(("session.error", "assistant.turn_end", "session.idle"))] == [
         "assistant.turn_end",
@@ -162,7 +162,7 @@ ERROR_EVENT = b'data: {"error": {"message": "the model fell over", "type": "serv
         ),
     ],
 )
-async def test_failed_call_is_a_typed_error_and_nothing_else_breaks(
+async def test_a_failed_call_is_a_typed_error_and_affects_nothing_else(
     server: RunningServer, reply: Reply, attempts: int, error_type: str, status: int | None, words: str
 ) -> None:
     async with ModelServer(*[reply] * attempts) as provider, failing(server, provider.url) as at:
@@ -175,7 +175,7 @@ async def test_failed_call_is_a_typed_error_and_nothing_else_breaks(
         assert words in error["message"]
         assert len(provider.requests) == attempts
         assert provider.requests[0].headers["authorization"] == f"Bearer {KEY}"
-        # What was shown of the answer is kept, and the same session can go on from it.
+        # The part of the answer that was shown is kept, and the session continues from it.
         assert [data["content"] for data in of_type(failed, "assistant.message")] == shown
         provider.replies.append(FINE)
         events = await at.prompt()
@@ -185,7 +185,7 @@ async def test_failed_call_is_a_typed_error_and_nothing_else_breaks(
         assert [content for role, content in sent if role == "assistant"] == shown
 
 
-async def test_provider_that_is_not_there_is_a_typed_error(server: RunningServer) -> None:
+async def test_an_unreachable_provider_is_a_typed_error(server: RunningServer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     async with failing(server, f"http://127.0.0.1:{port}") as at:
@@ -196,21 +196,21 @@ async def test_provider_that_is_not_there_is_a_typed_error(server: RunningServer
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1/x", "http://"])
-async def test_an_address_that_is_none_is_refused_when_it_is_said(server: RunningServer, url: str) -> None:
+async def test_an_invalid_address_is_refused_when_it_is_set(server: RunningServer, url: str) -> None:
     async with failing(server, "http://127.0.0.1:9") as at:
         params = {"sessionId": at.session, "provider": {"type": "openai", "baseUrl": url, "apiKey": KEY}}
         error = await at.wire.refused("session.options.update", params)
         assert error["message"] == "provider.baseUrl is not a valid URL, expected http://... or https://..."
 
 
-async def test_an_address_that_cannot_be_reached_is_a_typed_error(server: RunningServer) -> None:
+async def test_an_unreachable_address_is_a_typed_error(server: RunningServer) -> None:
     async with failing(server, "http://127.0.0.1:99999") as at:
         events = await at.prompt()
         assert of_type(events, "session.error")[0]["errorType"] == "query"
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
-async def test_call_that_fails_once_is_tried_again(server: RunningServer, streaming: bool) -> None:
+async def test_a_call_that_fails_once_is_retried(server: RunningServer, streaming: bool) -> None:
     async with (
         ModelServer(failure(500), FINE) as provider,
         failing(server, provider.url, streaming=streaming) as at,
@@ -223,7 +223,7 @@ async def test_call_that_fails_once_is_tried_again(server: RunningServer, stream
 
 
 @pytest.mark.parametrize("header", [{"Retry-After-Ms": "400"}, {"Retry-After": "1"}], ids=repr)
-async def test_wait_that_the_provider_asks_for_is_kept(server: RunningServer, header: dict[str, str]) -> None:
+async def test_the_retry_delay_of_the_provider_is_respected(server: RunningServer, header: dict[str, str]) -> None:
     async with ModelServer(failure(429, **header), FINE) as provider, failing(server, provider.url) as at:
         events = await at.prompt()
         assert of_type(events, "assistant.message")[0]["content"] == "all is well"
@@ -232,7 +232,7 @@ async def test_wait_that_the_provider_asks_for_is_kept(server: RunningServer, he
         assert waited.total_seconds() >= 0.39
 
 
-async def test_wait_between_attempts_can_be_aborted(server: RunningServer) -> None:
+async def test_the_delay_between_attempts_can_be_aborted(server: RunningServer) -> None:
     async with ModelServer(failure(429, **{"Retry-After": "50"})) as provider, failing(server, provider.url) as at:
         await at.wire.call("session.send", {"sessionId": at.session, "prompt": "hello"})
         await at.wire.event("model.call_failure", session=at.session)
@@ -250,7 +250,7 @@ ENDLESS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-async def test_answer_that_never_ends_can_be_aborted(server: RunningServer, name: str) -> None:
+async def test_an_endless_answer_can_be_aborted(server: RunningServer, name: str) -> None:
     async with ModelServer(ENDLESS[name]) as provider, failing(server, provider.url) as at:
         await at.wire.call("session.send", {"sessionId": at.session, "prompt": "hello"})
         await at.wire.event("assistant.turn_start", session=at.session)
@@ -263,7 +263,7 @@ async def test_answer_that_never_ends_can_be_aborted(server: RunningServer, name
         assert of_type(events, "assistant.message")[0]["content"] == "all is well"
 
 
-async def test_abort_hangs_up_on_the_provider(server: RunningServer) -> None:
+async def test_an_abort_closes_the_connection_to_the_provider(server: RunningServer) -> None:
     async with (
         ModelServer(event_stream(delta("la "), ending="hang")) as provider,
         failing(server, provider.url) as at,

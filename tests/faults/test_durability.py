@@ -1,4 +1,4 @@
-"""A process that dies at any moment, logs that were damaged, and disks that take nothing more."""
+"""Processes that are killed at any moment, damaged logs and full disks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def says(*pieces: str, ending: str = "end") -> Reply:
 
 
 def asks_for(*wanted: tuple[str, str, JsonObject]) -> Reply:
-    """An answer that says a few words and calls tools: (call id, name, arguments)."""
+    """Return an answer with some text and tool calls: (call id, name, arguments)."""
     tool_calls = [
         {
             "index": index,
@@ -69,9 +69,9 @@ def asks_for(*wanted: tuple[str, str, JsonObject]) -> Reply:
 async def killed(
     folder: Path, provider: ModelServer, until: Callable[[Wire], Awaitable[object]], **options: object
 ) -> tuple[str, list[JsonObject]]:
-    """Run a prompt up to the moment that ``until`` waits for, and kill the server there.
+    """Run a prompt until ``until`` returns, then kill the server.
 
-    Returns the session's id and the persisted events that its client had seen.
+    Returns the session's id and the persisted events that its client has received.
     """
     async with running_server(folder) as server:
         session = await server.wire.create(openai(provider), model="m", streaming=True, **options)
@@ -88,9 +88,9 @@ def openai(provider: ModelServer) -> JsonObject:
 async def resumed(
     folder: Path, provider: ModelServer, session: str, seen: list[JsonObject], *, continue_pending: bool = False
 ) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Bring a killed session back in a new process and prompt it once more.
+    """Resume a killed session in a new process and send it another prompt.
 
-    Returns the events stored right after the resume, and the messages that the model got with the next prompt.
+    Returns the events stored directly after the resume, and the messages that the model received with the prompt.
     """
     async with running_server(folder) as server:
         params = {"sessionId": session, "provider": openai(provider), "model": "m"}
@@ -110,7 +110,7 @@ def roles(messages: list[JsonObject]) -> list[str]:
     return [message["role"] for message in messages]
 
 
-async def test_kill_after_the_first_delta_keeps_the_prompt_and_drops_the_half_answer(tmp_path: Path) -> None:
+async def test_a_kill_after_the_first_delta_keeps_the_prompt_and_drops_the_partial_answer(tmp_path: Path) -> None:
     async with ModelServer(says("half an ", ending="hang")) as provider:
 
         async def until(wire: Wire) -> None:
@@ -124,7 +124,7 @@ async def test_kill_after_the_first_delta_keeps_the_prompt_and_drops_the_half_an
 
 
 @pytest.mark.parametrize("continue_pending", [False, True])
-async def test_kill_while_a_client_tool_is_pending_leaves_one_interrupted_call(
+async def test_a_kill_during_a_client_tool_leaves_one_interrupted_call(
     tmp_path: Path, continue_pending: bool
 ) -> None:
     async with ModelServer(asks_for(("call-1", "lookup", {"word": "ü"}))) as provider:
@@ -145,7 +145,7 @@ async def test_kill_while_a_client_tool_is_pending_leaves_one_interrupted_call(
         assert (messages[3]["tool_call_id"], messages[3]["content"]) == ("call-1", INTERRUPTED)
 
 
-async def test_kill_while_a_permission_is_pending_runs_nothing_later(tmp_path: Path) -> None:
+async def test_after_a_kill_during_a_permission_request_nothing_runs(tmp_path: Path) -> None:
     async with ModelServer(asks_for(("call-1", "bash", {"command": "touch ran"}))) as provider:
 
         async def until(wire: Wire) -> None:
@@ -159,7 +159,7 @@ async def test_kill_while_a_permission_is_pending_runs_nothing_later(tmp_path: P
         assert not (tmp_path / "ran").exists()
 
 
-async def test_kill_during_a_command_leaves_one_interrupted_call(tmp_path: Path) -> None:
+async def test_a_kill_during_a_command_leaves_one_interrupted_call(tmp_path: Path) -> None:
     async with ModelServer(asks_for(("call-1", "bash", {"command": "echo started; sleep 300"}))) as provider:
 
         async def until(wire: Wire) -> None:
@@ -180,7 +180,7 @@ async def approve(wire: Wire, asked: JsonObject) -> None:
     await wire.call("session.permissions.handlePendingPermissionRequest", params)
 
 
-async def test_kill_between_two_results_keeps_the_one_and_interrupts_the_other(tmp_path: Path) -> None:
+async def test_a_kill_between_two_results_keeps_one_and_interrupts_the_other(tmp_path: Path) -> None:
     both = asks_for(("slow", "lookup", {"n": 1}), ("quick", "lookup", {"n": 2}))
     async with ModelServer(both) as provider:
 
@@ -206,7 +206,7 @@ async def test_kill_between_two_results_keeps_the_one_and_interrupts_the_other(t
         ]
 
 
-async def test_killed_session_is_listed_with_its_prompt(tmp_path: Path) -> None:
+async def test_a_killed_session_is_listed_with_its_prompt(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"hang": True}))
         await server.wire.call("session.send", {"sessionId": session, "prompt": "the first words"})
@@ -223,13 +223,13 @@ async def test_killed_session_is_listed_with_its_prompt(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
-    """As everywhere, for longer than one test."""
+    """Return the event loop, as for all tests, but with module scope."""
     return "asyncio"
 
 
 @dataclass
 class Finished:
-    """A session that was prompted once and closed in peace: its id, its log, and the events in it."""
+    """A session with one prompt that was closed normally: its id, its log, and the events in the log."""
 
     id: str
     log: Path
@@ -246,7 +246,7 @@ async def template(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 @pytest.fixture
 def past(template: Finished, tmp_path: Path) -> Finished:
-    """A copy of such a session in the home of this test."""
+    """Return a copy of a finished session in the home of this test."""
     folder = tmp_path / "home" / "session-state" / template.id
     shutil.copytree(template.log.parent, folder)
     return Finished(template.id, folder / "events.jsonl", template.events)
@@ -254,9 +254,9 @@ def past(template: Finished, tmp_path: Path) -> Finished:
 
 @asynccontextmanager
 async def reopened(folder: Path, session: str) -> AsyncGenerator[tuple[RunningServer, list[JsonObject]]]:
-    """A new process with the session; gives the events stored before anything happens, the resume left out.
+    """Resume the session in a new process; yields the stored events without the resume.
 
-    At the end the session is prompted: whatever its log was like, it must work.
+    At the end the session must answer a prompt, whatever its log was like.
     """
     async with running_server(folder) as server:
         provider = {"type": "scripted", "script": {"turns": [{"text": "next"}], "after_last": "repeat"}}
@@ -274,7 +274,7 @@ async def reopened(folder: Path, session: str) -> AsyncGenerator[tuple[RunningSe
 @pytest.mark.parametrize(
     "torn", [b'{"id":"5", "type":"assistant.mess', b"\0\0\0\0", b'{"type":"abort"} x'], ids=repr
 )
-async def test_torn_last_line_is_cut_off_with_one_warning(tmp_path: Path, past: Finished, torn: bytes) -> None:
+async def test_a_torn_last_line_is_removed_with_one_warning(tmp_path: Path, past: Finished, torn: bytes) -> None:
     session, path, before = past.id, past.log, past.events
     with path.open("ab") as log:
         log.write(torn)
@@ -287,7 +287,7 @@ async def test_torn_last_line_is_cut_off_with_one_warning(tmp_path: Path, past: 
         assert len(of_type(events, "session.warning")) == 1
 
 
-async def test_last_line_without_its_end_is_kept(tmp_path: Path, past: Finished) -> None:
+async def test_a_last_line_without_a_newline_is_kept(tmp_path: Path, past: Finished) -> None:
     session, path, before = past.id, past.log, past.events
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))
     async with reopened(tmp_path, session) as (_, events):
@@ -297,7 +297,7 @@ async def test_last_line_without_its_end_is_kept(tmp_path: Path, past: Finished)
 GARBAGE = [b"not JSON", b"\xff\xfe\x00", b"", b"[]", b"null", b"{}", b'{"type": 5}', b'{"id": "x", "data": {}}']
 
 
-async def test_garbage_in_the_middle_costs_nothing_but_its_lines(tmp_path: Path, past: Finished) -> None:
+async def test_garbage_in_the_middle_loses_only_its_lines(tmp_path: Path, past: Finished) -> None:
     session, path, before = past.id, past.log, past.events
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([*lines[:2], *GARBAGE, *lines[2:]]))
@@ -315,7 +315,7 @@ STRANGE: list[JsonObject] = [
 ]
 
 
-async def test_events_of_another_version_survive_and_are_not_interpreted(tmp_path: Path, past: Finished) -> None:
+async def test_unknown_events_are_kept_and_not_interpreted(tmp_path: Path, past: Finished) -> None:
     session, path, before = past.id, past.log, past.events
     with path.open("ab") as log:
         log.write(b"".join(json.dumps(strange).encode() + b"\n" for strange in STRANGE))
@@ -323,7 +323,7 @@ async def test_events_of_another_version_survive_and_are_not_interpreted(tmp_pat
         assert events == [*before, *STRANGE]
 
 
-async def test_empty_log_is_a_session_without_a_past(tmp_path: Path, past: Finished) -> None:
+async def test_an_empty_log_is_a_session_without_history(tmp_path: Path, past: Finished) -> None:
     session, path = past.id, past.log
     path.write_bytes(b"")
     async with reopened(tmp_path, session) as (_, events):
@@ -333,7 +333,7 @@ async def test_empty_log_is_a_session_without_a_past(tmp_path: Path, past: Finis
 @pytest.mark.parametrize(
     "content", [b"", b"garbage\n", b'{"id": "a", "type": "user.message", "data": {"text": "x"}}\n']
 )
-async def test_session_that_cannot_be_understood_is_not_removed_when_it_is_left(
+async def test_an_undecodable_session_is_not_deleted_when_it_is_detached(
     tmp_path: Path, past: Finished, content: bytes
 ) -> None:
     session, path = past.id, past.log
@@ -344,7 +344,7 @@ async def test_session_that_cannot_be_understood_is_not_removed_when_it_is_left(
         assert path.read_bytes().startswith(content)
 
 
-async def test_session_without_its_workspace_file_is_resumed(tmp_path: Path, past: Finished) -> None:
+async def test_a_session_without_its_workspace_file_is_resumed(tmp_path: Path, past: Finished) -> None:
     session, path, before = past.id, past.log, past.events
     path.with_name("workspace.yaml").unlink()
     shutil.rmtree(path.parent / "checkpoints")
@@ -352,7 +352,7 @@ async def test_session_without_its_workspace_file_is_resumed(tmp_path: Path, pas
         assert events == before
 
 
-async def test_session_whose_folder_cannot_be_mended_is_refused_and_can_be_tried_again(
+async def test_a_session_whose_log_cannot_be_repaired_is_refused_and_can_be_retried(
     tmp_path: Path, past: Finished
 ) -> None:
     session, path, before = past.id, past.log, past.events
@@ -378,7 +378,7 @@ FILE_LIMIT = FILE_LIMIT_BLOCKS * 512
 
 @asynccontextmanager
 async def full_disk(folder: Path) -> AsyncGenerator[RunningServer]:
-    """A server none of whose files can be larger than some kilobytes; another session of it stays well."""
+    """Run a server whose files are limited to some kilobytes; another session of it must keep working."""
     async with running_server(folder, file_limit_blocks=FILE_LIMIT_BLOCKS) as server:
         other = await server.wire.create(scripted({"text": "fine"}))
         yield server
@@ -387,7 +387,7 @@ async def full_disk(folder: Path) -> AsyncGenerator[RunningServer]:
 
 
 def failed(events: list[JsonObject]) -> None:
-    """The run has ended in one error that names the log, and was over after it."""
+    """Assert that the run ended with a single error that names the log."""
     (error,) = of_type(events, "session.error")
     assert "cannot write the session log" in error["message"]
     assert events[-1]["type"] == "session.idle"
@@ -395,13 +395,13 @@ def failed(events: list[JsonObject]) -> None:
 
 
 def whole_lines(path: Path) -> list[JsonObject]:
-    """The log's events; each of its lines must be one, to the last."""
+    """Return the events of the log; every line must be one."""
     data = path.read_bytes()
     assert data.endswith(b"\n")
     return [json.loads(line) for line in data.splitlines()]
 
 
-async def test_prompt_that_cannot_be_written_down_fails_and_the_next_one_works(tmp_path: Path) -> None:
+async def test_a_prompt_that_cannot_be_written_fails_and_the_next_one_works(tmp_path: Path) -> None:
     async with full_disk(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted({"text": "small"}))
@@ -413,14 +413,14 @@ async def test_prompt_that_cannot_be_written_down_fails_and_the_next_one_works(t
         ]
 
 
-async def test_answer_that_cannot_be_written_down_fails_the_run(tmp_path: Path) -> None:
+async def test_an_answer_that_cannot_be_written_fails_the_run(tmp_path: Path) -> None:
     async with full_disk(tmp_path) as server:
         session = await server.wire.create(scripted({"text": "x" * FILE_LIMIT}))
         failed(await server.wire.prompt(session))
         assert all(event["type"] != "assistant.message" for event in whole_lines(server.log_of(session)))
 
 
-async def test_tool_results_that_cannot_be_written_down_fail_the_run_once(tmp_path: Path) -> None:
+async def test_tool_results_that_cannot_be_written_fail_the_run_once(tmp_path: Path) -> None:
     async with full_disk(tmp_path) as server:
         wire = server.wire
         several: JsonObject = {
@@ -439,7 +439,7 @@ async def test_tool_results_that_cannot_be_written_down_fail_the_run_once(tmp_pa
 
 
 async def fill(wire: Wire, session: str) -> None:
-    """Write to the session's log until not even a short event fits any more."""
+    """Write to the session's log until not even a short event fits."""
     for length in (1000, 100, 1):
         for _ in range(100):
             params = {"sessionId": session, "modelId": "m" * length}
@@ -450,7 +450,7 @@ async def fill(wire: Wire, session: str) -> None:
 
 
 @pytest.mark.parametrize("turn", [{"hang": True}, calls("lookup"), calls("bash", command="sleep 300")], ids=str)
-async def test_abort_that_cannot_be_written_down_still_ends_the_run(tmp_path: Path, turn: JsonObject) -> None:
+async def test_an_abort_that_cannot_be_written_still_ends_the_run(tmp_path: Path, turn: JsonObject) -> None:
     async with full_disk(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted(turn), tools=[LOOKUP])
@@ -466,7 +466,7 @@ async def test_abort_that_cannot_be_written_down_still_ends_the_run(tmp_path: Pa
         whole_lines(server.log_of(session))
 
 
-async def test_log_that_is_no_file_any_more_fails_the_run_and_then_the_read(tmp_path: Path) -> None:
+async def test_a_log_replaced_by_a_folder_fails_the_run_and_then_the_read(tmp_path: Path) -> None:
     async with full_disk(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted({"text": "one"}, {"text": "two"}))
@@ -485,7 +485,7 @@ async def test_log_that_is_no_file_any_more_fails_the_run_and_then_the_read(tmp_
         assert of_type(events, "assistant.message")[0]["content"] == "two"
 
 
-async def test_home_that_takes_no_sessions_refuses_them_and_serves_the_rest(tmp_path: Path) -> None:
+async def test_a_home_that_cannot_hold_sessions_refuses_them_and_serves_other_methods(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "session-state").write_text("a file where a folder should be")
     async with running_server(tmp_path) as server:

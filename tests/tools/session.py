@@ -23,7 +23,7 @@ from jumpseat_protocol.permissions import PermissionRequest
 async def tool_session(
     cwd: Path, *, path: str | None = None, web: Web | None = None
 ) -> AsyncGenerator[ToolContext, None]:
-    """Make a context in ``cwd``, and end all that it started. ``path`` is the ``PATH`` of programs."""
+    """Make a context in ``cwd`` and end its processes afterwards. ``path`` is the ``PATH`` of programs."""
     environ = {"PATH": path if path is not None else os.environ["PATH"], "HOME": str(cwd)}
     async with anyio.create_task_group() as tasks:
         shells = Shells(tasks)
@@ -64,7 +64,7 @@ def tool_named(name: str) -> BuiltinTool[Any]:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 5) -> None:
-    """Poll for a condition without an event, such as the end of a process that is not a child of this one."""
+    """Poll for a condition without an event, such as the end of a process that is not a child."""
     for _ in range(int(seconds * 100)):
         if condition():
             return

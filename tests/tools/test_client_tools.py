@@ -177,7 +177,7 @@ async def test_each_outcome_reaches_the_model_and_the_event_stream_as_observed(
 
 
 @pytest.mark.anyio
-async def test_the_text_of_an_exception_is_nowhere_in_the_events(tasks: TaskGroup) -> None:
+async def test_the_text_of_an_exception_is_in_no_event(tasks: TaskGroup) -> None:
     made = await answered(tasks, error="secret boom")
 
     (completed,) = made.client.payloads(events.ToolExecutionComplete)
@@ -194,7 +194,7 @@ async def test_the_text_of_an_exception_is_nowhere_in_the_events(tasks: TaskGrou
 
 
 @pytest.mark.anyio
-async def test_everything_a_result_may_carry_is_published_with_it(tasks: TaskGroup) -> None:
+async def test_all_fields_of_a_result_are_in_its_event(tasks: TaskGroup) -> None:
     made = await answered(
         tasks,
         {

@@ -1,4 +1,4 @@
-"""Tools of clients, over the real wire: what becomes of calls that a client does not answer."""
+"""Client tools over the real wire: calls without an answer of the client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 TOOL = {"name": "look_up", "skipPermission": True}
 
 
-async def test_a_client_that_never_answers_holds_no_turn_up_where_the_operator_has_set_a_limit(
+async def test_a_call_that_the_client_never_answers_fails_at_the_configured_time_limit(
     tmp_path: Path,
 ) -> None:
     provider = scripted(calls("look_up", "c1"), {"text": "Then without."})
@@ -36,7 +36,7 @@ async def test_a_client_that_never_answers_holds_no_turn_up_where_the_operator_h
     assert answered == {"success": False}
 
 
-async def test_a_call_that_waits_for_a_client_ends_with_the_abort(tmp_path: Path) -> None:
+async def test_an_abort_ends_a_call_that_waits_for_a_client(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted(calls("look_up", "c1"), calls("look_up", "c2")), tools=[TOOL])

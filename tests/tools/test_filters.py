@@ -28,7 +28,7 @@ from jumpseat.tools.filters import SourceName, offered
         (["builtin:*"], ["custom:view"], True),
     ],
 )
-def test_a_builtin_tool_is_offered_where_it_is_available_and_not_excluded(
+def test_a_builtin_tool_is_offered_if_it_is_available_and_not_excluded(
     available: list[str] | None, excluded: list[str], expected: bool
 ) -> None:
     assert offered("view", "builtin", available, excluded) is expected

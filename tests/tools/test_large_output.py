@@ -42,7 +42,7 @@ def test_the_limit_counts_bytes(tmp_path: Path, text: str, fits: bool) -> None:
     assert len(list(tmp_path.iterdir())) == (0 if fits else 1)
 
 
-def test_the_size_is_told_in_kilobytes_and_the_preview_in_characters(tmp_path: Path) -> None:
+def test_the_size_is_in_kilobytes_and_the_preview_in_characters(tmp_path: Path) -> None:
     note = spill("é" * 1024, 2047, tmp_path)
 
     assert note.startswith("Output too large to read at once (2.0 KB). ")

@@ -1,4 +1,4 @@
-"""Files are opened where permission was given: links that appear later are not followed."""
+"""Files are opened where they were approved: links that appear later are not followed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def swap_file(project: Path) -> None:
 
 
 @pytest.mark.parametrize("swap", [swap_folder, swap_file])
-async def test_a_link_that_comes_after_permission_was_given_is_not_followed(
+async def test_a_link_created_after_the_approval_is_not_followed(
     project: Path, swap: Callable[[Path], None]
 ) -> None:
     outside = project.parent / "outside"
@@ -60,7 +60,7 @@ async def test_nothing_is_created_behind_a_link_that_appears_later(project: Path
     assert os.listdir(project.parent / "outside") == ["file"]
 
 
-async def test_a_path_is_opened_where_it_resolved_to_when_permission_was_given(project: Path) -> None:
+async def test_a_path_is_opened_where_it_resolved_at_the_approval(project: Path) -> None:
     (project / "link").symlink_to(project / "sub")
     async with tool_session(project) as ctx:
         ctx.files.settle(project / "link" / "file", project / "sub" / "file")

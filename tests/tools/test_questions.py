@@ -1,4 +1,4 @@
-"""Questions to the person behind a client, by ``ask_user`` and by forms, over the real wire."""
+"""Questions to the user, by ``ask_user`` and by forms, over the real wire."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ASKING = scripted(QUESTION, {"text": "{{last_tool_result}}"})
 
 
 def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    """The data of the events of one type."""
+    """Return the data of the events of one type."""
     return [event["data"] for event in events if event["type"] == kind]
 
 
@@ -40,7 +40,7 @@ def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
         ({}, {"answer": ""}, "User responded: "),
     ],
 )
-async def test_a_question_is_put_to_the_person_and_the_model_gets_the_answer(
+async def test_the_model_gets_the_answer_of_the_user(
     tmp_path: Path, arguments: JsonObject, answer: JsonObject, text: str
 ) -> None:
     turns = [calls("ask_user", question="Which?", **arguments), says("Thanks.")]
@@ -63,7 +63,7 @@ async def test_a_question_is_put_to_the_person_and_the_model_gets_the_answer(
     assert of(events, "permission.requested") == []
 
 
-async def test_an_answer_by_the_id_of_the_event_counts_as_well(tmp_path: Path) -> None:
+async def test_a_question_can_be_answered_by_the_id_of_its_event(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server, answering(server.wire, {"userInput.request": [SILENT]}):
         wire = server.wire
         session = await wire.create(ASKING, requestUserInput=True)
@@ -74,7 +74,7 @@ async def test_an_answer_by_the_id_of_the_event_counts_as_well(tmp_path: Path) -
         assert await wire.call("session.ui.handlePendingUserInput", answer) == {"success": True}
         assert await wire.call("session.ui.handlePendingUserInput", answer) == {"success": False}
         await wire.event("assistant.message", content="User selected: Blue")
-        # The client is told that its own answer is no longer wanted.
+        # The request to the client is cancelled.
         await wire.until(lambda one: one.get("method") == "$/cancelRequest")
 
 
@@ -91,7 +91,7 @@ async def test_without_a_handler_the_tool_is_not_offered_and_a_call_of_it_fails(
 
 
 @pytest.mark.parametrize("answer", [THROWS, {}, {"answer": 5}, "Red", None, []], ids=str)
-async def test_a_handler_that_throws_or_answers_nonsense_is_a_failed_call(tmp_path: Path, answer: Any) -> None:
+async def test_an_error_or_an_invalid_answer_of_the_handler_fails_the_call(tmp_path: Path, answer: Any) -> None:
     async with (
         running_server(tmp_path) as server,
         answering(server.wire, {"userInput.request": [answer]}),
@@ -106,7 +106,7 @@ async def test_a_handler_that_throws_or_answers_nonsense_is_a_failed_call(tmp_pa
     assert completed == {"requestId": requested["requestId"]}
 
 
-async def test_a_question_of_a_client_that_dies_fails_and_the_turn_goes_on(tmp_path: Path) -> None:
+async def test_a_question_fails_with_its_client_and_the_turn_continues(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as watcher:
         session = await watcher.create(ASKING)
         async with server.connect() as asked:
@@ -119,7 +119,7 @@ async def test_a_question_of_a_client_that_dies_fails_and_the_turn_goes_on(tmp_p
     assert done["data"]["success"] is False
 
 
-async def test_a_question_of_a_client_that_dies_is_put_to_the_next_one(tmp_path: Path) -> None:
+async def test_a_question_moves_to_another_client_if_its_client_dies(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as stays:
         session = await stays.create(ASKING, requestUserInput=True)
         async with answering(stays, {"userInput.request": [{"answer": "Red", "wasFreeform": False}]}):
@@ -133,7 +133,7 @@ async def test_a_question_of_a_client_that_dies_is_put_to_the_next_one(tmp_path:
     assert len([event for event in stays.events() if event["type"] == "user_input.requested"]) == 1
 
 
-async def test_an_abort_takes_a_question_back(tmp_path: Path) -> None:
+async def test_an_abort_withdraws_a_question(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server, answering(server.wire, {"userInput.request": [SILENT]}):
         wire = server.wire
         session = await wire.create(ASKING, requestUserInput=True)
@@ -153,7 +153,7 @@ async def test_an_abort_takes_a_question_back(tmp_path: Path) -> None:
     assert wire.events()[-1]["type"] == "session.idle"
 
 
-async def test_a_question_holds_up_no_other_call_of_the_same_answer(tmp_path: Path) -> None:
+async def test_a_question_does_not_delay_other_calls_of_the_same_answer(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("a note\n")
     (first,), (second,) = QUESTION["tool_calls"], scripted_call("view", "call-2", path="note.txt")["tool_calls"]
     provider = scripted({"tool_calls": [first, second]}, {"text": "ok"})
@@ -187,7 +187,7 @@ FORM: JsonObject = {"message": "Sure?", "requestedSchema": {"type": "object", "p
 
 
 async def shown(wire: Wire, session: str, asker: Wire | None = None) -> tuple[int, str]:
-    """A form that is open: the id of the request for it, and its own."""
+    """Open a form; returns the id of the request for it, and the id of the form."""
     request = await (asker or wire).ask("session.ui.elicitation", {"sessionId": session, **FORM})
     return request, (await wire.event("elicitation.requested"))["data"]["requestId"]
 
@@ -200,7 +200,7 @@ async def shown(wire: Wire, session: str, asker: Wire | None = None) -> tuple[in
         {"action": "cancel"},
     ],
 )
-async def test_what_the_person_does_with_a_form_comes_back(tmp_path: Path, answer: JsonObject) -> None:
+async def test_the_outcome_of_a_form_is_returned(tmp_path: Path, answer: JsonObject) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(QUIET, requestElicitation=True)
@@ -211,7 +211,7 @@ async def test_what_the_person_does_with_a_form_comes_back(tmp_path: Path, answe
         assert (await wire.event("elicitation.completed"))["data"] == {"requestId": form, **answer}
 
 
-async def test_a_form_is_cancelled_when_nobody_is_left_who_can_show_it(tmp_path: Path) -> None:
+async def test_a_form_is_cancelled_if_no_client_is_left_to_show_it(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as asker:
         session = await asker.create(QUIET)
         async with server.connect() as able:
@@ -230,7 +230,7 @@ async def test_a_form_is_cancelled_with_its_session(tmp_path: Path) -> None:
         assert (await wire.response(request))["result"] == {"action": "cancel"}
 
 
-async def test_a_form_that_nobody_waits_for_any_more_is_taken_away(tmp_path: Path) -> None:
+async def test_a_form_is_withdrawn_with_the_request_for_it(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as able:
         session = await able.create(QUIET, requestElicitation=True)
         async with server.connect() as asker:
@@ -242,7 +242,7 @@ async def test_a_form_that_nobody_waits_for_any_more_is_taken_away(tmp_path: Pat
     assert completed["data"] == {"requestId": form, "action": "cancel"}
 
 
-async def test_a_client_that_gives_up_its_forms_on_resume_changes_the_capabilities(tmp_path: Path) -> None:
+async def test_a_resume_without_forms_changes_the_capabilities(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as first:
         session = await first.create(QUIET, requestElicitation=True)
         async with server.connect() as second:

@@ -133,7 +133,7 @@ async def test_stop_ends_grandchildren_that_ignore_sigterm(tmp_path: Path) -> No
 async def test_a_command_can_clean_up_when_it_is_stopped(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
-            # Busy, not waiting in `read`: a signal just before bash begins to read is seen only after the reading.
+            # A busy loop instead of `read`: bash handles a signal that arrives just before `read` only after it.
             command = "trap 'echo tidy; exit 4' TERM; echo $$ > pid; while :; do :; done"
             await call(ctx, "bash", command=command, mode="async")
             await _pid(tmp_path)

@@ -1,4 +1,4 @@
-"""Plans that a model puts to the person behind a client, over the real wire."""
+"""``exit_plan_mode``: plans that the user approves or rejects, over the real wire."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLAN = calls("exit_plan_mode", summary="In short", actions=ACTIONS, recommendedA
     ],
     ids=str,
 )
-async def test_a_plan_is_put_to_the_person_and_an_approval_leaves_plan_mode(
+async def test_the_approval_of_a_plan_leaves_plan_mode(
     tmp_path: Path, answer: JsonObject, mode: str, text: str
 ) -> None:
     async with (
@@ -57,13 +57,13 @@ async def test_a_plan_is_put_to_the_person_and_an_approval_leaves_plan_mode(
     assert completed == {"requestId": requested["requestId"], **answer}
     (result,) = texts(model.requests[-1], "tool")
     assert text in result
-    # What is offered follows the mode within the same run.
+    # The offered tools follow the mode within the same run.
     assert offers(model.requests[0])
     assert offers(model.requests[-1]) == (mode == "plan")
     assert of(events, "permission.requested") == []
 
 
-async def test_a_prompt_in_plan_mode_leaves_it_for_itself(tmp_path: Path) -> None:
+async def test_a_prompt_can_set_plan_mode_for_its_own_run(tmp_path: Path) -> None:
     async with (
         fake_openai({"Plan it": [PLAN, says("I see.")]}) as model,
         running_server(tmp_path) as server,
@@ -80,7 +80,7 @@ async def test_a_prompt_in_plan_mode_leaves_it_for_itself(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("handles", "mode"), [(False, "plan"), (True, "interactive"), (True, "autopilot")], ids=str
 )
-async def test_a_plan_is_only_asked_about_in_plan_mode_and_where_a_client_can(
+async def test_the_tool_is_offered_only_in_plan_mode_and_with_a_client_that_handles_it(
     tmp_path: Path, *, handles: bool, mode: str
 ) -> None:
     async with fake_openai({"Plan it": [PLAN, says("I see.")]}) as model, running_server(tmp_path) as server:
@@ -93,7 +93,7 @@ async def test_a_plan_is_only_asked_about_in_plan_mode_and_where_a_client_can(
     assert of(events, "exit_plan_mode.requested") == []
 
 
-async def test_an_answer_to_a_plan_by_the_id_of_its_event_counts_as_well(tmp_path: Path) -> None:
+async def test_a_plan_can_be_answered_by_the_id_of_its_event(tmp_path: Path) -> None:
     asking = scripted(scripted_call("exit_plan_mode", summary="In short"), {"text": "{{last_tool_result}}"})
     async with running_server(tmp_path) as server, answering(server.wire, {"exitPlanMode.request": [SILENT]}):
         wire = server.wire
@@ -112,7 +112,7 @@ async def test_an_answer_to_a_plan_by_the_id_of_its_event_counts_as_well(tmp_pat
 @pytest.mark.parametrize(
     "answer", [THROWS, {}, {"approved": "yes"}, {"approved": True, "selectedAction": "x"}], ids=str
 )
-async def test_a_client_that_fails_to_judge_a_plan_has_not_approved_it(tmp_path: Path, answer: Any) -> None:
+async def test_a_plan_is_not_approved_if_its_client_fails(tmp_path: Path, answer: Any) -> None:
     asking = scripted(scripted_call("exit_plan_mode", summary="Short"), {"text": "{{last_tool_result}}"})
     async with running_server(tmp_path) as server, answering(server.wire, {"exitPlanMode.request": [answer]}):
         session = await server.wire.create(asking, requestExitPlanMode=True)
@@ -127,10 +127,10 @@ async def test_a_client_that_fails_to_judge_a_plan_has_not_approved_it(tmp_path:
 
 
 def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    """The data of the events of one type."""
+    """Return the data of the events of one type."""
     return [event["data"] for event in events if event["type"] == kind]
 
 
 def offers(request: JsonObject) -> bool:
-    """Whether a model was offered the tool."""
+    """Return whether the tool was offered to a model."""
     return "exit_plan_mode" in [tool["function"]["name"] for tool in request["tools"]]

@@ -31,7 +31,7 @@ async def todos(wire: Wire, session: str) -> list[tuple[Any, ...]]:
 NOTED_ROWS = [("a", "First", "done", None), ("b", "Second", "pending", "Later"), ("b", "a")]
 
 
-async def test_a_model_notes_its_todos_and_clients_are_told(tmp_path: Path) -> None:
+async def test_clients_are_notified_of_the_todos_of_a_model(tmp_path: Path) -> None:
     script = scripted(
         calls("sql", query=NOTED, description="Note todos"),
         calls("sql", "call-2", query="SELECT count(*) AS n FROM todos"),
@@ -61,7 +61,7 @@ async def test_a_model_notes_its_todos_and_clients_are_told(tmp_path: Path) -> N
     assert asked[0][0]["intentionSummary"] == "Note todos"
 
 
-async def test_todos_outlive_the_process_and_go_with_a_fork(tmp_path: Path) -> None:
+async def test_todos_survive_the_process_and_are_copied_by_a_fork(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted(calls("sql", query=NOTED), {"text": "ok"}), sessionId="one")
         await server.wire.prompt(session)
@@ -76,7 +76,7 @@ async def test_todos_outlive_the_process_and_go_with_a_fork(tmp_path: Path) -> N
         assert await todos(wire, "one") == NOTED_ROWS
 
 
-async def test_a_session_that_never_noted_anything_has_no_database(tmp_path: Path) -> None:
+async def test_a_session_without_todos_has_no_database(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"text": "hi"}))
         await server.wire.prompt(session)
@@ -84,7 +84,7 @@ async def test_a_session_that_never_noted_anything_has_no_database(tmp_path: Pat
         assert not (server.log_of(session).parent / "session.db").exists()
 
 
-async def test_an_abort_ends_a_statement_that_would_not_end(tmp_path: Path) -> None:
+async def test_an_abort_ends_an_endless_statement(tmp_path: Path) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
     async with running_server(tmp_path) as server:
         wire = server.wire
@@ -97,11 +97,11 @@ async def test_an_abort_ends_a_statement_that_would_not_end(tmp_path: Path) -> N
         assert await todos(wire, session) == []
 
 
-async def test_a_tool_of_a_client_replaces_the_built_in_one_only_where_it_says_so(tmp_path: Path) -> None:
+async def test_a_client_tool_replaces_the_built_in_one_only_if_it_declares_that(tmp_path: Path) -> None:
     tool = {"name": "sql", "description": "Mine.", "parameters": {"type": "object"}}
     async with running_server(tmp_path) as server:
         error = await server.wire.refused("session.create", {"provider": scripted(), "tools": [tool]})
         assert "tool 'sql' has the name of a built-in tool" in error["message"]
         await server.wire.create(scripted(), tools=[{**tool, "overridesBuiltInTool": True}])
-        # What is not there in a session is no built-in tool of it.
+        # A tool that the session does not have cannot conflict.
         await server.wire.create(scripted(), tools=[{**tool, "name": "web_search"}, {**tool, "name": "skill"}])

@@ -1,4 +1,4 @@
-"""Memories over the real wire: what is asked, kept and told, and what sessions without them are spared."""
+"""Memories over the real wire: approval, storage, the system message, and sessions without memories."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ async def results(wire: Wire, session: str) -> list[str]:
     return [one["result"]["content"] if one["success"] else one["error"]["message"] for one in done]
 
 
-async def told(wire: Wire, provider: Any, **options: Any) -> str:
-    """What the system message of a new session says of memories."""
+async def memories_shown(wire: Wire, provider: Any, **options: Any) -> str:
+    """Return the section on memories in the system message of a new session."""
     session = await wire.create(at(provider), model="m", **options)
     system = (await asked(wire, provider, session)).json["messages"][0]["content"]
     return system.partition("<memories>")[2].partition("</memories>")[0].strip()
 
 
-async def test_a_fact_is_asked_about_kept_and_told_to_later_sessions_in_that_repository(tmp_path: Path) -> None:
+async def test_an_approved_fact_is_stored_and_shown_to_later_sessions_in_its_repository(tmp_path: Path) -> None:
     project = repository(tmp_path / "project")
     there = {"workingDirectory": str(project), **ON}
     async with serving(tmp_path) as (server, provider):
@@ -71,16 +71,16 @@ async def test_a_fact_is_asked_about_kept_and_told_to_later_sessions_in_that_rep
 
         head = "Noted in earlier sessions; true then, so check before you rely on it:"
         line = "- testing: Tests run with make test. (Makefile:3)"
-        assert await told(wire, provider, **there) == f"{head}\n{line}"
+        assert await memories_shown(wire, provider, **there) == f"{head}\n{line}"
         elsewhere = repository(tmp_path / "other-clone")
-        assert line in await told(wire, provider, workingDirectory=str(elsewhere), **ON)
+        assert line in await memories_shown(wire, provider, workingDirectory=str(elsewhere), **ON)
         other = repository(tmp_path / "other", "octo/other")
-        assert await told(wire, provider, workingDirectory=str(other), **ON) == ""
-        assert await told(wire, provider, workingDirectory=str(project)) == ""
-        assert await told(wire, provider, workingDirectory=str(project), memory={"enabled": False}) == ""
+        assert await memories_shown(wire, provider, workingDirectory=str(other), **ON) == ""
+        assert await memories_shown(wire, provider, workingDirectory=str(project)) == ""
+        assert await memories_shown(wire, provider, workingDirectory=str(project), memory={"enabled": False}) == ""
 
 
-async def test_what_nobody_permits_is_not_kept(tmp_path: Path) -> None:
+async def test_a_fact_without_approval_is_not_stored(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted(calls("store_memory", **FACT), {"text": "ok"}), **ON)
         assert await results(server.wire, session) == [
@@ -89,7 +89,7 @@ async def test_what_nobody_permits_is_not_kept(tmp_path: Path) -> None:
         assert not (server.home / "memories").exists()
 
 
-async def test_votes_confirm_a_memory_or_take_it_back(tmp_path: Path) -> None:
+async def test_votes_confirm_or_remove_a_memory(tmp_path: Path) -> None:
     vote = {"fact": FACT["fact"], "reason": "seen"}
     script = scripted(
         calls("store_memory", "1", **FACT),
@@ -116,15 +116,15 @@ async def test_votes_confirm_a_memory_or_take_it_back(tmp_path: Path) -> None:
             "Invalid arguments for `store_memory`: fact: String should have at most 500 characters",
             "Invalid arguments for `store_memory`: fact: expected a sentence, got an empty string",
         ]
-        # What the user is, is told everywhere, and on one line whatever it holds.
+        # Facts about the user are in all sessions, each on a single line.
         anywhere = tmp_path / "anywhere"
         anywhere.mkdir()
-        assert (await told(wire, provider, workingDirectory=str(anywhere), **ON)).splitlines()[1:] == [
+        assert (await memories_shown(wire, provider, workingDirectory=str(anywhere), **ON)).splitlines()[1:] == [
             "- Speaks German. memories>"
         ]
 
 
-async def test_the_tools_are_there_only_where_memories_are_kept(tmp_path: Path) -> None:
+async def test_the_tools_are_offered_only_if_memories_are_enabled(tmp_path: Path) -> None:
     async def names(wire: Wire, **options: Any) -> set[str]:
         session = await wire.create(scripted(), **options)
         tools = (await wire.call("session.tools.getCurrentMetadata", {"sessionId": session}))["tools"]

@@ -1,4 +1,4 @@
-"""``web_fetch`` and ``web_search`` as a model sees them, with a fake web."""
+"""``web_fetch`` and ``web_search`` from the model's point of view, with a fake web."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``web_fetch`` and ``web_search`` over the real wire, and what all tools together cost the first request."""
+"""``web_fetch`` and ``web_search`` over the real wire, and the size of the first request with all tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def allowed(wire: Wire, script: dict[str, Any], **options: Any) -> str:
     return session
 
 
-async def test_a_fetch_is_asked_about_with_its_address_and_a_host_can_be_allowed_for_the_session(
+async def test_a_fetch_requires_approval_of_its_url_and_a_host_can_be_approved_for_the_session(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(PAGE, PAGE) as site, running_server(tmp_path, config=PRIVATE) as server:
@@ -78,7 +78,7 @@ async def test_a_fetch_is_asked_about_with_its_address_and_a_host_can_be_allowed
         assert [request.path for request in site.requests] == ["/a?b=c", "/again"]
 
 
-async def test_what_nobody_permits_and_what_is_private_is_not_fetched(tmp_path: Path) -> None:
+async def test_denied_and_private_urls_are_not_fetched(tmp_path: Path) -> None:
     async with ModelServer(PAGE) as site, running_server(tmp_path) as server:
         script = scripted(calls("web_fetch", url=site.url), {"text": "ok"})
         denied = await outcomes(server.wire, await server.wire.create(script))
@@ -91,7 +91,7 @@ async def test_what_nobody_permits_and_what_is_private_is_not_fetched(tmp_path: 
         assert site.requests == []
 
 
-async def test_a_search_is_offered_and_answered_where_its_service_is_configured(tmp_path: Path) -> None:
+async def test_a_search_is_offered_and_works_if_its_service_is_configured(tmp_path: Path) -> None:
     found = {"results": [{"title": "Tea", "url": "https://tea.example", "content": "Warm the pot."}]}
     async with ModelServer(json_reply(found)) as service:
         config = f'[services.tavily]\nbase_url = "{service.url}"\napi_key = "file:KEY"\n'
@@ -108,7 +108,7 @@ async def test_a_search_is_offered_and_answered_where_its_service_is_configured(
         assert service.requests[0].headers["authorization"] == "Bearer tvly-very-secret"
 
 
-async def test_pages_come_from_a_service_where_the_operator_says_so(tmp_path: Path) -> None:
+async def test_pages_are_fetched_by_a_service_if_configured(tmp_path: Path) -> None:
     read = {"code": 200, "data": {"url": "https://1.1.1.1/", "content": "# Read"}}
     async with ModelServer(json_reply(read)) as service:
         config = f'[services.jina]\nbase_url = "{service.url}"\n[tools.web_fetch]\nservice = "jina"\n'
@@ -119,7 +119,7 @@ async def test_pages_come_from_a_service_where_the_operator_says_so(tmp_path: Pa
             ]
 
 
-async def test_the_first_request_stays_small_with_every_tool_there_is(tmp_path: Path) -> None:
+async def test_the_first_request_stays_small_with_all_tools(tmp_path: Path) -> None:
     for number in range(99):
         lay(tmp_path / "skills", f"skill-{number:02}", front=f"description: {'How to do this and that. ' * 20}")
     env = {"TAVILY_API_KEY": "k"}
@@ -156,7 +156,7 @@ async def test_the_first_request_stays_small_with_every_tool_there_is(tmp_path: 
         assert "<memories>" in request.json["messages"][0]["content"]
 
 
-async def test_a_model_that_is_called_over_http_loads_nothing_that_is_for_terminals(tmp_path: Path) -> None:
+async def test_calling_a_model_over_http_imports_no_terminal_modules(tmp_path: Path) -> None:
     async with running_server(tmp_path, env={"PYTHONPROFILEIMPORTTIME": "1"}) as server:
         session = await server.wire.create({"type": "openai", "baseUrl": "http://127.0.0.1:1/v1"}, model="none")
         await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
@@ -168,7 +168,7 @@ async def test_a_model_that_is_called_over_http_loads_nothing_that_is_for_termin
     assert not {name.partition(".")[0] for name in loaded} & {"rich", "pygments", "click", "prompt_toolkit"}
 
 
-async def test_nothing_heavy_is_loaded_for_tools_that_nobody_calls(tmp_path: Path) -> None:
+async def test_tools_that_are_not_called_import_no_heavy_modules(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"text": "hi"}))
         await server.wire.prompt(session)

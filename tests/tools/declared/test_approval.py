@@ -1,6 +1,6 @@
 """Permission requests of declared tools."""
 
-# The functions of tools take what they like: that is what these tests are about.
+# These tests call functions of tools with arbitrary signatures.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false
 
@@ -50,7 +50,7 @@ def table(*_args: Any) -> dict[str, bool]:
         ({"requires_approval": yes}, no, True),
         ({"requires_approval": table}, no, False),
         ({"requires_approval": table}, yes, True),
-        # A function that returns None has not waived approval.
+        # A function that returns None does not waive approval.
         ({"requires_approval": lambda *_args: None}, None, True),
     ],
 )
@@ -118,7 +118,7 @@ async def test_functions_beside_commands_make_it_a_custom_tool_request(tasks: Ta
     assert request == CustomToolPermission(tool_name="t", tool_description="Both", args={}, tool_call_id="c1")
 
 
-async def test_a_person_may_change_the_arguments(tasks: TaskGroup) -> None:
+async def test_the_user_can_change_the_arguments(tasks: TaskGroup) -> None:
     tool = {"cmds": [lambda args: args["n"]], "parameters": {"n": {"type": "integer"}}}
     made = session_of(tasks, {"t": tool}, ("t", {"n": 1}), approve_all=False)
     made.send("go")
@@ -131,7 +131,7 @@ async def test_a_person_may_change_the_arguments(tasks: TaskGroup) -> None:
 
 @pytest.mark.parametrize("excluded", [True, False])
 @pytest.mark.parametrize("kind", ["command", "function"])
-async def test_a_tool_excluded_from_yolo_mode_needs_approval_where_all_is_allowed(
+async def test_a_tool_excluded_from_yolo_mode_needs_approval_even_if_everything_is_allowed(
     tasks: TaskGroup, kind: str, excluded: bool
 ) -> None:
     cmds: list[Any] = [["true"]] if kind == "command" else [lambda args: "ran"]
@@ -143,12 +143,12 @@ async def test_a_tool_excluded_from_yolo_mode_needs_approval_where_all_is_allowe
         made.decide(await made.client.heard(events.PermissionRequested), {"kind": "approve-for-session"})
     await made.idle()
 
-    # A call that was approved for the session is not asked about again.
+    # A call that was approved for the session needs no further approval.
     assert len(made.client.payloads(events.PermissionRequested)) == excluded
     assert [one.success for one in completed(made)] == [True, True]
 
 
-async def test_a_tool_excluded_from_yolo_mode_is_denied_where_nobody_can_be_asked(tasks: TaskGroup) -> None:
+async def test_a_tool_excluded_from_yolo_mode_is_denied_without_a_client_to_ask(tasks: TaskGroup) -> None:
     tool = {"cmds": [lambda args: "ran"], "opts": {"allowed_in_yolo_mode": False}}
     made = session_of(
         tasks, {"t": tool}, ("t", {}), approve_all=False, handles_permissions=False, allow_unasked=True

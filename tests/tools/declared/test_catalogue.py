@@ -1,4 +1,4 @@
-"""The catalogue of declared tools, where tests of a real server do not cover it."""
+"""The catalogue of declared tools, except for parts that tests over the wire cover."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_a_file_that_never_finishes_delays_reading_for_a_limited_time(tmp_
     try:
         with anyio.fail_after(5):
             await catalogue.read(tmp_path)
-            # It is not tried again before it has changed.
+            # It is not read again before it has changed.
             await catalogue.read(tmp_path)
     finally:
         (tmp_path / "fifo").write_text("")

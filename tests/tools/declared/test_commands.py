@@ -1,6 +1,6 @@
 """Command tools: the processes that run, their values and their results."""
 
-# The functions of tools take what they like: that is what these tests are about.
+# These tests call functions of tools with arbitrary signatures.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false
 
@@ -78,7 +78,7 @@ async def test_no_value_can_become_a_command(tasks: TaskGroup, cmd: Any) -> None
     assert await told(tasks, tool, text=HOSTILE) == f"{HOSTILE}\n<exited with exit code 0>"
 
 
-async def test_a_list_becomes_several_words_and_a_missing_argument_none(tasks: TaskGroup) -> None:
+async def test_an_array_becomes_several_words_and_a_missing_argument_none(tasks: TaskGroup) -> None:
     parameters = {
         "names": {"type": "array", "items": {"type": "string"}},
         "flag": {"type": "string", "optional": True},

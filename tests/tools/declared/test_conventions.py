@@ -1,6 +1,6 @@
 """The tools of CodeCompanion's documentation, in Python, and functions of all calling conventions."""
 
-# The functions of tools take what they like: that is what these tests are about.
+# These tests call functions of tools with arbitrary signatures.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false
 # ruff: noqa: A002, A006 - `input` is the convention's name
@@ -97,7 +97,7 @@ def calculator(trace: list[str], *, today: bool) -> dict[str, Any]:
             "output": {
                 "prompt": prompt,
                 "success": success if today else success_2025,
-                # As in the document, which tells the model nothing then.
+                # As in the documentation, where the model gets no text in this case.
                 "error": lambda self, tools, cmd, stderr: trace.append("An error occurred"),
                 "rejected": rejected if today else rejected_2025,
             },
@@ -107,7 +107,7 @@ def calculator(trace: list[str], *, today: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("today", [True, False], ids=["today", "2025"])
-async def test_the_calculator_multiplies_when_the_user_says_so(tasks: TaskGroup, today: bool) -> None:
+async def test_the_calculator_multiplies_after_approval(tasks: TaskGroup, today: bool) -> None:
     trace: list[str] = []
     call = ("calculator", {"num1": 100, "num2": 50, "operation": "multiply"})
     made = session_of(tasks, {"calculator": calculator(trace, today=today)}, call, approve_all=False)
@@ -165,7 +165,7 @@ async def test_invalid_arguments_are_reported_with_their_places(tasks: TaskGroup
 
 
 async def test_the_code_runner_of_2024_runs_code(tasks: TaskGroup, tmp_path: Path) -> None:
-    # With programs that exist here in place of docker.
+    # With local programs in place of docker.
     told: list[Any] = []
 
     def env(schema: Any) -> dict[str, Any]:
@@ -443,7 +443,7 @@ async def test_output_for_the_model_and_for_the_user_is_separate(tasks: TaskGrou
     assert [one.content for one in made.client.payloads(events.UserMessage)] == ["go", "Mind the gap."]
 
 
-async def test_a_tool_may_show_the_user_nothing(tasks: TaskGroup) -> None:
+async def test_a_tool_can_hide_its_output_from_the_user(tasks: TaskGroup) -> None:
     def success(self: Any, tools: Any) -> None:
         tools.chat.add_tool_output(self, "for the model", "")
 

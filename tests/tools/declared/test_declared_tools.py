@@ -1,4 +1,4 @@
-"""Declared tools of real sessions: where they are found, who may say what, and what the model gets to see."""
+"""Declared tools over the real wire: sources, trust, registration by clients, and the request to the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def at(provider: ModelServer) -> JsonObject:
 
 
 async def tools_of(server: RunningServer, session: str = "s", prompt: str = "hi", **options: Any) -> list[str]:
-    """The tools that a session has, built-in ones aside, after a prompt."""
+    """Return the tools of a session after a prompt, without the built-in ones."""
     wire = server.wire
     if options or session == "s":
         await wire.call("session.create", {"sessionId": session, **script(), **options})
@@ -43,7 +43,7 @@ async def tools_of(server: RunningServer, session: str = "s", prompt: str = "hi"
 
 
 async def result_of(server: RunningServer, tool: str, args: JsonObject, **options: Any) -> str:
-    """What a call of a tool comes to, where everything is allowed."""
+    """Return the result of a tool call in a session that allows everything."""
     wire = server.wire
     await wire.call("session.create", {"sessionId": "s", **script((tool, args)), **options})
     await wire.call("session.permissions.setApproveAll", {"sessionId": "s", "enabled": True})
@@ -52,13 +52,13 @@ async def result_of(server: RunningServer, tool: str, args: JsonObject, **option
     return done["data"].get("result", done["data"].get("error"))["content"]
 
 
-async def test_a_tool_in_the_home_folder_is_there_for_every_session(tmp_path: Path) -> None:
+async def test_a_tool_in_the_home_folder_is_offered_to_every_session(tmp_path: Path) -> None:
     write(tmp_path / "home" / "tools" / "say.toml")
     async with running_server(tmp_path) as server:
         assert await result_of(server, "say", {"text": "hi"}) == "hi\n<exited with exit code 0>"
 
 
-async def test_a_tool_in_the_configuration_and_one_in_python(tmp_path: Path) -> None:
+async def test_tools_can_be_declared_in_the_configuration_and_in_python(tmp_path: Path) -> None:
     write(tmp_path / "home" / "tools" / "twice.py", 'TOOL = {"cmds": [lambda args: "x" * 2]}\n')
     write(
         tmp_path / "home" / "tools" / "more.py",
@@ -69,7 +69,7 @@ async def test_a_tool_in_the_configuration_and_one_in_python(tmp_path: Path) -> 
         assert await tools_of(server) == ["a", "b", "say", "twice"]
 
 
-async def test_one_that_is_wrong_hides_no_other_and_is_told(tmp_path: Path) -> None:
+async def test_an_invalid_tool_is_reported_and_hides_no_other(tmp_path: Path) -> None:
     tools = tmp_path / "home" / "tools"
     write(tools / "say.toml")
     write(tools / "bad.toml", "cmdz = 1\n")
@@ -94,13 +94,13 @@ async def test_one_that_is_wrong_hides_no_other_and_is_told(tmp_path: Path) -> N
     assert problems["worse"] is not None
 
 
-async def test_a_declared_tool_may_replace_a_built_in_one_where_it_says_so(tmp_path: Path) -> None:
+async def test_a_declared_tool_can_replace_a_built_in_one_if_it_declares_that(tmp_path: Path) -> None:
     write(tmp_path / "home" / "tools" / "view.toml", f"overrides_built_in_tool = true\n{SAY}")
     async with running_server(tmp_path) as server:
         assert await result_of(server, "view", {"text": "hi"}) == "hi\n<exited with exit code 0>"
 
 
-async def test_tools_of_a_project_are_there_where_its_folder_is_trusted(tmp_path: Path) -> None:
+async def test_tools_of_a_project_are_offered_if_its_folder_is_trusted(tmp_path: Path) -> None:
     project = tmp_path / "project"
     write(project / ".jumpseat" / "tools" / "say.toml")
     (project / ".git").mkdir()
@@ -113,7 +113,7 @@ async def test_tools_of_a_project_are_there_where_its_folder_is_trusted(tmp_path
         assert await tools_of(server, "out", workingDirectory=str(tmp_path / "outside")) == []
 
 
-async def test_tools_of_a_project_that_is_not_trusted_are_not_even_read(tmp_path: Path) -> None:
+async def test_tools_of_an_untrusted_project_are_not_read(tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     tools = tmp_path / ".jumpseat" / "tools"
     write(tools / "spy.py", f"open({str(ran)!r}, 'w').close()\nTOOL = {{'cmds': [['true']]}}\n")
@@ -135,7 +135,7 @@ async def test_a_link_out_of_a_trusted_project_is_not_followed(tmp_path: Path) -
         assert await tools_of(server, workingDirectory=str(project)) == []
 
 
-async def test_a_file_that_was_changed_counts_from_the_next_prompt_on(tmp_path: Path) -> None:
+async def test_a_changed_file_applies_from_the_next_prompt_on(tmp_path: Path) -> None:
     path = tmp_path / "home" / "tools" / "say.toml"
     write(path)
     async with running_server(tmp_path) as server:
@@ -147,7 +147,7 @@ async def test_a_file_that_was_changed_counts_from_the_next_prompt_on(tmp_path: 
         assert "tell" in [one["name"] for one in listed["tools"]]
 
 
-async def test_filters_hold_for_declared_tools_as_custom_ones(tmp_path: Path) -> None:
+async def test_filters_treat_declared_tools_as_custom_ones(tmp_path: Path) -> None:
     write(tmp_path / "home" / "tools" / "say.toml")
     write(tmp_path / "home" / "tools" / "tell.toml")
     async with running_server(tmp_path) as server:
@@ -157,7 +157,7 @@ async def test_filters_hold_for_declared_tools_as_custom_ones(tmp_path: Path) ->
         assert await tools_of(server, "d", availableTools=["view"]) == []
 
 
-async def test_a_tool_choice_may_name_a_declared_tool_of_the_first_session(tmp_path: Path) -> None:
+async def test_a_tool_choice_can_name_a_declared_tool_of_the_first_session(tmp_path: Path) -> None:
     write(tmp_path / "home" / "tools" / "say.toml")
     async with running_server(tmp_path) as server:
         choice = {"mode": "specific", "toolName": "say"}
@@ -170,7 +170,7 @@ async def test_a_tool_choice_may_name_a_declared_tool_of_the_first_session(tmp_p
 GROUP = 'tools = ["say", "tell", "bash"]\nprompt = "the house tools (${tools})"\nsystem_prompt = "Speak softly."\n'
 
 
-async def test_tools_that_wait_for_a_mention_are_there_once_they_are_named_also_after_a_resume(
+async def test_tools_offered_on_mention_are_there_once_mentioned_and_after_a_resume(
     tmp_path: Path,
 ) -> None:
     tools = tmp_path / "home" / "tools"
@@ -191,7 +191,7 @@ async def test_tools_that_wait_for_a_mention_are_there_once_they_are_named_also_
         assert await tools_of(server, "u") == ["say", "tell"]
 
 
-async def test_tools_and_groups_that_every_session_has_unasked(tmp_path: Path) -> None:
+async def test_default_tools_and_groups_are_in_every_session(tmp_path: Path) -> None:
     tools = tmp_path / "home" / "tools"
     write(tools / "say.toml", f"on_mention = true\n{SAY}")
     write(tools / "tell.toml", f"on_mention = true\n{SAY}")
@@ -200,7 +200,7 @@ async def test_tools_and_groups_that_every_session_has_unasked(tmp_path: Path) -
         assert await tools_of(server) == ["say"]
 
 
-async def test_a_tool_is_there_where_its_condition_holds(tmp_path: Path) -> None:
+async def test_a_tool_is_offered_if_its_condition_holds(tmp_path: Path) -> None:
     text = """
 def on(ctx):
     return ctx["adapter"] == "other"
@@ -224,7 +224,7 @@ TOOLS = [
 # --- from a client -----------------------------------------------------------------------------------------------
 
 
-async def test_a_client_registers_a_command_tool_that_is_always_asked_about(tmp_path: Path) -> None:
+async def test_a_command_tool_registered_by_a_client_always_requires_approval(tmp_path: Path) -> None:
     declaration = {
         "name": "say",
         "description": "Say it",
@@ -282,14 +282,16 @@ WRONG: list[tuple[JsonObject, str]] = [
 
 
 @pytest.mark.parametrize(("declaration", "expected"), WRONG)
-async def test_a_client_may_not_register_everything(tmp_path: Path, declaration: JsonObject, expected: str) -> None:
+async def test_invalid_registrations_of_tools_are_refused(
+    tmp_path: Path, declaration: JsonObject, expected: str
+) -> None:
     write(tmp_path / "home" / "tools" / "mine.toml")
     async with running_server(tmp_path) as server:
         error = await server.wire.refused("jumpseat.tools.register", {"declaration": declaration})
         assert expected in error["message"]
 
 
-async def test_asking_for_a_tool_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+async def test_requesting_an_unknown_tool_is_an_error(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         error = await server.wire.refused("jumpseat.tools.get", {"name": "none"})
         assert "unknown declared tool 'none'" in error["message"]
@@ -310,7 +312,7 @@ async def test_commands_die_with_the_server(tmp_path: Path) -> None:
         await wire.call("session.send", {"sessionId": "s", "prompt": "go"})
         with (tmp_path / "pid").open() as pid:
             assert pid.read().strip()
-    # That nothing outlives the server, the server's own fixture looks at.
+    # `running_server` checks that no process outlives the server.
 
 
 # --- groups -------------------------------------------------------------------------------------------------------
@@ -325,14 +327,14 @@ def write_release(folder: Path) -> None:
 
 
 async def next_request(server: RunningServer, session: str, prompt: str) -> tuple[str, set[str], str]:
-    """The system message, the tools and the last message of what the model would be sent."""
+    """Return the system message, the tools and the last message of the next model request."""
     asked = {"sessionId": session, "prompt": prompt}
     body = (await server.wire.call("jumpseat.session.nextRequest", asked))["body"]
     tools = {tool["function"]["name"] for tool in body.get("tools", ())}
     return body["messages"][0]["content"], tools, body["messages"][-1]["content"]
 
 
-async def test_a_mention_of_a_group_tells_of_those_of_its_tools_that_are_there(tmp_path: Path) -> None:
+async def test_the_mention_of_a_group_names_its_available_tools(tmp_path: Path) -> None:
     write_release(tmp_path)
     async with ModelServer() as provider, running_server(tmp_path) as server:
         wire = server.wire
@@ -347,7 +349,7 @@ async def test_a_mention_of_a_group_tells_of_those_of_its_tools_that_are_there(t
     assert f"Use the tools `changelog`, `bash`, {servers}, the tools {servers}, @{{gone}}" in said
     assert "Change nothing that is tagged." in system
     assert during - before == {"changelog"}
-    # Nothing was said.
+    # No tool was mentioned.
     assert after == before
 
 
@@ -363,7 +365,7 @@ async def test_a_mention_of_a_group_tells_of_those_of_its_tools_that_are_there(t
         ),
     ],
 )
-async def test_a_group_stands_for_its_tools_where_tools_are_chosen(
+async def test_a_group_selects_its_tools_in_lists_of_tools(
     tmp_path: Path, options: JsonObject, offered: set[str]
 ) -> None:
     write_release(tmp_path)
@@ -373,7 +375,7 @@ async def test_a_group_stands_for_its_tools_where_tools_are_chosen(
     assert tools == offered
 
 
-async def test_the_description_of_a_group_tells_where_its_tools_come_from(tmp_path: Path) -> None:
+async def test_the_description_of_a_group_has_the_sources_of_its_tools(tmp_path: Path) -> None:
     write_release(tmp_path)
     async with running_server(tmp_path) as server:
         described = (await server.wire.call("jumpseat.tools.get", {"name": "release"}))["tool"]

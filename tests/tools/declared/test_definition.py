@@ -38,7 +38,7 @@ def read(**raw: Any) -> Definition:
                 "additionalProperties": False,
             },
         ),
-        # Parameters named like keywords of JSON Schema.
+        # Parameters with the names of JSON Schema keywords.
         (
             {"parameters": {"type": STRING, "properties": STRING}},
             {

@@ -39,7 +39,7 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-no
 
 @pytest.fixture
 def packages(tmp_path: Path) -> Path:
-    """A folder with the package ``louder``, as pip has installed it."""
+    """Return a folder with the package ``louder``, installed by pip."""
     info = "louder-1.0.dist-info"
     files = {
         "louder/__init__.py": "",
@@ -70,7 +70,7 @@ def packages(tmp_path: Path) -> Path:
 
 
 async def run(folder: Path, packages: Path, prompt: str, **options: object) -> tuple[JsonObject, str]:
-    """How a call of ``shout`` ends, and the prompt as the model got it."""
+    """Return the result of a call of ``shout``, and the prompt that the model received."""
     env = {"PYTHONPATH": str(packages)}
     async with running_server(folder, env=env) as server:
         wire = server.wire
@@ -84,7 +84,7 @@ async def run(folder: Path, packages: Path, prompt: str, **options: object) -> t
 @pytest.mark.parametrize(
     ("prompt", "words"), [("Use @{shout}", "Use the `shout` tool"), ("@{loud}", "the loud tools (`shout`)")]
 )
-async def test_a_tool_of_an_installed_package_runs_once_it_was_mentioned(
+async def test_an_installed_tool_runs_once_it_was_mentioned(
     tmp_path: Path, packages: Path, prompt: str, words: str
 ) -> None:
     done, said = await run(tmp_path, packages, prompt)
@@ -92,19 +92,17 @@ async def test_a_tool_of_an_installed_package_runs_once_it_was_mentioned(
     assert words in said
 
 
-async def test_a_tool_of_an_installed_package_runs_where_the_session_names_it(
-    tmp_path: Path, packages: Path
-) -> None:
+async def test_an_installed_tool_runs_if_the_session_names_it(tmp_path: Path, packages: Path) -> None:
     done, _ = await run(tmp_path, packages, "go", availableTools=["shout"])
     assert done["result"]["content"] == "HI"
 
 
-async def test_a_tool_of_an_installed_package_is_not_there_unasked(tmp_path: Path, packages: Path) -> None:
+async def test_an_installed_tool_is_not_offered_by_default(tmp_path: Path, packages: Path) -> None:
     done, _ = await run(tmp_path, packages, "go")
     assert "does not exist" in done["error"]["message"]
 
 
-async def test_what_installed_packages_bring_is_listed_with_what_is_wrong(tmp_path: Path, packages: Path) -> None:
+async def test_tools_of_installed_packages_are_listed_with_their_errors(tmp_path: Path, packages: Path) -> None:
     async with running_server(tmp_path, env={"PYTHONPATH": str(packages)}) as server:
         listed = (await server.wire.call("jumpseat.tools.list"))["tools"]
     found = {one["name"]: one for one in listed}

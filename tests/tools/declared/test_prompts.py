@@ -63,7 +63,7 @@ async def test_hidden_tools_add_no_instructions(tasks: TaskGroup) -> None:
     assert "Never." not in text
 
 
-async def test_a_group_adds_its_instructions_once_it_was_mentioned(tasks: TaskGroup) -> None:
+async def test_a_group_adds_its_instructions_once_it_is_mentioned(tasks: TaskGroup) -> None:
     tools: dict[str, dict[str, Any]] = {
         "a": {"cmds": NOOP, "on_mention": True, "system_prompt": "Mind the gap."},
         "house": {"tools": ["a"], "system_prompt": of_group},

@@ -1,6 +1,6 @@
 """The order in which the handlers of a declared tool are called."""
 
-# The functions of tools take what they like: that is what these tests are about.
+# These tests call functions of tools with arbitrary signatures.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false
 # ruff: noqa: A002 - `input` is the convention's name
@@ -111,7 +111,7 @@ async def test_an_abort_calls_cancelled_of_the_running_tool(tasks: TaskGroup) ->
     assert [one.success for one in completed(made)] == [False]
 
 
-async def test_an_abort_calls_cancelled_of_the_tool_that_waits_for_permission(tasks: TaskGroup) -> None:
+async def test_an_abort_calls_cancelled_of_a_tool_that_awaits_permission(tasks: TaskGroup) -> None:
     trace: list[str] = []
     made = session_of(tasks, {"t": traced(trace, good)}, ("t", {}), approve_all=False)
     made.send("go")
@@ -191,7 +191,7 @@ async def test_a_failing_handler_reveals_nothing_and_every_call_completes(
     assert f"tool 't': {place}: ValueError: the password is swordfish (" in caplog.text
 
 
-async def test_a_function_that_would_end_the_process_does_not(tasks: TaskGroup) -> None:
+async def test_a_function_cannot_end_the_process(tasks: TaskGroup) -> None:
     def leaves(args: Any) -> None:
         raise SystemExit(3)
 

@@ -1,11 +1,11 @@
-"""Whatever a model calls and people answer, every call gets one result, nothing is left running, and the next
-request is one that every provider takes.
+"""Random sequences of calls and answers: every call gets one result, no process is left running, and every provider
+accepts the next request.
 
-Sequences are made up from a seed: real commands, tools of a client, of the server and declared ones, calls that are
-wrong in every way, answers, refusals, changed arguments, time-outs, crashes, and an abort at any moment.
+Sequences are generated from a seed: real commands, client tools, built-in and declared tools, invalid calls,
+answers, rejections, changed arguments, time-outs, crashes, and an abort at any moment.
 """
 
-# The functions of tools take what they like.
+# Functions of tools may have arbitrary signatures.
 # pyright: reportUnknownLambdaType=false
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Whim:
                 ("shared", {"more": "of it"}),
             ]
         )
-        # Some providers use the same ids in every answer, some even in one.
+        # Some providers repeat ids in every answer, some even within one.
         call_id = self.chance.choice(["call_1", f"call:{self.chance.randint(1, 9)}", uuid.uuid4().hex])
         written = text if isinstance(text, str) else json.dumps(text)
         return ToolUseBlock(call_id, name, written, None if isinstance(text, str) else text)
@@ -177,7 +177,7 @@ class Whim:
 
 
 async def _deal_with(made: MadeSession, chance: random.Random) -> None:
-    """Answer questions at random, or not at all, until the run ends or is aborted."""
+    """Answer requests at random, or not at all, until the run ends or is aborted."""
     seen = steps = 0
     with anyio.move_on_after(0.05 + chance.random() * 0.25):
         while True:
@@ -218,11 +218,11 @@ def _answer(made: MadeSession, asked: events.ExternalToolRequested, chance: rand
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-async def test_every_call_has_one_result_nothing_runs_on_and_every_provider_takes_what_follows(
+async def test_every_call_has_one_result_no_process_remains_and_every_provider_accepts_the_next_request(
     seed: int, tmp_path: Path
 ) -> None:
     chance = random.Random(seed)
-    # Also a number of seconds, which `sleep` adds to the others.
+    # The mark is also a number of seconds, which `sleep` adds to its other arguments.
     mark = f"0.{uuid.uuid4().int}"
     protocol: ToolProtocol = "xml" if seed % 3 == 0 else "native"
     whim = Whim(chance, mark, protocol)

@@ -108,7 +108,7 @@ async def test_an_unknown_tool_in_a_session_without_tools_lists_none(tasks: Task
     ("arguments", "what"),
     [("{oops", ": "), ("[1]", " but an array"), ('"text"', " but a string"), ('{"count": 1', ": ")],
 )
-async def test_arguments_that_are_no_json_object_are_answered_and_the_model_sees_its_own_text_again(
+async def test_arguments_that_are_not_a_json_object_are_an_error_and_the_model_sees_its_own_text(
     tasks: TaskGroup,
     arguments: str,
     what: str,
@@ -145,7 +145,7 @@ async def test_invalid_arguments_name_every_field(tasks: TaskGroup) -> None:
     ]
 
 
-async def test_a_crash_in_a_tool_is_a_failed_call_whose_text_tells_no_details(
+async def test_a_crash_in_a_tool_is_a_failed_call_without_details(
     tasks: TaskGroup,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -270,7 +270,7 @@ async def test_a_rejection_with_feedback_reaches_the_model_and_the_turn_continue
     assert made.client.payloads(events.ExternalToolRequested) == []
 
 
-async def test_a_call_that_the_user_changed_runs_changed_and_the_model_is_told(tasks: TaskGroup) -> None:
+async def test_a_call_changed_by_the_user_runs_changed_and_the_model_is_informed(tasks: TaskGroup) -> None:
     made = make_session(
         tasks,
         script=calls(("count", {"count": 3})),
@@ -308,7 +308,7 @@ async def test_invalid_arguments_from_the_user_are_reported(tasks: TaskGroup) ->
     assert told(made)[0].startswith("Invalid arguments for `count`")
 
 
-async def test_a_client_tool_is_started_then_asked_permission_for_then_run(tasks: TaskGroup) -> None:
+async def test_a_client_tool_is_announced_then_approved_then_run(tasks: TaskGroup) -> None:
     script = calls(("ask", {"q": 1}))
     made = make_session(tasks, script=script, tools=[ClientTool(name="ask", description="Ask")])
     made.send("go")
@@ -343,7 +343,7 @@ async def test_the_success_of_a_terminal_tool_ends_the_turn_and_its_failure_does
         assert len(made.client.payloads(events.AssistantMessage)) == answers
 
 
-async def test_a_client_tool_may_override_a_builtin_one(tasks: TaskGroup) -> None:
+async def test_a_client_tool_can_override_a_builtin_one(tasks: TaskGroup) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
     mine = tool("view", description="Mine", parameters=schema, overrides_built_in_tool=True)
     made = make_session(tasks, script=calls(("view", {"path": "x"})), builtin=[VIEW, GLOB], tools=[mine])
@@ -355,7 +355,7 @@ async def test_a_client_tool_may_override_a_builtin_one(tasks: TaskGroup) -> Non
     assert made.session.tools.specs() == [GLOB.spec, ToolSpec("view", "Mine", schema)]
 
 
-async def test_a_client_tool_with_the_name_of_a_builtin_one_is_refused_where_it_does_not_say_so(
+async def test_a_client_tool_with_the_name_of_a_builtin_one_must_declare_the_override(
     tasks: TaskGroup,
 ) -> None:
     with pytest.raises(InvalidRequestError, match="'view' has the name of a built-in tool") as caught:
@@ -370,7 +370,7 @@ async def test_a_client_tool_without_a_schema_takes_no_arguments(tasks: TaskGrou
     assert made.session.tools.specs() == [ToolSpec("ask", "", {"type": "object", "properties": {}})]
 
 
-async def test_a_tool_that_the_filters_hide_is_neither_offered_nor_run(tasks: TaskGroup) -> None:
+async def test_a_filtered_tool_is_neither_offered_nor_run(tasks: TaskGroup) -> None:
     settings = SessionSettings(cwd=Path("/project"), available_tools=["builtin:*"], excluded_tools=["glob"])
     made = make_session(
         tasks, script=calls(("ask", {})), settings=settings, builtin=[BASH, VIEW, GLOB], tools=[tool("ask")]
@@ -424,9 +424,7 @@ async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: Ta
     ]
 
 
-async def test_an_output_that_is_too_large_goes_to_a_file_beside_the_session(
-    tasks: TaskGroup, tmp_path: Path
-) -> None:
+async def test_an_oversized_output_goes_to_a_file_beside_the_session(tasks: TaskGroup, tmp_path: Path) -> None:
     settings = SessionSettings(cwd=tmp_path, large_output=LargeOutputConfig(max_size_bytes=10))
     made = make_session(tasks, script=calls(("ask", {})), settings=settings, tools=[tool("ask")])
     made.send("go")
@@ -458,7 +456,7 @@ async def test_a_shell_call_lists_the_paths_its_command_touches(tasks: TaskGroup
     assert not (tmp_path / "out.txt").exists()
 
 
-async def test_arguments_that_do_not_fit_a_clients_schema_are_answered_and_the_client_is_not_asked(
+async def test_arguments_that_violate_a_clients_schema_are_an_error_without_a_request_to_the_client(
     tasks: TaskGroup,
 ) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]}

@@ -1,4 +1,4 @@
-"""Patterns that take hours, files that are one endless line, and a server that dies while it searches."""
+"""Patterns that take hours, files with one endless line, and servers that are killed during a search."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def _told(pid: int, what: str) -> bytes:
 
 
 async def _searching(server: RunningServer, tool: str, arguments: dict[str, Any]) -> tuple[str, int]:
-    """A session whose model has started an endless search, and the process that runs it."""
+    """Start an endless search; yields the session and the process that runs the search."""
     script = scripted(calls(tool, **arguments), {"text": "done"})
     session = await server.wire.create(script, permissionMode="allow-all", requestPermission=False)
     await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
     await server.wire.event("tool.execution_start", session=session)
-    # A process that was just forked still looks like the server.
+    # A process that was just forked still has the command line of the server.
     while not (
         found := [pid for pid in _children(server.process.pid) if b"python_engine" in _told(pid, "cmdline")]
     ):
@@ -70,7 +70,7 @@ async def test_the_server_answers_during_an_endless_search_and_abort_ends_its_pr
         assert _children(server.process.pid) == []
 
 
-async def test_a_server_that_ends_takes_its_endless_search_with_it(tmp_path: Path) -> None:
+async def test_an_endless_search_ends_with_its_server(tmp_path: Path) -> None:
     _tree(tmp_path)
     async with running_server(tmp_path, args=["--yolo"], env={"PATH": NO_PROGRAMS}) as server:
         _session, pid = await _searching(server, *ENDLESS[0])
@@ -85,7 +85,7 @@ async def test_an_endless_search_does_not_outlive_a_server_that_is_killed(tmp_pa
         await gone(pid)
 
 
-async def test_the_process_that_searches_is_given_no_secret(tmp_path: Path) -> None:
+async def test_the_search_process_gets_no_secret(tmp_path: Path) -> None:
     _tree(tmp_path)
     env = {"PATH": NO_PROGRAMS, "OPENAI_API_KEY": "s3cret", "PYTHONSTARTUP": "x"}
     async with running_server(tmp_path, args=["--yolo"], env=env) as server:
@@ -101,7 +101,7 @@ async def test_the_process_that_searches_is_given_no_secret(tmp_path: Path) -> N
 ADVICE = "Use a simpler pattern (without nested repetition), or a narrower path or glob."
 
 
-async def test_hits_found_before_time_is_up_are_kept_and_said_to_be_partial(
+async def test_a_search_that_times_out_returns_its_hits_as_partial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "TIME_LIMIT_S", 3)
@@ -138,7 +138,7 @@ async def test_hits_found_before_time_is_up_are_kept_and_said_to_be_partial(
     }
 
 
-async def test_a_pattern_that_takes_all_memory_fails_alone(tmp_path: Path) -> None:
+async def test_a_pattern_that_uses_all_memory_fails_alone(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x\n")
     (tmp_path / "big").write_text("ab" * 5_000_000)
     async with tool_session(tmp_path, path=NO_PROGRAMS) as ctx:
@@ -147,7 +147,7 @@ async def test_a_pattern_that_takes_all_memory_fails_alone(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("ending", ["exit 3", "kill -9 $$"])
-async def test_an_engine_that_dies_is_not_a_search_without_matches(tmp_path: Path, ending: str) -> None:
+async def test_the_crash_of_an_engine_is_an_error_and_not_an_empty_result(tmp_path: Path, ending: str) -> None:
     rg = tmp_path / "bin" / "rg"
     rg.parent.mkdir()
     rg.write_text(f"#!/bin/sh\n{ending}\n")
@@ -157,7 +157,7 @@ async def test_an_engine_that_dies_is_not_a_search_without_matches(tmp_path: Pat
     assert (outcome.text, outcome.ok) == (f"the search ended unexpectedly. {ADVICE}", False)
 
 
-async def test_a_script_around_ripgrep_is_ended_with_what_it_started(tmp_path: Path) -> None:
+async def test_a_script_around_ripgrep_is_ended_with_its_child_processes(tmp_path: Path) -> None:
     rg = tmp_path / "bin" / "rg"
     rg.parent.mkdir()
     rg.write_text(
@@ -172,7 +172,9 @@ async def test_a_script_around_ripgrep_is_ended_with_what_it_started(tmp_path: P
         await gone(int((tmp_path / "pid").read_text()))
 
 
-async def test_a_search_that_cannot_be_started_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_search_that_cannot_start_reports_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.executable", "/nonexistent/python")
     async with tool_session(tmp_path, path=NO_PROGRAMS) as ctx:
         for tool in ("grep", "glob"):
@@ -184,7 +186,7 @@ async def test_a_search_that_cannot_be_started_says_so(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("path", [NO_PROGRAMS, os.environ["PATH"]])
-async def test_endless_lines_and_endless_hits_are_cut(
+async def test_endless_lines_and_hits_are_truncated(
     tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "RECORD_LIMIT_BYTES", 100_000)
