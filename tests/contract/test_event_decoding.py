@@ -7,11 +7,13 @@ protocol 2. The SDKs for Node are left out: they pass the parsed JSON on.
 from __future__ import annotations
 
 import json
+import subprocess
 import typing
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,12 @@ from jumpseat_protocol.events import EventPayload, PermissionCompleted, UnknownP
 from jumpseat_protocol.permissions import PermissionDecision
 from jumpseat_protocol.wire import to_wire
 from tests.contract.hosts import DRIVERS
-from tests.contract.recording import Protocol, record_session
+from tests.contract.recording import Protocol, Recording, record_session
 from tests.support.fake_openai import JsonObject
 from tests.support.toolchains import OLD_SDKS, SDKS, Sdk, require_sdk
 
 # The first test of an SDK version installs it, which takes longer than a test's time limit.
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 DECODER_LIMIT_S = 20
 
@@ -135,12 +137,13 @@ class Decoder:
     python: Path
     protocol: Protocol
 
-    async def decode(self, events: list[JsonObject]) -> JsonObject:
+    def decode(self, events: list[JsonObject]) -> JsonObject:
         """Return the event types that the SDK knows, and the decoded events."""
         command = [str(self.python), str(DRIVERS / "decode_events.py")]
-        with anyio.fail_after(DECODER_LIMIT_S):
-            done = await anyio.run_process(command, input=json.dumps(events).encode(), check=False)
-        assert done.returncode == 0, done.stderr.decode()
+        done = subprocess.run(
+            command, input=json.dumps(events), capture_output=True, text=True, timeout=DECODER_LIMIT_S, check=False
+        )
+        assert done.returncode == 0, done.stderr
         seen: JsonObject = json.loads(done.stdout)
         assert seen["sdk"] == self.sdk.version
         return seen
@@ -152,27 +155,42 @@ def decoder(request: pytest.FixtureRequest) -> Decoder:
     return Decoder(sdk, require_sdk(sdk) / "bin" / "python", 2 if sdk in OLD_SDKS else 3)
 
 
-async def test_the_recording_holds_every_event_that_the_server_can_send(tmp_path: Path) -> None:
-    recording = await record_session(tmp_path, 3)
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Protocol], Recording]:
+    """Return the events of the eventful session, which runs once for each protocol."""
+
+    @cache
+    def record(protocol: Protocol) -> Recording:
+        return anyio.run(record_session, tmp_path_factory.mktemp("recorded"), protocol)
+
+    return record
+
+
+def test_the_recording_holds_every_event_that_the_server_can_send(
+    recorded: Callable[[Protocol], Recording],
+) -> None:
+    recording = recorded(3)
 
     sendable = {one.type for one in typing.get_args(EventPayload) if one is not UnknownPayload}
-    recorded = {event["type"] for event in recording.live}
-    assert sendable - recorded == set(), "let recording.py bring about the new events, too"
-    assert recorded == set(ESSENTIALS)
+    sent = {event["type"] for event in recording.live}
+    assert sendable - sent == set(), "let recording.py bring about the new events, too"
+    assert sent == set(ESSENTIALS)
     for event_type, paths in ESSENTIALS.items():
         data = [event["data"] for event in recording.live if event["type"] == event_type]
         for path in paths:
             assert any(at(one, path) not in (None, []) for one in data), f"{event_type} never has {path}"
 
 
-async def test_an_sdk_decodes_every_event_live_and_in_the_history(decoder: Decoder, tmp_path: Path) -> None:
-    recording = await record_session(tmp_path, decoder.protocol)
+def test_an_sdk_decodes_every_event_live_and_in_the_history(
+    decoder: Decoder, recorded: Callable[[Protocol], Recording]
+) -> None:
+    recording = recorded(decoder.protocol)
+    events = [*recording.live, *recording.stored]
 
-    assert faults(recording.live, await decoder.decode(recording.live)) == []
-    assert faults(recording.stored, await decoder.decode(recording.stored)) == []
+    assert faults(events, decoder.decode(events)) == []
 
 
-async def test_an_sdk_decodes_the_events_after_each_of_its_permission_decisions(decoder: Decoder) -> None:
+def test_an_sdk_decodes_the_events_after_each_of_its_permission_decisions(decoder: Decoder) -> None:
     if decoder.protocol == 2:
         pytest.skip("it has decisions of its own form")
     kinds: tuple[str, ...] = typing.get_args(PermissionDecision.model_fields["kind"].annotation)
@@ -196,7 +214,7 @@ async def test_an_sdk_decodes_the_events_after_each_of_its_permission_decisions(
         }
         for result in results
     ]
-    assert faults(events, await decoder.decode(events)) == []
+    assert faults(events, decoder.decode(events)) == []
 
 
 def faults(events: list[JsonObject], seen: JsonObject) -> list[str]:
