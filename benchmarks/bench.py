@@ -180,7 +180,7 @@ async def log_in_all(run: Run) -> float:
 
 async def exit_time(run: Run) -> float:
     """From closing stdin to the exit of the process, with all sessions live, in seconds."""
-    return await run.server.hang_up()
+    return await run.server.close_stdin()
 
 
 async def resume(run: Run) -> float:
@@ -250,7 +250,7 @@ class Measure:
             return f"at least {self.limit:.2f}x" if self.more_is_better else f"{self.limit:.1f}x"
         return "" if self.ceiling is None else _figure(self.ceiling, self.unit)
 
-    def broken(self, value: float, floor: float | None) -> bool:
+    def exceeds(self, value: float, floor: float | None) -> bool:
         if self.ceiling is not None and value > self.ceiling:
             return True
         if self.limit is None or not floor:
@@ -297,7 +297,7 @@ class Results:
         return found
 
 
-async def one_round(command: str, model_port: int, results: Results) -> None:
+async def run_round(command: str, model_port: int, results: Results) -> None:
     """Take all measures of a server once; the first failure ends the round."""
     values: Values = {}
     results.rounds.append(values)
@@ -327,7 +327,7 @@ async def measure_all(servers: dict[str, str], rounds: int) -> dict[str, Results
         for number in range(1, rounds + 1):
             for name, command in servers.items():
                 print(f"round {number} of {rounds}: {name}", file=sys.stderr)
-                await one_round(command, port, results[name])
+                await run_round(command, port, results[name])
     finally:
         model.kill()
         await model.wait()
@@ -355,14 +355,14 @@ def table(results: dict[str, Results]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
-def broken_limits(results: dict[str, Results], name: str) -> list[str]:
+def exceeded_limits(results: dict[str, Results], name: str) -> list[str]:
     """Return a message for every limit that a server exceeds."""
     floor = results[FLOOR].medians() if FLOOR in results else {}
     values = results[name].medians()
     return [
         f"{measure.title}: {_figure(values[measure.name], measure.unit)} exceeds the limit of {measure.allowed()}"
         for measure in MEASURES
-        if measure.name in values and measure.broken(values[measure.name], floor.get(measure.name))
+        if measure.name in values and measure.exceeds(values[measure.name], floor.get(measure.name))
     ]
 
 
@@ -375,7 +375,7 @@ def _ratio(value: float) -> str:
     return f"{value:.0f}x" if value >= 10 else f"{value:.1f}x" if value >= 1 else f"{value:.2f}x"
 
 
-def _from_anywhere(command: str) -> str:
+def _with_absolute_paths(command: str) -> str:
     """Make the relative paths in a command absolute: servers run in another folder."""
     words = shlex.split(command)
     return shlex.join(str(Path(word).absolute()) if "/" in word and Path(word).exists() else word for word in words)
@@ -398,12 +398,12 @@ def main(argv: Sequence[str]) -> int:
         name, equals, command = given.partition("=")
         if not name or not equals or not command:
             parser.error(f"expected NAME=COMMAND, got {given!r}")
-        servers[name] = _from_anywhere(command)
+        servers[name] = _with_absolute_paths(command)
     results = asyncio.run(measure_all(servers, max(1, options.rounds)))
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, rounds: {options.rounds}\n")
     print("\n".join(table(results)))
     problems = [f"{name}: {problem}" for name, one in results.items() for problem in one.problems]
-    for line in [*problems, *broken_limits(results, "jumpseat")]:
+    for line in [*problems, *exceeded_limits(results, "jumpseat")]:
         print(f"\n{line}")
     if options.json is not None:
         figures = {

@@ -39,7 +39,7 @@ def chat(deltas: int) -> Chunks:
         "service_tier": "default",
         "system_fingerprint": "fp_1",
     }
-    said: Chunks = [
+    text: Chunks = [
         (
             None,
             {**head, "choices": [{"index": 0, "delta": {"content": WORD}, "finish_reason": None}], "usage": None},
@@ -47,28 +47,28 @@ def chat(deltas: int) -> Chunks:
     ]
     stop: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "stop"}
     end = (None, {**head, "choices": [stop]})
-    return [*said * deltas, end, (None, "[DONE]")]
+    return [*text * deltas, end, (None, "[DONE]")]
 
 
 def responses(deltas: int) -> Chunks:
     place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
     event = "response.output_text.delta"
-    said: Chunks = [(event, {"type": event, **place, "sequence_number": 7, "delta": WORD, "logprobs": []})]
+    text: Chunks = [(event, {"type": event, **place, "sequence_number": 7, "delta": WORD, "logprobs": []})]
     end: tuple[str, Any] = (
         "response.completed",
         {"type": "response.completed", "response": {"id": "r", "output": []}},
     )
-    return [*said * deltas, end]
+    return [*text * deltas, end]
 
 
 def messages(deltas: int) -> Chunks:
     delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": WORD}}
     start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
-    said: Chunks = [("content_block_delta", delta)]
+    text: Chunks = [("content_block_delta", delta)]
     stop = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}
     return [
         ("content_block_start", start),
-        *said * deltas,
+        *text * deltas,
         ("message_delta", stop),
         ("message_stop", {"type": "message_stop"}),
     ]
@@ -86,19 +86,19 @@ def generate_content(deltas: int) -> Chunks:
         "responseId": "r3Zk",
     }
     content = {"parts": [{"text": WORD}], "role": "model"}
-    said: Chunks = [(None, {"candidates": [{"content": content, "index": 0}], **head})]
+    text: Chunks = [(None, {"candidates": [{"content": content, "index": 0}], **head})]
     end = (None, {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], **head})
-    return [*said * (deltas - 1), end]
+    return [*text * (deltas - 1), end]
 
 
 def interactions(deltas: int) -> Chunks:
     def event(kind: str, **fields: Any) -> tuple[str, Any]:
         return kind, {**fields, "event_type": kind}
 
-    said: Chunks = [event("step.delta", index=0, delta={"text": WORD, "type": "text"})]
+    text: Chunks = [event("step.delta", index=0, delta={"text": WORD, "type": "text"})]
     return [
         event("step.start", index=0, step={"type": "model_output"}),
-        *said * deltas,
+        *text * deltas,
         event("step.stop", index=0),
         event("interaction.completed", interaction={"id": "v1", "status": "completed"}),
     ]
@@ -119,11 +119,11 @@ def routed(deltas: int) -> Chunks:
         return {**head, "choices": [{**choice, "native_finish_reason": None}]}
 
     detail = {"type": "reasoning.text", "text": WORD, "format": "anthropic-claude-v1", "index": 0}
-    thought = chunk(content="", reasoning=WORD, reasoning_details=[detail])
-    thoughts: Chunks = [(None, thought)]
-    said: Chunks = [(None, chunk(content=WORD))]
+    reasoning_chunk = chunk(content="", reasoning=WORD, reasoning_details=[detail])
+    reasoning: Chunks = [(None, reasoning_chunk)]
+    text: Chunks = [(None, chunk(content=WORD))]
     stop: dict[str, Any] = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": "stop"}
-    return [*thoughts * (deltas - 1), *said, (None, {**head, "choices": [stop]}), (None, "[DONE]")]
+    return [*reasoning * (deltas - 1), *text, (None, {**head, "choices": [stop]}), (None, "[DONE]")]
 
 
 def thinking(deltas: int) -> Chunks:
@@ -140,10 +140,10 @@ def thinking(deltas: int) -> Chunks:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
         return {**head, "choices": [choice], "usage": None}
 
-    thoughts: Chunks = [(None, chunk(content=None, reasoning_content=WORD))]
-    said: Chunks = [(None, chunk(content=WORD, reasoning_content=None))]
+    reasoning: Chunks = [(None, chunk(content=None, reasoning_content=WORD))]
+    text: Chunks = [(None, chunk(content=WORD, reasoning_content=None))]
     stop: dict[str, Any] = {"index": 0, "delta": {"content": ""}, "finish_reason": "stop"}
-    return [*thoughts * (deltas // 2), *said * (deltas - deltas // 2), (None, {**head, "choices": [stop]})]
+    return [*reasoning * (deltas // 2), *text * (deltas - deltas // 2), (None, {**head, "choices": [stop]})]
 
 
 def thinking_parts(deltas: int) -> Chunks:
@@ -154,10 +154,10 @@ def thinking_parts(deltas: int) -> Chunks:
         return {**head, "choices": [{"index": 0, "delta": {"content": content}, "finish_reason": None}]}
 
     part = {"type": "thinking", "thinking": [{"type": "text", "text": WORD}]}
-    thoughts: Chunks = [(None, chunk([part]))]
-    said: Chunks = [(None, chunk(WORD))]
+    reasoning: Chunks = [(None, chunk([part]))]
+    text: Chunks = [(None, chunk(WORD))]
     stop: dict[str, Any] = {"index": 0, "delta": {"content": ""}, "finish_reason": "stop"}
-    return [*thoughts * (deltas // 2), *said * (deltas - deltas // 2), (None, {**head, "choices": [stop]})]
+    return [*reasoning * (deltas // 2), *text * (deltas - deltas // 2), (None, {**head, "choices": [stop]})]
 
 
 def lines(deltas: int) -> Chunks:
@@ -166,10 +166,10 @@ def lines(deltas: int) -> Chunks:
     def line(**message: Any) -> Any:
         return {**head, "message": {"role": "assistant", **message}, "done": False}
 
-    thoughts: Chunks = [(None, line(content="", thinking=WORD))]
-    said: Chunks = [(None, line(content=WORD))]
+    reasoning: Chunks = [(None, line(content="", thinking=WORD))]
+    text: Chunks = [(None, line(content=WORD))]
     end = {**head, "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
-    return [*thoughts * (deltas // 2), *said * (deltas - deltas // 2), (None, end)]
+    return [*reasoning * (deltas // 2), *text * (deltas - deltas // 2), (None, end)]
 
 
 FORMS: Final[Mapping[str, Callable[[int], Chunks]]] = {

@@ -63,7 +63,7 @@ class Server:
         self._stdout = process.stdout
         self._provider = {"type": "openai", "baseUrl": model_url, "apiKey": "none"}
         self._ids = 0
-        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._responses: dict[int, asyncio.Future[Any]] = {}
         self._turns: dict[str, Turn] = {}
         self._reading = asyncio.create_task(self._read())
 
@@ -92,7 +92,7 @@ class Server:
             ServerError: the response is an error, or the server has exited.
         """
         answer = asyncio.get_running_loop().create_future()
-        self._answers[self._request(method, params)] = answer
+        self._responses[self._request(method, params)] = answer
         await self._stdin.drain()
         async with asyncio.timeout(CALL_S):
             return await answer
@@ -121,7 +121,7 @@ class Server:
         turn.seconds = time.perf_counter() - started
         return turn
 
-    async def hang_up(self) -> float:
+    async def close_stdin(self) -> float:
         """Close the server's stdin and return the time until its exit, in seconds."""
         started = time.perf_counter()
         self._stdin.close()
@@ -169,19 +169,19 @@ class Server:
                 if len(buffer) < end + 4 + length:
                     break
                 start = end + 4 + length
-                self._take(orjson.loads(buffer[end + 4 : start]))
+                self._receive(orjson.loads(buffer[end + 4 : start]))
             buffer = buffer[start:]
         gone = ServerError("the server has closed its stdout")
-        for waiting in (*self._answers.values(), *(turn.done for turn in self._turns.values())):
+        for waiting in (*self._responses.values(), *(turn.done for turn in self._turns.values())):
             _fail(waiting, gone)
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _receive(self, message: dict[str, Any]) -> None:
         method = message.get("method")
         if method == "session.event":
             self._event(message["params"]["sessionId"], message["params"]["event"])
         elif method is None:
             # The responses to tool results are ignored.
-            answer = self._answers.pop(message["id"], None)
+            answer = self._responses.pop(message["id"], None)
             if answer is None:
                 return
             if error := message.get("error"):

@@ -59,10 +59,10 @@ class Floor:
         messages: list[dict[str, Any]] = [{"role": "user", "content": prompt}]
         while calls := await self._call_model(session_id, messages):
             messages.append({"role": "assistant", "content": None, "tool_calls": calls})
-            waiting = [self._ask(session_id, call) for call in calls]
+            waiting = [self._request_tool(session_id, call) for call in calls]
             for call, result in zip(calls, waiting, strict=True):
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": await result})
-        self._tell(session_id, "session.idle", {})
+        self._send_event(session_id, "session.idle", {})
 
     async def _call_model(self, session_id: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Stream an answer and return its tool calls."""
@@ -80,17 +80,19 @@ class Floor:
                 delta = chunk["choices"][0]["delta"]
                 if text := delta.get("content"):
                     texts.append(text)
-                    self._tell(session_id, "assistant.message_delta", {"messageId": "m", "deltaContent": text})
+                    self._send_event(
+                        session_id, "assistant.message_delta", {"messageId": "m", "deltaContent": text}
+                    )
                 for call in delta.get("tool_calls", ()):
                     if "id" in call:
                         calls.append(call)
                     else:
                         calls[call["index"]]["function"]["arguments"] += call["function"]["arguments"]
                 await self._writer.drain()
-        self._tell(session_id, "assistant.message", {"messageId": "m", "content": "".join(texts)})
+        self._send_event(session_id, "assistant.message", {"messageId": "m", "content": "".join(texts)})
         return calls
 
-    def _ask(self, session_id: str, call: dict[str, Any]) -> asyncio.Future[str]:
+    def _request_tool(self, session_id: str, call: dict[str, Any]) -> asyncio.Future[str]:
         request_id = str(uuid.uuid4())
         answer = self._calls[request_id] = asyncio.get_running_loop().create_future()
         data = {
@@ -99,10 +101,10 @@ class Floor:
             "toolName": call["function"]["name"],
             "arguments": orjson.loads(call["function"]["arguments"]),
         }
-        self._tell(session_id, "external_tool.requested", data)
+        self._send_event(session_id, "external_tool.requested", data)
         return answer
 
-    def _tell(self, session_id: str, kind: str, data: dict[str, Any]) -> None:
+    def _send_event(self, session_id: str, kind: str, data: dict[str, Any]) -> None:
         event = {"id": str(uuid.uuid4()), "type": kind, "data": data}
         params = {"sessionId": session_id, "event": event}
         self._send({"jsonrpc": "2.0", "method": "session.event", "params": params})

@@ -318,7 +318,7 @@ def test_the_example_configurations_work(tmp_path: Path, page: str) -> None:
     (tmp_path / "project" / ".git" / "HEAD").write_text("ref: refs/heads/trunk\n")
     called: list[dict[str, Any]] = [
         {"tool_calls": [{"name": "git_branch", "arguments": {}}]},
-        {"text": "told: {{last_tool_result}}"},
+        {"text": "result: {{last_tool_result}}"},
     ]
     scripted = "require('jumpseat.config').options.provider = { type = 'scripted', script = { turns = (...) } }"
     with running_neovim(tmp_path) as nvim:
@@ -329,7 +329,7 @@ def test_the_example_configurations_work(tmp_path: Path, page: str) -> None:
         nvim.lua("require('jumpseat.config').options.env = { COPILOT_HOME = (...) }", str(tmp_path / "home"))
         nvim.lua(OPEN)
         nvim.answer("Allow once")
-        assert "trunk" in nvim.ask("Which branch?").partition("told: ")[2]
+        assert "trunk" in nvim.ask("Which branch?").partition("result: ")[2]
 
 
 def test_the_screen_in_the_readme_equals_a_recorded_one() -> None:

@@ -30,7 +30,7 @@ def run(nvim: Neovim, name: str, **arguments: Any) -> Any:
 
 
 def one_call(name: str, **arguments: Any) -> list[dict[str, Any]]:
-    return [{"tool_calls": [{"name": name, "arguments": arguments}]}, {"text": "told: {{last_tool_result}}"}]
+    return [{"tool_calls": [{"name": name, "arguments": arguments}]}, {"text": "result: {{last_tool_result}}"}]
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def project(tmp_path: Path) -> Path:
 def test_the_model_reads_unsaved_changes_without_asking(project: Path) -> None:
     with running_neovim(project, script=one_call("nvim_read_buffer")) as nvim:
         nvim.lua("vim.cmd.edit('a.lua') vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'changed' })" + OPEN)
-        text = nvim.ask("read").partition("told: ")[2]
+        text = nvim.ask("read").partition("result: ")[2]
         assert text == "a.lua, lines 1 to 3 of 3, with unsaved changes\n1. one\n2. changed\n3. three"
         assert nvim.asked() == []
 
@@ -80,7 +80,7 @@ def test_paths_are_relative_to_the_session_s_folder_after_a_change_of_directory(
     with running_neovim(project, script=script) as nvim:
         nvim.lua("vim.cmd.edit('a.lua')" + OPEN)
         nvim.lua("vim.fn.chdir((...))", str(project / "elsewhere"))
-        assert "told: a.lua, lines 1 to 3 of 3" in nvim.ask("read")
+        assert "result: a.lua, lines 1 to 3 of 3" in nvim.ask("read")
         assert nvim.asked() == []
 
 
@@ -151,7 +151,7 @@ OWN = """
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "told"),
+    ("name", "arguments", "expected"),
     [
         ("later", {"word": "now"}, "now!"),
         ("refuses", {}, "Not on a Sunday."),
@@ -160,11 +160,11 @@ OWN = """
     ],
 )
 def test_the_result_of_a_user_s_tool_is_sent_to_the_model(
-    tmp_path: Path, name: str, arguments: dict[str, Any], told: str
+    tmp_path: Path, name: str, arguments: dict[str, Any], expected: str
 ) -> None:
     with running_neovim(tmp_path, script=one_call(name, **arguments), before=OWN) as nvim:
         nvim.lua(OPEN)
-        assert nvim.ask("go").endswith(f"told: {told}")
+        assert nvim.ask("go").endswith(f"result: {expected}")
 
 
 @pytest.mark.parametrize(

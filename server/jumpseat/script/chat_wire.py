@@ -41,12 +41,12 @@ def read_request(body: Any) -> ModelRequest:
     Raises:
         ValueError: the body has no array of messages.
     """
-    asked = as_object(body)
-    if not isinstance(asked.get("messages"), list):
+    fields = as_object(body)
+    if not isinstance(fields.get("messages"), list):
         raise ValueError("messages: expected an array")
     system: list[str] = []
     messages: list[Message] = []
-    for one in map(as_object, as_list(asked["messages"])):
+    for one in map(as_object, as_list(fields["messages"])):
         content = one.get("content")
         match one.get("role"):
             case "system" | "developer":
@@ -62,20 +62,20 @@ def read_request(body: Any) -> ModelRequest:
                     messages.append(ToolMessage([result]))
             case _:
                 messages.append(UserMessage(_user_blocks(content)))
-    tools = [as_object(as_object(one).get("function")) for one in as_list(asked.get("tools"))]
+    tools = [as_object(as_object(one).get("function")) for one in as_list(fields.get("tools"))]
     return ModelRequest(
-        model=as_text(asked.get("model")),
+        model=as_text(fields.get("model")),
         system="\n\n".join(system),
         messages=messages,
         tools=[
             ToolSpec(as_text(one.get("name")), as_text(one.get("description")), as_object(one.get("parameters")))
             for one in tools
         ],
-        stream=asked.get("stream") is True,
+        stream=fields.get("stream") is True,
     )
 
 
-def whole_answer(events: list[ModelEvent], model: str) -> JsonObject:
+def complete_response(events: list[ModelEvent], model: str) -> JsonObject:
     """Encode a response that is not streamed."""
     completed = events[-1]
     assert isinstance(completed, Completed)

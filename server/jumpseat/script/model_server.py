@@ -18,7 +18,7 @@ import h11
 from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.model import ModelEvent
 from jumpseat.errors import JumpseatError, ProviderError
-from jumpseat.script.chat_wire import ChunkEncoder, read_request, whole_answer
+from jumpseat.script.chat_wire import ChunkEncoder, complete_response, read_request
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -83,18 +83,18 @@ class ModelServer:
             await connection.send_error(404, f"unknown endpoint {method} {path}")
             return
         try:
-            asked = json.loads(body)
-            request = read_request(asked)
+            fields = json.loads(body)
+            request = read_request(fields)
         except (ValueError, TypeError):
             await connection.send_error(400, "expected a JSON object with an array of messages")
             return
-        self.requests.append(asked)
+        self.requests.append(fields)
         try:
             async with self._model.stream(request) as stream:
                 if request.stream:
                     await _send_stream(connection, stream, request.model)
                 else:
-                    await connection.send_json(whole_answer([event async for event in stream], request.model))
+                    await connection.send_json(complete_response([event async for event in stream], request.model))
         except ProviderError as error:
             if not connection.begun:
                 await connection.send_error(error.status or 502, str(error), error.code, error.retry_after_s)

@@ -8,7 +8,7 @@ local M = {}
 M.ID = "auto mode"
 
 local CHOICES = { "yes", "yes_always", "no" }
-local WORDS = {
+local LABELS = {
   yes = "Yes, this time",
   yes_always = "Yes, for the rest of this session",
   no = "No, retry the same model",
@@ -40,7 +40,7 @@ function M.ask(session, params, reply)
       prompt = ("%sThe model is rate limited%s. Let its provider choose another?"):format(session.prefix(), code),
       kind = "jumpseat_auto_mode",
       format_item = function(choice)
-        return WORDS[choice]
+        return LABELS[choice]
       end,
     }, function(choice)
       settle(choice or "no")

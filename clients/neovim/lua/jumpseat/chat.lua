@@ -44,7 +44,7 @@ function M.new(id)
       self.transcript:note("✗ " .. message)
     end,
     on_unsent = function(prompts)
-      self:take_back(prompts)
+      self:restore_prompts(prompts)
     end,
     prefix = function()
       return self:is_open() and "" or ("[%s] "):format(self:name())
@@ -100,7 +100,7 @@ local function arguments_of(data)
   return table.concat(lines, "\n")
 end
 
-local SHOWS = {
+local RENDERERS = {
   ["user.message"] = function(self, data)
     -- Messages that the server adds for the model have another source.
     if data.source and data.source ~= "user" then
@@ -157,7 +157,7 @@ local SHOWS = {
       local error = data.error or {}
       local refused = error.code == "rejected" or error.code == "denied"
       local problem = error.message or "failed"
-      self.transcript:tool_finished(data.toolCallId, { problem = problem, in_short = refused and "denied" or nil })
+      self.transcript:tool_finished(data.toolCallId, { problem = problem, summary = refused and "denied" or nil })
     end
   end,
   ["session.error"] = function(self, data)
@@ -204,7 +204,7 @@ function Chat:show_event(event)
   if event.type == "assistant.reasoning_delta" then
     self.thought = data.reasoningId
   end
-  local show = SHOWS[event.type]
+  local show = RENDERERS[event.type]
   -- Events of a sub-agent are not shown; the tool call that started it is.
   if show and not event.agentId and vim.api.nvim_buf_is_valid(self.transcript.buf) then
     show(self, data)
@@ -286,7 +286,7 @@ end
 
 --- Put unsent prompts back into the prompt buffer, or show them if it is not empty.
 ---@param prompts string[]
-function Chat:take_back(prompts)
+function Chat:restore_prompts(prompts)
   if not self:is_valid() then
     return
   end
@@ -354,7 +354,7 @@ end
 
 --- Show the chat and go to the prompt.
 function Chat:open()
-  editor.note(vim.api.nvim_get_current_buf())
+  editor.remember(vim.api.nvim_get_current_buf())
   local window = config.options.window
   local win = vim.fn.bufwinid(self.transcript.buf)
   if win == -1 then

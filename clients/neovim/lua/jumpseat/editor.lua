@@ -20,14 +20,14 @@ end
 
 --- Remember the buffer that the user works in; called whenever a buffer is entered.
 ---@param buf integer
-function M.note(buf)
+function M.remember(buf)
   if vim.bo[buf].buftype == "" and vim.bo[buf].buflisted then
     current = buf
   end
 end
 
 ---@return integer?
-local function looked_at()
+local function user_buffer()
   if current and vim.api.nvim_buf_is_valid(current) and is_file(current) then
     return current
   end
@@ -46,7 +46,7 @@ end
 --- Return a buffer's path as shown to the model: relative to the session's folder if the file is inside of it.
 ---@param buf integer
 ---@param cwd? string
-local function shown(buf, cwd)
+local function display_path(buf, cwd)
   local name = vim.api.nvim_buf_get_name(buf)
   if name == "" then
     return ("[no name, buffer %d]"):format(buf)
@@ -62,7 +62,7 @@ end
 ---@return string? problem
 local function find(path, cwd)
   if not path then
-    local buf = looked_at()
+    local buf = user_buffer()
     return buf, not buf and "No file is open in the editor." or nil
   end
   local wanted = absolute(path, cwd)
@@ -81,7 +81,7 @@ end
 function M.is_outside(args, ctx)
   local path = args.path
   if type(path) ~= "string" then
-    local buf = looked_at()
+    local buf = user_buffer()
     path = buf and vim.api.nvim_buf_get_name(buf) or ""
   end
   if path == "" then
@@ -105,13 +105,13 @@ function M.buffers(_, ctx)
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     if is_file(buf) then
       local marks = {}
-      if buf == looked_at() then
+      if buf == user_buffer() then
         marks[#marks + 1] = ("the user is here, line %d"):format(cursor_of(buf))
       end
       if vim.bo[buf].modified then
         marks[#marks + 1] = "unsaved changes"
       end
-      lines[#lines + 1] = shown(buf, ctx.cwd) .. (#marks > 0 and " (" .. table.concat(marks, "; ") .. ")" or "")
+      lines[#lines + 1] = display_path(buf, ctx.cwd) .. (#marks > 0 and " (" .. table.concat(marks, "; ") .. ")" or "")
     end
   end
   return #lines > 0 and table.concat(lines, "\n") or "No file is open in the editor."
@@ -135,9 +135,9 @@ function M.read_buffer(args, ctx)
   local first = args.first_line or 1
   local last = math.min(args.last_line or count, count, first + MAX_LINES - 1)
   if first > count then
-    return nil, ("%s has %d lines."):format(shown(buf, ctx.cwd), count)
+    return nil, ("%s has %d lines."):format(display_path(buf, ctx.cwd), count)
   end
-  local head = ("%s, lines %d to %d of %d"):format(shown(buf, ctx.cwd), first, last, count)
+  local head = ("%s, lines %d to %d of %d"):format(display_path(buf, ctx.cwd), first, last, count)
   if vim.bo[buf].modified then
     head = head .. ", with unsaved changes"
   end
@@ -158,7 +158,7 @@ function M.diagnostics(args, ctx)
   local found = vim.diagnostic.get(buf, { severity = { min = worst, max = 1 } })
   table.sort(found, function(a, b)
     if a.bufnr ~= b.bufnr then
-      return shown(a.bufnr) < shown(b.bufnr)
+      return display_path(a.bufnr) < display_path(b.bufnr)
     end
     return a.lnum < b.lnum or (a.lnum == b.lnum and a.col < b.col)
   end)
@@ -166,7 +166,7 @@ function M.diagnostics(args, ctx)
   for _, one in ipairs(found) do
     local code = one.code and (" [%s]"):format(one.code) or ""
     local source = one.source and (" (%s)"):format(one.source) or ""
-    local place = ("%s:%d:%d"):format(shown(one.bufnr, ctx.cwd), one.lnum + 1, one.col + 1)
+    local place = ("%s:%d:%d"):format(display_path(one.bufnr, ctx.cwd), one.lnum + 1, one.col + 1)
     local text = one.message:gsub("%s*\n%s*", " ")
     lines[#lines + 1] = ("%s: %s: %s%s%s"):format(place, SEVERITY_NAMES[one.severity], text, code, source)
   end
@@ -178,7 +178,7 @@ end
 ---@param cwd? string
 ---@return {path: string, name: string, first: integer, last: integer, text: string}?
 function M.selected(buf, cwd)
-  buf = buf or looked_at()
+  buf = buf or user_buffer()
   if not buf then
     return nil
   end
@@ -206,7 +206,7 @@ function M.selected(buf, cwd)
   end)
   return {
     path = vim.api.nvim_buf_get_name(buf),
-    name = shown(buf, cwd),
+    name = display_path(buf, cwd),
     first = first[1],
     last = last[1],
     text = table.concat(lines, "\n"),
@@ -220,7 +220,7 @@ end
 function M.lines(buf, first, last)
   return {
     path = vim.api.nvim_buf_get_name(buf),
-    name = shown(buf),
+    name = display_path(buf),
     first = first,
     last = last,
     text = table.concat(vim.api.nvim_buf_get_lines(buf, first - 1, last, false), "\n"),
@@ -258,7 +258,7 @@ end
 
 --- Return a window for files: that of the user's buffer, any other with a file, or a new one.
 local function file_window()
-  local buf = looked_at()
+  local buf = user_buffer()
   local win = buf and vim.fn.bufwinid(buf) or -1
   if win ~= -1 then
     return win
@@ -289,7 +289,7 @@ function M.open(args, ctx)
     -- `buffer` alone would refuse to leave a modified buffer without 'hidden'.
     vim.cmd("keepalt hide buffer " .. buf)
   end)
-  M.note(buf)
+  M.remember(buf)
   local line = math.min(math.max(args.line or 1, 1), vim.api.nvim_buf_line_count(buf))
   if args.line then
     vim.api.nvim_win_set_cursor(win, { line, math.max((args.column or 1) - 1, 0) })
@@ -297,7 +297,7 @@ function M.open(args, ctx)
       vim.cmd("normal! zvzz")
     end)
   end
-  return ("Opened %s at line %d."):format(shown(buf, ctx.cwd), vim.api.nvim_win_get_cursor(win)[1])
+  return ("Opened %s at line %d."):format(display_path(buf, ctx.cwd), vim.api.nvim_win_get_cursor(win)[1])
 end
 
 return M

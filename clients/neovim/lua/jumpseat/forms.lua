@@ -86,25 +86,25 @@ local function ask_field(question, name, field, required, done)
 
   if field.type == "array" then
     local values = choices_of(field.items or {}) or {}
-    local taken = {}
+    local selected = {}
     for _, value in ipairs(field.default or {}) do
-      taken[value] = true
+      selected[value] = true
     end
     local function again()
       local choices = vim.list_slice(values)
       choices[#choices + 1] = DONE
       select(choices, function(choice)
-        return choice == DONE and "Done" or (taken[choice[1]] and "[x] " or "[ ] ") .. one_line(choice[2])
+        return choice == DONE and "Done" or (selected[choice[1]] and "[x] " or "[ ] ") .. one_line(choice[2])
       end, function(choice)
         if choice == nil then
           return done(nil)
         elseif choice ~= DONE then
-          taken[choice[1]] = not taken[choice[1]] or nil
+          selected[choice[1]] = not selected[choice[1]] or nil
           return again()
         end
         local content = {}
         for _, one in ipairs(values) do
-          if taken[one[1]] then
+          if selected[one[1]] then
             content[#content + 1] = one[1]
           end
         end
@@ -142,9 +142,9 @@ local function ask_field(question, name, field, required, done)
       elseif text == nil then
         return done(nil)
       end
-      local trouble = M.problem(field, text, required)
-      if trouble then
-        ask_text(trouble, text)
+      local failure = M.problem(field, text, required)
+      if failure then
+        ask_text(failure, text)
       elseif vim.trim(text) == "" then
         done(NONE)
       else

@@ -45,7 +45,7 @@ function M.start()
   vim.api.nvim_create_autocmd("BufEnter", {
     group = group,
     callback = function(event)
-      require("jumpseat.editor").note(event.buf)
+      require("jumpseat.editor").remember(event.buf)
     end,
   })
   vim.api.nvim_create_autocmd("ModeChanged", {

@@ -83,7 +83,7 @@ function M.pick(session)
     if not session.attached then
       return vim.notify("jumpseat: " .. problem, vim.log.levels.ERROR)
     end
-    session:find_model(function()
+    session:fetch_model(function()
       -- Scheduled, because a `vim.ui.select` that blocks must not block the reading of messages.
       vim.schedule(function()
         if problem then

@@ -6,7 +6,7 @@ local M = {}
 
 local EXPLAIN = "Reject and explain"
 local VIEW = "View all of it"
-local WORDS = {
+local LABELS = {
   interactive = "Carry it out interactively",
   autopilot = "Carry it out on autopilot",
   exit_only = "Leave plan mode and wait",
@@ -35,7 +35,7 @@ function M.ask(session, params, reply)
   local choices = {}
   for _, action in ipairs(params.actions or {}) do
     -- The recommended action comes first; unknown actions are left out.
-    if WORDS[action] then
+    if LABELS[action] then
       table.insert(choices, action == params.recommendedAction and 1 or #choices + 1, action)
     end
   end
@@ -51,7 +51,7 @@ function M.ask(session, params, reply)
       prompt = prompt,
       kind = kind,
       format_item = function(choice)
-        return WORDS[choice] or choice
+        return LABELS[choice] or choice
       end,
     }, function(choice)
       if question.closed then

@@ -206,7 +206,7 @@ function Peer:drain()
     for _, body in ipairs(bodies) do
       local ok, message = pcall(vim.json.decode, body, { luanil = { object = true, array = true } })
       if ok and type(message) == "table" then
-        self:take(message)
+        self:dispatch(message)
       end
     end
   end
@@ -222,7 +222,7 @@ local function guarded(what, fn, ...)
 end
 
 ---@private
-function Peer:take(message)
+function Peer:dispatch(message)
   local method, id = message.method, message.id
   if method == nil then
     local done = self.pending[id]

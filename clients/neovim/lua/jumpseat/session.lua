@@ -111,7 +111,7 @@ function Session:ensure(done)
       end
       self.attached = true
       self.mode = result.mode
-      self:find_model()
+      self:fetch_model()
       settle()
     end)
   end)
@@ -119,7 +119,7 @@ end
 
 --- Request the name of the current model; then call `done()`.
 ---@param done? fun()
-function Session:find_model(done)
+function Session:fetch_model(done)
   server.request("session.model.getCurrent", { sessionId = self.id }, function(failure, result)
     if not failure and result.modelId then
       self.model_shown = result.modelId
@@ -261,7 +261,7 @@ end
 
 -- Events and requests of the server --------------------------------------------------------------------------------
 
-local REACTIONS = {
+local EVENT_HANDLERS = {
   ["user.message"] = function(self, data)
     local id = data.messageId
     if id then
@@ -278,7 +278,7 @@ local REACTIONS = {
     questions.withdraw(self)
     self.begun, self.calls = {}, {}
     if not self.model_shown then
-      self:find_model()
+      self:fetch_model()
     end
     self:set_state("idle")
     vim.api.nvim_exec_autocmds("User", { pattern = "JumpseatIdle", data = { session = self.id } })
@@ -330,9 +330,9 @@ local REACTIONS = {
 function Session:receive(event)
   local data = event.data or {}
   self.on_event(event)
-  local react = REACTIONS[event.type]
-  if react then
-    react(self, data)
+  local handle = EVENT_HANDLERS[event.type]
+  if handle then
+    handle(self, data)
   end
 end
 
@@ -342,7 +342,7 @@ function Session:ask_permission(request_id, request)
     local params = { sessionId = self.id, requestId = request_id, result = decision }
     server.request("session.permissions.handlePendingPermissionRequest", params)
   end
-  if tools.is_harmless(request, self:context()) then
+  if tools.runs_without_asking(request, self:context()) then
     return decide({ kind = "approve-once" })
   end
   local call = self.calls[request.toolCallId]

@@ -144,7 +144,7 @@ end
 --- Return whether a permission request is for a tool that runs without asking the user.
 ---@param request table
 ---@param ctx {session_id: string, cwd: string}
-function M.is_harmless(request, ctx)
+function M.runs_without_asking(request, ctx)
   local tool = request.kind == "custom-tool" and all()[request.toolName]
   if not tool then
     return false
@@ -183,9 +183,9 @@ function M.run(name, args, ctx, answer)
       result = "Done"
     end
     -- A result that cannot be encoded as JSON, such as a function, must fail here, where it can be answered.
-    local ok, trouble = pcall(vim.json.encode, result)
+    local ok, failure = pcall(vim.json.encode, result)
     if not ok then
-      return broken(trouble)
+      return broken(failure)
     end
     answered = true
     answer({ result = result })

@@ -35,7 +35,7 @@ function M.new(name)
   vim.api.nvim_create_autocmd("BufWinEnter", {
     buffer = buf,
     callback = function()
-      self:dress(vim.api.nvim_get_current_win())
+      self:setup_window(vim.api.nvim_get_current_win())
     end,
   })
   vim.bo[buf].filetype = "jumpseat"
@@ -143,13 +143,13 @@ local function lines_of(text)
   return vim.split((text:gsub("\r\n?", "\n")), "\n", { plain = true })
 end
 
---- Append lines, after a blank line except between tool calls; then call `dress` with the first row.
-function Transcript:append(kind, lines, dress)
+--- Append lines, after a blank line except between tool calls; then call `decorate` with the first row.
+function Transcript:append(kind, lines, decorate)
   self:flush()
   self:write(function()
     local row = self:append_now(kind, lines)
-    if dress then
-      dress(row)
+    if decorate then
+      decorate(row)
     end
   end)
 end
@@ -411,18 +411,18 @@ function Transcript:tool_progress(call_id, text)
     if self.tools[call_id] == tool and vim.api.nvim_buf_is_valid(self.buf) then
       local chunks = { { "  " .. tool.progress:gsub("%c", " "), "JumpseatDetails" } }
       local row = self:row_of(tool.mark)
-      tool.saying = vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { id = tool.saying, virt_text = chunks })
+      tool.progress_mark = vim.api.nvim_buf_set_extmark(self.buf, NS, row, 0, { id = tool.progress_mark, virt_text = chunks })
     end
     tool.progress = nil
   end)
 end
 
---- Show the result of a tool call. `problem` is the error if it failed, `in_short` a summary of that in a word or two.
+--- Show the result of a tool call. `problem` is the error if it failed, `summary` a shorter description.
 --- A `diff` is shown instead of arguments and result.
 ---@param call_id string
----@param outcome {result: string?, diff: string?, problem: string?, in_short: string?}
+---@param outcome {result: string?, diff: string?, problem: string?, summary: string?}
 function Transcript:tool_finished(call_id, outcome)
-  local problem, in_short = outcome.problem, outcome.in_short
+  local problem, summary = outcome.problem, outcome.summary
   local tool = self.tools[call_id]
   if not tool then
     return
@@ -432,14 +432,14 @@ function Transcript:tool_finished(call_id, outcome)
   self:write(function()
     local mark = problem and MARKS.failed or MARKS.done
     local line = mark .. " " .. tool.title
-    if in_short then
-      line = ("%s %s: %s"):format(mark, in_short, tool.title)
+    if summary then
+      line = ("%s %s: %s"):format(mark, summary, tool.title)
     elseif problem then
       line = line .. ": " .. one_line(lines_of(problem)[1])
     end
     local row = self:row_of(tool.mark)
-    if tool.saying then
-      vim.api.nvim_buf_del_extmark(self.buf, NS, tool.saying)
+    if tool.progress_mark then
+      vim.api.nvim_buf_del_extmark(self.buf, NS, tool.progress_mark)
     end
     vim.api.nvim_buf_set_lines(self.buf, row, row + 1, false, { line })
     self:mark(row, mark, tool.mark)
@@ -472,7 +472,7 @@ end
 
 --- Set the options and folds of a window that shows the buffer.
 ---@param win integer
-function Transcript:dress(win)
+function Transcript:setup_window(win)
   local options = {
     foldmethod = "manual",
     foldtext = "v:lua.require'jumpseat.transcript'.foldtext()",
