@@ -80,6 +80,14 @@ async def test_a_request_without_a_waiting_step_must_be_answered_too() -> None:
     assert outcome.failures == ["request 7 (session.send) was never answered"]
 
 
+async def test_a_response_without_result_and_error_is_reported_where_an_error_is_expected() -> None:
+    outcome = await play_against("neither", {"call": "session.send", "params": {}, "error": {"code": 1}})
+    assert outcome.failures[0].startswith(
+        'step 3 (call session.send): expected the error {"code": 1}, got the result'
+    )
+    assert "response to 3: expected a result or an error, got neither" in outcome.failures
+
+
 async def test_a_wrong_exit_code_is_reported() -> None:
     (failure,) = (await play_against("bad_exit", {"close": True})).failures
     assert "step 3 (close): expected exit code 0, got 3" in failure

@@ -139,6 +139,7 @@ async def test_a_wrong_result_is_reported_field_by_field() -> None:
         ({"call": "ping", "error": {"code": 1}}, 'expected the error {"code": 1}, got the result'),
         ({"answer": "userInput.request"}, "no matching request within 0.5 s"),
         ({"expect": {"method": "nothing"}}, 'no message like {"method": "nothing"} within 0.5 s'),
+        ({"events_in_any_order": ["x"]}, 'step 2 (events_in_any_order): no event like {"type": "x"}'),
         ({"never": {"id": 1}}, 'unexpected message: {"id": 1, "jsonrpc": "2.0", "result": '),
     ],
 )

@@ -29,6 +29,7 @@ from jumpseat.script.steps import (
     Send,
     Set,
     Step,
+    step_name,
 )
 from jumpseat.script.target import EXIT_S, Target, WireMessage, running_server
 
@@ -164,7 +165,7 @@ class _Player:
             yield target
 
     async def _run_step(self, number: int, step: Step, target: Target) -> None:
-        verb = type(step).__name__.lower()
+        verb = step_name(step)
         start = self._before
         self._before = len(target.traffic)
         try:
@@ -212,7 +213,7 @@ class _Player:
         if step.error is not None:
             if "error" not in answer:
                 raise MismatchError(
-                    f"expected the error {preview(step.error)}, got the result {preview(answer['result'])}"
+                    f"expected the error {preview(step.error)}, got the result {preview(answer.get('result'))}"
                 )
             found = differences(step.error, answer["error"], self._captures)
         elif "error" in answer:

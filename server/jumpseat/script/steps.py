@@ -123,7 +123,8 @@ STEPS: Final[Mapping[str, type[_Step]]] = {
 }
 
 
-def _verb(value: Any) -> str | None:
+def step_name(value: Any) -> str | None:
+    """Return the name of a step, parsed or as an object of the file; ``None`` if it is unknown."""
     if isinstance(value, dict):
         return next((verb for verb in STEPS if verb in value), None)
     return next((verb for verb, cls in STEPS.items() if isinstance(value, cls)), None)
@@ -142,7 +143,7 @@ Step: TypeAlias = Annotated[
     | Annotated[Restart, Tag("restart")]
     | Annotated[Set, Tag("set")],
     Discriminator(
-        _verb,
+        step_name,
         custom_error_type="no_such_step",
         custom_error_message=f"expected a step with one of these fields: {', '.join(STEPS)}",
     ),
@@ -223,7 +224,7 @@ def _parse_lines(content: str, path: Path) -> dict[str, Any]:
         except ValueError as error:
             raise ScriptError(f"invalid JSON in {str(path)!r}, line {number}: {error}") from None
     head: dict[str, Any] = {}
-    if values and isinstance(values[0], dict) and _verb(values[0]) is None:
+    if values and isinstance(values[0], dict) and step_name(values[0]) is None:
         head = cast("dict[str, Any]", values.pop(0))
     return {**head, "steps": values}
 
