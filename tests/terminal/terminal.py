@@ -92,7 +92,7 @@ class Terminal:
         """Press keys by their tmux names: ``Enter``, ``C-c``, ``Down``."""
         self.tmux("send-keys", *keys)
 
-    def say(self, text: str) -> None:
+    def submit(self, text: str) -> None:
         """Type a prompt and send it."""
         self.type(text)
         self.until(f"❯ {text[:20]}")

@@ -99,14 +99,14 @@ def place(tmp_path: Path) -> Place:
 @SIZES
 def test_markdown_is_rendered(place: Place, columns: int, rows: int) -> None:
     with chat(place, columns=columns, rows=rows) as terminal:
-        terminal.say("show markdown")
+        terminal.submit("show markdown")
         check_capture(f"markdown-{columns}", terminal.until(r"The end\.", r"of context"))
 
 
 @SIZES
 def test_changes_are_shown_before_they_are_made(place: Place, columns: int, rows: int) -> None:
     with chat(place, columns=columns, rows=rows) as terminal:
-        terminal.say("edit it")
+        terminal.submit("edit it")
         terminal.until(r"Make this change\?")
         assert not (place.project / "a.txt").exists()
         check_capture(f"change-{columns}", terminal.screen())
@@ -122,14 +122,14 @@ def test_changes_are_shown_before_they_are_made(place: Place, columns: int, rows
 @SIZES
 def test_question_of_the_model_can_be_answered_freely(place: Place, columns: int, rows: int) -> None:
     with chat(place, columns=columns, rows=rows) as terminal:
-        terminal.say("ask me")
+        terminal.submit("ask me")
         check_capture(f"question-{columns}", terminal.until(r"0 something else"))
         terminal.press("0")
         terminal.until(r"Your answer:\n❯", without=r"something else")
         terminal.type("violet")
         terminal.press("Enter")
         terminal.until(r"User responded: violet")
-        terminal.say("ask again")
+        terminal.submit("ask again")
         terminal.until(r"0 something else")
         terminal.press("Down", "Enter")
         terminal.until(r"User selected: green")
@@ -138,13 +138,13 @@ def test_question_of_the_model_can_be_answered_freely(place: Place, columns: int
 @SIZES
 def test_help_fits_on_the_screen(place: Place, columns: int, rows: int) -> None:
     with chat(place, columns=columns, rows=rows) as terminal:
-        terminal.say("/help")
+        terminal.submit("/help")
         check_capture(f"help-{columns}", terminal.until(r"@file", r"folder\n"))
 
 
 def test_denial_with_a_reason_is_reported_to_the_model(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("a command")
+        terminal.submit("a command")
         terminal.until(r"Run this command\?")
         terminal.press("n")
         terminal.until(r"What should change\?")
@@ -156,7 +156,7 @@ def test_denial_with_a_reason_is_reported_to_the_model(place: Place) -> None:
 
 def test_escape_denies_and_ends_the_turn(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("a command")
+        terminal.submit("a command")
         terminal.until(r"Run this command\?")
         terminal.press("Escape")
         terminal.until(r"✗ bash", r"of context", without=r"ctrl-c cancels")
@@ -166,7 +166,7 @@ def test_escape_denies_and_ends_the_turn(place: Place) -> None:
 
 def test_command_can_be_edited_before_it_runs(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("a command")
+        terminal.submit("a command")
         terminal.until(r"Run this command\?")
         terminal.press("e")
         terminal.until(r"Command:\n❯ echo first > out.txt")
@@ -179,7 +179,7 @@ def test_command_can_be_edited_before_it_runs(place: Place) -> None:
 
 def test_invalid_json_arguments_are_refused_with_a_reason(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("edit it")
+        terminal.submit("edit it")
         terminal.until(r"Make this change\?")
         terminal.press("e")
         terminal.until(r"Arguments as JSON:")
@@ -201,11 +201,11 @@ def test_keys_typed_while_a_question_appears_do_not_answer_it(place: Place) -> N
 
 def test_ctrl_c_cancels_the_turn_and_twice_quits(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("hang on")
+        terminal.submit("hang on")
         check_capture("working", terminal.until(r"Still", r"ctrl-c cancels"))
         terminal.press("C-c")
         terminal.until(r"^cancelled", without=r"ctrl-c cancels")
-        terminal.say("hello")
+        terminal.submit("hello")
         terminal.until(r"You said: hello")
         # Only now, so that these do not combine with the ctrl-c that cancelled.
         terminal.until(r"of context")
@@ -215,23 +215,23 @@ def test_ctrl_c_cancels_the_turn_and_twice_quits(place: Place) -> None:
 
 def test_prompt_sent_during_a_turn_is_queued(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("hang on")
+        terminal.submit("hang on")
         terminal.until(r"Still", r"ctrl-c cancels")
-        terminal.say("another one")
+        terminal.submit("another one")
         terminal.until(r"1 queued")
 
 
 def test_failure_is_shown_and_the_next_prompt_works(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("fail now")
+        terminal.submit("fail now")
         terminal.until(r"✗ .*bad key")
-        terminal.say("hello")
+        terminal.submit("hello")
         check_capture("failed", terminal.until(r"You said: hello", r"of context"))
 
 
 def test_text_of_the_model_cannot_control_the_terminal(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("evil")
+        terminal.submit("evil")
         screen = terminal.until(r"before after <U\+202E>txt\.exe red")
         assert "❯ evil" in screen
         assert "owned" not in terminal.tmux("display-message", "-p", "#{pane_title}")
@@ -239,7 +239,7 @@ def test_text_of_the_model_cannot_control_the_terminal(place: Place) -> None:
 
 def test_command_is_shown_with_its_control_characters(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("trick me")
+        terminal.submit("trick me")
         terminal.until(r"echo ␛\]0;\n  touch owned\n  ␇", r"Run this command\?")
 
 
@@ -278,11 +278,11 @@ def test_form_can_be_declined_and_cancelled(place: Place) -> None:
 
 def test_session_can_be_resumed_from_a_list_and_is_shown(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("hello there")
+        terminal.submit("hello there")
         terminal.until(r"You said: hello there")
-        terminal.say("/new")
+        terminal.submit("/new")
         terminal.until(r"(?s)help lists.*help lists")
-        terminal.say("second session")
+        terminal.submit("second session")
         terminal.until(r"You said: second session")
         terminal.press("C-d")
         terminal.until(r"exit code 0")
@@ -292,7 +292,7 @@ def test_session_can_be_resumed_from_a_list_and_is_shown(place: Place) -> None:
         terminal.until(r"search: hello", without=r"second")
         terminal.press("Enter")
         check_capture("resumed", terminal.until(r"You said: hello there", r"one · "))
-        terminal.say("more")
+        terminal.submit("more")
         terminal.until(r"You said: more")
     with chat(place, "--continue") as terminal:
         terminal.until(r"❯ more", r"You said: more")
@@ -305,15 +305,15 @@ def test_unknown_session_is_an_error(place: Place) -> None:
 
 def test_model_can_be_chosen_from_a_list_and_by_name(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("/model")
+        terminal.submit("/model")
         check_capture("models", terminal.until(r"Which model\?"))
         terminal.type("two")
         terminal.until(r"search: two", without=r"日本語")
         terminal.press("Enter")
         terminal.until(r"model: play/two")
-        terminal.say("/model play/one")
+        terminal.submit("/model play/one")
         terminal.until(r"model: play/one")
-        terminal.say("/model nobody/knows")
+        terminal.submit("/model nobody/knows")
         terminal.until(r"This model is not listed")
 
 
@@ -323,38 +323,38 @@ def test_commands_are_completed_and_unknown_ones_reported(place: Place) -> None:
         terminal.until(r"^/usage$")
         terminal.press("Tab", "Enter")
         terminal.until(r"changes +\+0 -0 lines")
-        terminal.say("/tools")
+        terminal.submit("/tools")
         terminal.until(r"  bash +Run a command")
-        terminal.say("/nothing")
+        terminal.submit("/nothing")
         terminal.until(r"Unknown command /nothing")
-        terminal.say("/etc/hosts what is it?")
+        terminal.submit("/etc/hosts what is it?")
         terminal.until(r"You said: /etc/hosts what is it\?")
 
 
 def test_folded_output_is_shortened_and_reasoning_can_be_shown(place: Place) -> None:
     with chat(place, "--yolo") as terminal:
-        terminal.say("edit it")
+        terminal.submit("edit it")
         terminal.until(r"All done\.")
         screen = terminal.screen()
         assert "∴ thought, 6 words (ctrl-o)" in screen
         assert "The file should hold" not in screen
         assert "... 7 lines above (ctrl-o)" in screen
-        terminal.say("/thinking on")
+        terminal.submit("/thinking on")
         terminal.until(r"is shown in full")
-        terminal.say("edit it again")
+        terminal.submit("edit it again")
         terminal.until(r"∴ The file should hold two lines\.")
 
 
 def test_deny_rule_overrides_yolo(place: Place) -> None:
     with chat(place, "--yolo", "--deny-tool", "shell(echo)") as terminal:
-        terminal.say("a command")
+        terminal.submit("a command")
         terminal.until(r"It said: Permission denied by a rule: shell\(echo\)")
         assert not (place.project / "out.txt").exists()
 
 
 def test_no_color_turns_colours_off(place: Place) -> None:
     with chat(place, env={"NO_COLOR": "1"}) as terminal:
-        terminal.say("edit it")
+        terminal.submit("edit it")
         terminal.until(r"Make this change\?")
         painted = terminal.tmux("capture-pane", "-p", "-e", "-S", "-100")
         codes = {
@@ -363,7 +363,7 @@ def test_no_color_turns_colours_off(place: Place) -> None:
         # Bold, dim and their ends; 39 and 49 are the terminal's own colours.
         assert codes <= {0, 1, 2, 3, 22, 23, 39, 49}
     with chat(place) as terminal:
-        terminal.say("edit it")
+        terminal.submit("edit it")
         terminal.until(r"Make this change\?")
         assert "\x1b[32m" in terminal.tmux("capture-pane", "-p", "-e", "-S", "-100")
 
@@ -380,7 +380,7 @@ def test_long_prompts_wrap_and_have_several_lines(place: Place) -> None:
 
 def test_screen_is_redrawn_when_its_size_changes(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("a command")
+        terminal.submit("a command")
         terminal.until(r"Run this command\?")
         terminal.tmux("resize-window", "-x", "50", "-y", "20")
         terminal.until(r"Run this command\?", r"❯ y yes")
@@ -390,7 +390,7 @@ def test_screen_is_redrawn_when_its_size_changes(place: Place) -> None:
 
 def test_death_of_the_server_is_reported_and_the_terminal_restored(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("call")
+        terminal.submit("call")
         terminal.until(r"You said: call")
         (pid,) = terminal.tmux("list-panes", "-F", "#{pane_pid}").split()
         server = _descendant(int(pid), "--headless")

@@ -63,49 +63,49 @@ def place(tmp_path: Path) -> Place:
 def test_conversation_is_summarized_by_a_command_and_automatically(place: Place) -> None:
     config = place.home / "config.toml"
     with chat(place) as terminal:
-        terminal.say("hello")
+        terminal.submit("hello")
         terminal.until(r"You said: hello")
-        terminal.say("/compact slow")
+        terminal.submit("/compact slow")
         terminal.until(r"summarizing \d", r"ctrl-c cancels")
         terminal.press("C-c")
         terminal.until(r"^cancelled", **IDLE)
-        terminal.say("/compact")
+        terminal.submit("/compact")
         terminal.until(r"Summarized the conversation: about [\d,]+ tokens of context instead of [\d,]+\.")
     now = "[compaction]\nbackground_threshold = 0.0\nexhaustion_threshold = 0.0\n"
     config.write_text(f"{config.read_text()}\n{now}")
     with chat(place) as terminal:
         for word in ("alpha", "beta"):
-            terminal.say(word)
+            terminal.submit(word)
             terminal.until(rf"You said: {word}")
         terminal.until(r"Summarized the conversation: about [\d,]+ tokens of context instead of [\d,]+\.")
 
 
 def test_ctrl_c_cancels_any_activity_and_does_not_quit(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("stream it")
+        terminal.submit("stream it")
         terminal.until(r"w39", r"ctrl-c cancels")
         terminal.press("C-c")
         terminal.until(r"w39", r"^cancelled", **IDLE)
         # A second ctrl-c right after it has nothing to cancel and does nothing else.
         terminal.press("C-c")
         terminal.until(r"press ctrl-c again")
-        terminal.say("make it")
+        terminal.submit("make it")
         terminal.until(r"Run this command\?")
         terminal.press("C-c")
         terminal.until(r"✗ bash touch made.txt", **IDLE)
-        terminal.say("ask me")
+        terminal.submit("ask me")
         terminal.until(r"Your answer:\n❯")
         terminal.type("half an answer")
         terminal.press("C-c")
         terminal.until(r"no answer", r"one · ", **IDLE)
-        terminal.say("still there?")
+        terminal.submit("still there?")
         terminal.until(r"You said: still there\?")
         assert not (place.project / "made.txt").exists()
 
 
 def test_ctrl_c_ends_the_process_of_a_tool(place: Place) -> None:
     with chat(place, "--yolo") as terminal:
-        terminal.say("count")
+        terminal.submit("count")
         check_capture("running", re.sub(r"\d+s$", "0s", terminal.until(r"line 3", r"running bash"), flags=re.M))
         terminal.press("C-c")
         check_capture("cancelled", terminal.until(r"bash .* cancelled", r"^cancelled", **IDLE))
@@ -125,7 +125,7 @@ def test_ctrl_c_first_clears_the_line(place: Place) -> None:
 
 def test_key_after_escape_is_not_combined_with_it(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("/model")
+        terminal.submit("/model")
         terminal.until(r"Which model\?")
         terminal.press("Escape")
         terminal.until(r"^❯$", without=r"Which model\?")
@@ -139,7 +139,7 @@ def test_key_after_escape_is_not_combined_with_it(place: Place) -> None:
 
 def test_approval_for_the_project_holds_in_later_sessions(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("make it")
+        terminal.submit("make it")
         terminal.until(r"a yes, in this project: touch")
         terminal.press("a")
         terminal.until(r"It is made\.")
@@ -147,7 +147,7 @@ def test_approval_for_the_project_holds_in_later_sessions(place: Place) -> None:
         terminal.until(r"exit code 0")
     (place.project / "made.txt").unlink()
     with chat(place) as terminal:
-        terminal.say("make it")
+        terminal.submit("make it")
         assert "Run this command?" not in terminal.until(r"It is made\.")
         assert (place.project / "made.txt").exists()
     done = place.run("-p", "make it")
@@ -156,7 +156,7 @@ def test_approval_for_the_project_holds_in_later_sessions(place: Place) -> None:
 
 def test_question_directly_follows_its_call(place: Place) -> None:
     with chat(place) as terminal:
-        terminal.say("two things")
+        terminal.submit("two things")
         terminal.until(r"touch (first|second).txt\n\nRun this command\?")
         terminal.press("y")
         terminal.until(r"touch first.txt\n(.*\n)*.*touch second.txt\n\nRun this command\?")
@@ -167,15 +167,15 @@ def test_question_directly_follows_its_call(place: Place) -> None:
 def test_only_reads_outside_the_folder_are_asked_about(place: Place) -> None:
     (place.project / "notes.txt").write_text("something\n")
     with chat(place) as terminal:
-        terminal.say("look inside")
+        terminal.submit("look inside")
         assert "Read this?" not in terminal.until(r"It says 1\. something")
-        terminal.say("look outside")
+        terminal.submit("look outside")
         terminal.until(r"Read this\?", r"s yes, for this session: all reads in this folder, and /etc/passwd")
 
 
 def test_narrower_terminal_leaves_no_remains_of_work_in_progress(place: Place) -> None:
     with chat(place, columns=100) as terminal:
-        terminal.say("stream it")
+        terminal.submit("stream it")
         terminal.until(r"w39", r"ctrl-c cancels")
         terminal.tmux("resize-window", "-x", "60", "-y", "24")
         narrow = terminal.until(r"w16\nw17")
@@ -190,9 +190,9 @@ def test_queued_prompt_is_no_longer_counted_once_it_runs(place: Place) -> None:
     script = place.home / "script.yaml"
     script.write_text("prompts: [{when: one, turns: [{text: First., delay_ms: 1500}]}, {turns: [{hang: true}]}]")
     with chat(place) as terminal:
-        terminal.say("number one")
+        terminal.submit("number one")
         terminal.until(r"ctrl-c cancels")
-        terminal.say("and two")
+        terminal.submit("and two")
         terminal.until(r"1 queued")
         assert "queued" not in terminal.until(r"First\.", r"ctrl-c cancels", without=r"queued")
 
@@ -200,13 +200,13 @@ def test_queued_prompt_is_no_longer_counted_once_it_runs(place: Place) -> None:
 def test_resumed_session_keeps_its_folder(place: Place) -> None:
     (place.project.parent / "other").mkdir()
     with chat(place) as terminal:
-        terminal.say("hello")
+        terminal.submit("hello")
         terminal.until(r"You said: hello")
         terminal.press("C-d")
         terminal.until(r"exit code 0")
     with chat(place, "-C", str(place.project.parent / "other"), columns=160) as terminal:
         terminal.until(r"one · ~/other")
-        terminal.say("/resume")
+        terminal.submit("/resume")
         terminal.until(r"Which session do you want to resume\?", r"hello +/.*/project")
         terminal.press("Enter")
         terminal.until(r"You said: hello", r"one · ~/project\n*\Z")
@@ -259,7 +259,7 @@ def test_api_key_alone_is_enough(place: Place, providers: str) -> None:
     (place.home / "config.toml").unlink()
     with chat(place, env={"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": providers}) as terminal:
         terminal.until(r"openai/scripted · ~/project\n*\Z")
-        terminal.say("hello")
+        terminal.submit("hello")
         terminal.until(r"Hello\.")
 
 
@@ -286,7 +286,7 @@ def test_rate_limited_model_can_be_replaced_by_its_providers_choice(tmp_path: Pa
         (place.home / "config.toml").write_text("")
         with chat(place, env={**copilot.environ, "COPILOT_GITHUB_TOKEN": ALICE}) as terminal:
             terminal.until("by-chat")
-            terminal.say("hello")
+            terminal.submit("hello")
             terminal.until("rate limited .user_weekly_rate_limited.", "Let the provider choose another")
             terminal.press("y")
             terminal.until("chat/completions of alice", r"^auto ", **IDLE)

@@ -84,9 +84,9 @@ def test_socket_without_input_is_not_waited_for(place: Place) -> None:
     ours, its = socket.socketpair()
     pipes: Streams = {"stdin": its, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with ours, its, start(place, "-p", "hello", **pipes) as run:
-        said, complaint = run.communicate(timeout=40)
-    assert (run.returncode, said) == (0, "You said: hello\n")
-    assert complaint.startswith("warning: no input on stdin")
+        stdout, stderr = run.communicate(timeout=40)
+    assert (run.returncode, stdout) == (0, "You said: hello\n")
+    assert stderr.startswith("warning: no input on stdin")
 
 
 def test_pipe_is_read_to_its_end_and_waiting_is_announced(place: Place) -> None:
@@ -273,22 +273,22 @@ def test_run_cancelled_early_still_prints_its_result(place: Place, number: int, 
         (place.home / "config.toml").open("w"),
     ):
         run.send_signal(number)
-        said, complaint = run.communicate(timeout=20)
-    assert (run.returncode, complaint) == (code, "")
-    assert (json.loads(said)["exitCode"], json.loads(said)["sessionId"]) == (code, None)
+        stdout, stderr = run.communicate(timeout=20)
+    assert (run.returncode, stderr) == (code, "")
+    assert (json.loads(stdout)["exitCode"], json.loads(stdout)["sessionId"]) == (code, None)
 
 
 @pytest.mark.parametrize(
-    ("redirection", "code", "said"),
+    ("redirection", "code", "output"),
     [
         (">&-", 141, ""),
-        ("2>&-", 0, "You said: hello\n"),
-        ("<&-", 0, "You said: hello\n"),
+        ("2>&-", 0, "You output: hello\n"),
+        ("<&-", 0, "You output: hello\n"),
         (">/dev/full", 1, "error: cannot write the answer: No space left on device\n"),
     ],
 )
 def test_closed_and_full_streams_give_at_most_one_message(
-    place: Place, redirection: str, code: int, said: str
+    place: Place, redirection: str, code: int, output: str
 ) -> None:
     done = subprocess.run(
         ["sh", "-c", f"{shlex.quote(JUMPSEAT)} run -p hello {redirection}"],
@@ -298,7 +298,7 @@ def test_closed_and_full_streams_give_at_most_one_message(
         cwd=place.project,
         check=False,
     )
-    assert (done.returncode, done.stdout + done.stderr) == (code, said)
+    assert (done.returncode, done.stdout + done.stderr) == (code, output)
 
 
 def test_closed_stdout_ends_the_run_quietly(place: Place) -> None:

@@ -204,8 +204,8 @@ class Chat:
                 self._withdraw(self._input_questions.pop(request_id, ""))
             case AutoModeSwitchCompleted():
                 self._withdraw(AUTO_MODE)
-            case ElicitationRequested() as asked:
-                self._tasks.start_soon(self._handle_form, asked)
+            case ElicitationRequested() as request:
+                self._tasks.start_soon(self._handle_form, request)
             case ElicitationCompleted(request_id=request_id):
                 self._withdraw(request_id)
             case _:
@@ -231,16 +231,16 @@ class Chat:
         self._open_questions.pop(AUTO_MODE, None)
         return {"response": answer}
 
-    async def _handle_form(self, asked: ElicitationRequested) -> None:
-        with anyio.CancelScope() as self._open_questions[asked.request_id]:
-            result = await self._questions.ask_form(asked)
-            self._open_questions.pop(asked.request_id, None)
+    async def _handle_form(self, request: ElicitationRequested) -> None:
+        with anyio.CancelScope() as self._open_questions[request.request_id]:
+            result = await self._questions.ask_form(request)
+            self._open_questions.pop(request.request_id, None)
             await self._report_errors(
                 self.session.request(
-                    "session.ui.handlePendingElicitation", requestId=asked.request_id, result=result
+                    "session.ui.handlePendingElicitation", requestId=request.request_id, result=result
                 )
             )
-        self._open_questions.pop(asked.request_id, None)
+        self._open_questions.pop(request.request_id, None)
 
     async def _watch_connection(self) -> None:
         try:

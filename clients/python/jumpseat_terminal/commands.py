@@ -217,8 +217,8 @@ async def _thinking(chat: Chat, args: str) -> None:
 
 async def _compact(chat: Chat, args: str) -> None:
     # The result arrives as an event, which the feed shows.
-    wanted = {"customInstructions": args} if args else {}
-    await chat.session.request("session.history.compact", **wanted)
+    options = {"customInstructions": args} if args else {}
+    await chat.session.request("session.history.compact", **options)
 
 
 async def _quit(chat: Chat, _args: str) -> None:

@@ -213,16 +213,16 @@ class Questions:
 
     # --- forms --------------------------------------------------------------------------------------------------
 
-    async def ask_form(self, asked: ElicitationRequested) -> dict[str, Any]:
+    async def ask_form(self, request: ElicitationRequested) -> dict[str, Any]:
         """Ask a form field by field, and return ``{action, content?}``."""
         async with self._one_at_a_time:
-            source = f" (from {asked.elicitation_source})" if asked.elicitation_source else ""
-            self._feed.note(asked.message + source, "bold")
+            source = f" (from {request.elicitation_source})" if request.elicitation_source else ""
+            self._feed.note(request.message + source, "bold")
             options = [Option("answer", "accept", "y"), Option("decline", "decline", "n")]
             action = await self._screen.choose("Fill in this form?", options) or "cancel"
             if action != "accept":
                 return {"action": action}
-            schema = asked.requested_schema or {}
+            schema = request.requested_schema or {}
             content: dict[str, Any] = {}
             required = as_list(schema.get("required"))
             for name, field in as_object(schema.get("properties")).items():

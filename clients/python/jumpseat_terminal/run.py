@@ -235,13 +235,13 @@ class _Run:
         # Signals that our parent set to be ignored stay ignored.
         heeded = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) != signal.SIG_IGN]
         with anyio.open_signal_receiver(*heeded) as signals:
-            asked = False
+            cancelling = False
             async for number in signals:
                 self._exit_code = CANCELLED if number == signal.SIGINT else TERMINATED
-                if asked or self._session is None:
+                if cancelling or self._session is None:
                     tasks.cancel_scope.cancel()
                     return
-                asked = True
+                cancelling = True
                 self._progress.write_line("cancelling; repeat to exit at once")
                 tasks.start_soon(self._abort, self._session)
 
