@@ -15,7 +15,7 @@ CTX = ToolContext(cast(Session, None), "call-1", "a_tool")
 
 
 class Address(BaseModel):
-    """Where to."""
+    """A destination."""
 
     street: str
     number: int | None = None
@@ -87,7 +87,7 @@ def test_nested_models_have_no_titles_in_the_schema() -> None:
         "$defs": {
             "Address": {
                 "type": "object",
-                "description": "Where to.",
+                "description": "A destination.",
                 "properties": {
                     "street": {"type": "string"},
                     "number": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},

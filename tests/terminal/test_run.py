@@ -282,8 +282,8 @@ def test_run_cancelled_early_still_prints_its_result(place: Place, number: int, 
     ("redirection", "code", "output"),
     [
         (">&-", 141, ""),
-        ("2>&-", 0, "You output: hello\n"),
-        ("<&-", 0, "You output: hello\n"),
+        ("2>&-", 0, "You said: hello\n"),
+        ("<&-", 0, "You said: hello\n"),
         (">/dev/full", 1, "error: cannot write the answer: No space left on device\n"),
     ],
 )

@@ -161,7 +161,7 @@ def describe_request(request: PermissionRequest) -> str:
             reason = request.hook_message or "no reason given"
             return f"call {request.tool_name}, which a hook wants approved: {reason}"
         case UnknownPermission():
-            return f"do this ({request.kind}): {short(request.data)}"
+            return f"make this {request.kind} call: {short(request.data)}"
 
 
 def make_permission_handler(*, yes: bool) -> PermissionHandler:

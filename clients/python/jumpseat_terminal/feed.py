@@ -65,7 +65,7 @@ class Call:
 
 
 class Feed:
-    """The text of one session. ``write`` prints finished text; ``painter`` returns one for the current width."""
+    """The text of one session. ``write`` prints finished text, ``painter`` makes a painter of the current width."""
 
     def __init__(self, write: Callable[[str], None], painter: Callable[[], Painter]) -> None:
         self.busy = False

@@ -48,7 +48,7 @@ def parse_rule(text: str) -> Rule:
 
 
 def is_inside(path: str, folder: Path) -> bool:
-    """Return whether ``path``, with symbolic links resolved, is in ``folder``; rules without a path cover that."""
+    """Return whether ``path``, with symbolic links resolved, is in ``folder``: rules without a path cover these."""
     return Path(os.path.realpath(folder / path)).is_relative_to(os.path.realpath(folder))
 
 

@@ -305,7 +305,7 @@ def _describe(request: PermissionRequest) -> str:
             return f"call {one_line(request.tool_name)} of {one_line(request.server_name)}"
         case _:
             path = getattr(request, "path", None)
-            return f"read {one_line(path)}" if isinstance(path, str) else f"do this ({request.kind})"
+            return f"read {one_line(path)}" if isinstance(path, str) else f"make a {request.kind} call"
 
 
 def _suggest_rule(request: PermissionRequest, tool: str | None, folder: Path) -> str:
