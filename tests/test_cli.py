@@ -1,4 +1,4 @@
-"""The command line: the flags that the SDKs pass, in any order, and what a wrong one does."""
+"""The command line: the flags that the SDKs pass, in any order, and errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from jumpseat.cli import LOG_LEVELS, Options, Replay, parse
 from jumpseat_protocol.version import __version__
 
-# Every flag with a value that the SDKs send together, in the order in which Node sends them.
+# Every flag with a value that the SDKs pass together, in the order of the Node SDK.
 NODE = [
     ["--headless"],
     ["--no-auto-update"],
@@ -26,7 +26,7 @@ ENVIRON = {"COPILOT_SDK_AUTH_TOKEN": "gho_secret", "COPILOT_CONNECTION_TOKEN": "
 
 
 def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
-    """What is said about arguments that are refused."""
+    """Return the error about invalid arguments."""
     with pytest.raises(SystemExit) as caught:
         parse(argv, {})
     out, err = capsys.readouterr()
@@ -52,7 +52,7 @@ def test_the_flags_of_the_sdks_mean_the_same_in_any_order(order: int) -> None:
     )
 
 
-def test_extra_arguments_may_come_first_or_last() -> None:
+def test_extra_arguments_can_be_first_or_last() -> None:
     first = parse(["--yolo", "--headless", "--no-auto-update", "--stdio"], {})
     last = parse(["--server", "--stdio", "--no-auto-update", "--yolo"], {})
 
@@ -60,7 +60,7 @@ def test_extra_arguments_may_come_first_or_last() -> None:
 
 
 @pytest.mark.parametrize("mode", [["--headless"], ["--server"], ["--headless", "--server"], []])
-def test_headless_and_server_are_synonyms_and_may_be_left_out(mode: list[str]) -> None:
+def test_headless_and_server_are_synonyms_and_optional(mode: list[str]) -> None:
     assert parse([*mode, "--stdio"], {}) == Options(environ={}, port=None)
 
 
@@ -74,7 +74,7 @@ def test_headless_and_server_are_synonyms_and_may_be_left_out(mode: list[str]) -
         (["--stdio"], None),
     ],
 )
-def test_without_stdio_it_listens_on_the_port_that_is_asked_for_or_any(argv: list[str], port: int | None) -> None:
+def test_without_stdio_it_listens_on_the_given_port_or_any(argv: list[str], port: int | None) -> None:
     assert parse(argv, {}).port == port
 
 
@@ -83,12 +83,12 @@ def test_every_log_level_is_known(level: str) -> None:
     assert parse(["--log-level", level], {}) == Options(environ={}, port=0, log_level=level)
 
 
-def test_the_connection_token_counts_over_tcp_only() -> None:
+def test_the_connection_token_applies_to_tcp_only() -> None:
     assert parse(["--port", "0"], ENVIRON).connection_token == "tcp_secret"
     assert parse(["--stdio"], ENVIRON).connection_token is None
 
 
-def test_the_auth_token_is_read_from_the_variable_that_is_named() -> None:
+def test_the_auth_token_is_read_from_the_named_variable() -> None:
     assert parse(["--auth-token-env", "MINE"], {"MINE": "x", **ENVIRON}).auth_token == "x"
     assert parse(["--auth-token-env=MINE"], ENVIRON).auth_token is None
     assert parse([], ENVIRON).auth_token is None
@@ -103,7 +103,7 @@ def test_empty_variables_count_as_unset() -> None:
     assert options.whole_environ == environ
 
 
-def test_no_secret_is_shown_where_the_options_are() -> None:
+def test_no_secret_is_in_the_repr_of_the_options() -> None:
     shown = repr(parse(["--auth-token-env", "COPILOT_SDK_AUTH_TOKEN"], ENVIRON))
 
     assert "secret" not in shown
@@ -155,7 +155,7 @@ def test_a_wrong_value_is_named_with_its_flag(
     assert refused(capsys, *argv) == complaint
 
 
-def test_an_unknown_log_level_is_answered_with_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_about_an_unknown_log_level_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     complaint = refused(capsys, "--log-level", "loud")
 
     assert complaint.startswith("error: argument --log-level: invalid choice: 'loud'")
@@ -183,13 +183,13 @@ def test_a_process_with_an_unknown_flag_ends_with_one_line_on_stderr() -> None:
 
 
 @pytest.mark.parametrize("argv", [["acp"], ["--acp"], ["--acp", "--stdio"], ["--stdio", "--headless", "--acp"]])
-def test_acp_is_spoken_on_stdio_however_it_is_asked_for(argv: list[str]) -> None:
+def test_acp_is_served_on_stdio_by_flag_or_command(argv: list[str]) -> None:
     options = parse(argv, {"COPILOT_CONNECTION_TOKEN": "tcp_secret"})
     assert (options.acp, options.port, options.connection_token) == (True, None, None)
     assert not parse(["--stdio"], {}).acp
 
 
-def test_acp_excludes_what_is_of_the_other_protocol(capsys: pytest.CaptureFixture[str]) -> None:
+def test_acp_excludes_options_of_the_other_protocol(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--port" in refused(capsys, "--acp", "--port", "0")
     assert "--protocol" in refused(capsys, "acp", "--protocol", "2")
     assert "unknown option" in refused(capsys, "acp", "acp")

@@ -1,4 +1,4 @@
-"""The configuration file: what it may say, and that every mistake is told with file and field."""
+"""The configuration file: its fields, and errors that name file and field."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def write(home: Path, text: str | bytes) -> Path:
     return path
 
 
-def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
+def test_every_field_of_a_valid_file_is_read(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     config = load_config(tmp_path)
 
@@ -96,13 +96,13 @@ def test_a_timeout_may_be_given_by_its_former_name(tmp_path: Path, key: str) -> 
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "[permissions]\n"])
-def test_all_of_it_is_optional(tmp_path: Path, text: str) -> None:
+def test_every_field_is_optional(tmp_path: Path, text: str) -> None:
     write(tmp_path, text)
 
     assert load_config(tmp_path) == Config()
 
 
-def test_there_need_be_no_file_and_no_home(tmp_path: Path) -> None:
+def test_the_file_and_the_home_folder_are_optional(tmp_path: Path) -> None:
     assert load_config(tmp_path) == load_config(tmp_path / "missing") == Config()
 
 
@@ -134,7 +134,7 @@ def test_there_need_be_no_file_and_no_home(tmp_path: Path) -> None:
         (b"default_model = '\xff'", "cannot be read: 'utf-8' codec can't decode byte 0xff"),
     ],
 )
-def test_a_mistake_is_told_with_file_and_field(tmp_path: Path, text: str | bytes, complaint: str) -> None:
+def test_an_error_names_file_and_field(tmp_path: Path, text: str | bytes, complaint: str) -> None:
     path = write(tmp_path, text)
 
     with pytest.raises(ConfigError) as caught:
@@ -143,7 +143,7 @@ def test_a_mistake_is_told_with_file_and_field(tmp_path: Path, text: str | bytes
     assert "sk-secret" not in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_errors_are_reported_together(tmp_path: Path) -> None:
     path = write(tmp_path, "a = 1\nb = 2")
 
     with pytest.raises(ConfigError) as caught:
@@ -152,7 +152,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     assert str(caught.value) == f"{path}: a: {extra}; b: {extra}"
 
 
-def test_a_folder_in_place_of_the_file_cannot_be_read(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
 
     with pytest.raises(ConfigError, match=r"config\.toml: cannot be read: .*Is a directory"):
@@ -169,7 +169,7 @@ def test_a_folder_in_place_of_the_file_cannot_be_read(tmp_path: Path) -> None:
         ("~nobody-of-this-name/demo.yaml", "{home}/~nobody-of-this-name/demo.yaml"),
     ],
 )
-def test_the_path_of_a_script_counts_from_the_home_folder(
+def test_the_path_of_a_script_is_relative_to_the_home_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, path: str
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
@@ -181,7 +181,7 @@ def test_the_path_of_a_script_counts_from_the_home_folder(
     )
 
 
-def test_the_home_folder_is_what_the_environment_says_or_our_own(
+def test_the_home_folder_is_that_of_the_environment_or_the_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""``jumpseat adapters``, ``models`` and ``check``: what people are told before they start a session."""
+"""``jumpseat adapters``, ``models`` and ``check``: their output for people and programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ base_url = "http://127.0.0.1:1/v1"
 
 
 def jumpseat(home: Path, *argv: str, config: str = "", **environ: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of one command."""
+    """Run a command; returns its exit code, stdout and stderr."""
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(config)
     done = subprocess.run(
@@ -55,7 +55,7 @@ def jumpseat(home: Path, *argv: str, config: str = "", **environ: str) -> tuple[
 # --- adapters ---------------------------------------------------------------------------------------------------
 
 
-def test_adapters_are_listed_with_where_they_come_from_and_whether_their_key_is_there(tmp_path: Path) -> None:
+def test_adapters_are_listed_with_their_source_and_key_state(tmp_path: Path) -> None:
     code, out, _ = jumpseat(tmp_path, "adapters", config=CONFIG, WORK_KEY=KEY, DEEPSEEK_API_KEY=KEY)
     rows = {line.split()[0]: line for line in out.splitlines()[1:] if line}
     assert code == 0
@@ -68,7 +68,7 @@ def test_adapters_are_listed_with_where_they_come_from_and_whether_their_key_is_
     assert "MISTRAL_API_KEY: not set" in rows["mistral"]
 
 
-def test_adapters_are_told_to_programs_as_json(tmp_path: Path) -> None:
+def test_adapters_are_listed_for_programs_as_json(tmp_path: Path) -> None:
     code, out, _ = jumpseat(tmp_path, "adapters", "--json", config=CONFIG)
     found: dict[str, Any] = {one["name"]: one for one in json.loads(out)}
     assert code == 0
@@ -89,7 +89,7 @@ def test_adapters_are_told_to_programs_as_json(tmp_path: Path) -> None:
 # --- models -----------------------------------------------------------------------------------------------------
 
 
-def test_models_are_listed_with_what_is_known_of_them(tmp_path: Path) -> None:
+def test_models_are_listed_with_known_facts(tmp_path: Path) -> None:
     code, out, _ = jumpseat(tmp_path, "models", config=CONFIG)
     assert code == 0
     assert "work/gpt-5 " in out
@@ -117,7 +117,7 @@ def test_models_are_listed_with_what_is_known_of_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"), [("deepseek", "set DEEPSEEK_API_KEY"), ("nobody", "unknown adapter 'nobody'")]
 )
-def test_models_of_an_adapter_that_is_not_there_are_an_error(tmp_path: Path, name: str, said: str) -> None:
+def test_listing_the_models_of_an_unknown_adapter_is_an_error(tmp_path: Path, name: str, said: str) -> None:
     code, out, err = jumpseat(tmp_path, "models", name)
     assert (code, out) == (3, "")
     assert said in err
@@ -127,7 +127,7 @@ def test_models_of_an_adapter_that_is_not_there_are_an_error(tmp_path: Path, nam
 
 
 async def check(home: Path, *replies: Reply, path: str = "/v1", **environ: str) -> tuple[int, str]:
-    """What is said of an adapter whose provider gives these answers."""
+    """Check an adapter whose provider gives these responses; returns the output."""
     async with ModelServer(*replies) as provider:
         base = {"OPENAI_BASE_URL": f"{provider.url}{path}", "OPENAI_API_KEY": KEY, **environ}
 
@@ -156,7 +156,7 @@ async def check(home: Path, *replies: Reply, path: str = "/v1", **environ: str) 
     ],
     ids=["works", "key", "path", "elsewhere", "model", "request", "quota", "rate", "trouble", "web page"],
 )
-async def test_a_check_says_in_a_paragraph_what_is_wrong(
+async def test_a_check_explains_the_problem_in_a_paragraph(
     tmp_path: Path, reply: Reply, code: int, said: str
 ) -> None:
     found, out = await check(tmp_path, reply)
@@ -165,7 +165,7 @@ async def test_a_check_says_in_a_paragraph_what_is_wrong(
 
 
 @pytest.mark.anyio
-async def test_a_check_without_a_key_says_that_none_was_sent(tmp_path: Path) -> None:
+async def test_a_check_without_a_key_reports_that_none_was_sent(tmp_path: Path) -> None:
     refusal = json_reply({"error": {"message": "who are you"}}, status=401)
     code, out = await check(tmp_path, refusal, OPENAI_API_KEY="")
     assert code == 4
@@ -173,7 +173,7 @@ async def test_a_check_without_a_key_says_that_none_was_sent(tmp_path: Path) -> 
 
 
 @pytest.mark.anyio
-async def test_a_check_sees_a_key_with_quotes(tmp_path: Path) -> None:
+async def test_a_check_detects_a_key_with_quotes(tmp_path: Path) -> None:
     refusal = json_reply({"error": {"message": "who are you"}}, status=401)
     _, out = await check(tmp_path, refusal, OPENAI_API_KEY='"abcdefgh"')
     assert "OPENAI_API_KEY contains quotes or spaces" in out
@@ -202,19 +202,19 @@ async def test_the_models_of_an_account_are_listed_and_checked_without_a_table(t
     assert "copilot/by-messages works" in named[1]
 
 
-def test_a_check_of_a_port_where_nothing_listens_says_so(tmp_path: Path) -> None:
+def test_a_check_reports_a_port_without_a_listener(tmp_path: Path) -> None:
     code, out, _ = jumpseat(tmp_path, "check", "bare", "m", config=CONFIG)
     assert code == 5
     assert "Nothing listens at that address" in out
 
 
-def test_a_check_of_a_key_variable_that_is_not_set_names_it(tmp_path: Path) -> None:
+def test_a_check_names_an_unset_key_variable(tmp_path: Path) -> None:
     code, out, _ = jumpseat(tmp_path, "check", "work", config=CONFIG)
     assert code == 3
     assert "'WORK_KEY' is not set" in out
 
 
-def test_a_check_without_a_model_is_told_at_once_that_nobody_is_there_to_list_any(tmp_path: Path) -> None:
+def test_a_check_without_a_model_fails_at_once_if_none_can_be_listed(tmp_path: Path) -> None:
     code, out, _ = jumpseat(tmp_path, "check", "bare", config=CONFIG)
     assert code == 5
     assert "Nothing listens at that address" in out
@@ -236,7 +236,7 @@ def test_a_check_without_a_model_is_told_at_once_that_nobody_is_there_to_list_an
     ],
     ids=["known", "unknown", "empty", "none", "key"],
 )
-async def test_a_check_without_a_model_asks_the_provider_which_it_has(
+async def test_a_check_without_a_model_uses_the_list_of_the_provider(
     tmp_path: Path, replies: list[Reply], code: int, said: str
 ) -> None:
     async with ModelServer(*replies) as provider:
@@ -247,7 +247,7 @@ async def test_a_check_without_a_model_asks_the_provider_which_it_has(
 
 
 @pytest.mark.anyio
-async def test_a_check_is_told_to_programs_as_json(tmp_path: Path) -> None:
+async def test_a_check_is_reported_to_programs_as_json(tmp_path: Path) -> None:
     refusal = json_reply({"error": {"message": "bad key"}}, status=401)
     async with ModelServer(says("Ready"), refusal) as provider:
         base = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": KEY}
@@ -271,7 +271,7 @@ async def test_a_check_is_told_to_programs_as_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_check_does_not_wait_for_ever(tmp_path: Path) -> None:
+async def test_a_check_times_out(tmp_path: Path) -> None:
     async with ModelServer(Reply(silent=True, ending="hang")) as provider:
         base = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": KEY}
         code, out, _ = await anyio.to_thread.run_sync(
@@ -290,7 +290,7 @@ async def test_a_check_does_not_wait_for_ever(tmp_path: Path) -> None:
         ("cannot connect to https://x within 15 s", "go through the proxy set by HTTPS_PROXY"),
     ],
 )
-def test_a_provider_that_was_not_reached_is_told_by_what_stood_in_the_way(text: str, said: str) -> None:
+def test_the_obstacle_to_reaching_a_provider_is_named(text: str, said: str) -> None:
     found = diagnose(ProviderTransportError(text), Facts("a", "m", "https://x", proxy_envs=("HTTPS_PROXY",)))
     assert found.exit_code == 5
     assert said in found.text
@@ -305,7 +305,7 @@ def test_wrong_arguments_of_a_command_are_one_line_on_stderr(tmp_path: Path, arg
     assert err.startswith("error: ")
 
 
-def test_a_declared_adapter_is_told_with_its_variable_and_never_with_its_key(tmp_path: Path) -> None:
+def test_a_declared_adapter_is_listed_with_its_variable_and_never_with_its_key(tmp_path: Path) -> None:
     adapters = tmp_path / "adapters"
     adapters.mkdir()
     (adapters / "mine.toml").write_text(

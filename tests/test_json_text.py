@@ -17,7 +17,7 @@ from jumpseat.json_text import read_json
         (rb'["\ude00 cut"]', ["\ufffd cut"]),
         (rb'["\ud83d", "\ud83d\ude00"]', ["\ufffd", "\U0001f600"]),
         (rb'["\uD83D\uD83D\uDE00"]', ["\ufffd\U0001f600"]),
-        # An escaped backslash before "ud83d" is no escape, however many lone surrogates are beside it.
+        # "ud83d" after an escaped backslash is not an escape, even beside lone surrogates.
         (rb'["C:\\ud83d", "\ud83d"]', [r"C:\ud83d", "\ufffd"]),
         (rb'["C:\\\ud83d"]', ["C:\\\ufffd"]),
     ],
@@ -28,6 +28,6 @@ def test_lone_surrogates_become_replacement_characters_and_nothing_else_changes(
 
 
 @pytest.mark.parametrize("text", [b"", b"{", rb'["\ud83d"', b"\xff"])
-def test_what_is_not_json_is_refused(text: bytes) -> None:
+def test_invalid_json_is_refused(text: bytes) -> None:
     with pytest.raises(orjson.JSONDecodeError):
         read_json(text)

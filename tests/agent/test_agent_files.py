@@ -1,4 +1,4 @@
-"""Custom agents that lie in files, over the real wire: where they are found, and what sessions make of them."""
+"""Custom agents in files, over the real wire: their locations, and their use in sessions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def listed(wire: Wire, session: str, method: str = "session.agent.list") -
 
 
 async def seen(wire: Wire, session: str) -> tuple[str, set[str]]:
-    """The system message and the tools that the model would be sent now."""
+    """Return the system message and the tools of the next model request."""
     request = await wire.call("jumpseat.session.nextRequest", {"sessionId": session, "prompt": "hi"})
     tools = {tool["function"]["name"] for tool in request["body"].get("tools", ())}
     return request["body"]["messages"][0]["content"], tools
@@ -46,7 +46,7 @@ async def select(wire: Wire, session: str, name: str = "reviewer") -> JsonObject
     return (await wire.call("session.agent.select", {"sessionId": session, "name": name}))["agent"]
 
 
-async def test_a_session_works_as_an_agent_of_the_user(tmp_path: Path) -> None:
+async def test_a_session_can_run_an_agent_of_the_user(tmp_path: Path) -> None:
     front = "name: The Reviewer\ndescription: Reviews.\ntools: read, Grep, bash\nmodel: other/model"
     path = lay(tmp_path / "home" / "agents", front=front)
     async with running_server(tmp_path) as server:
@@ -72,7 +72,7 @@ async def test_a_session_works_as_an_agent_of_the_user(tmp_path: Path) -> None:
     assert tools == {*agent["tools"]}
 
 
-async def test_an_agent_of_a_file_can_be_named_when_a_session_is_opened_and_comes_back_with_it(
+async def test_an_agent_in_a_file_can_be_selected_at_creation_and_survives_a_resume(
     tmp_path: Path,
 ) -> None:
     lay(tmp_path / "home" / "agents")
@@ -95,7 +95,7 @@ async def test_an_agent_of_a_file_can_be_named_when_a_session_is_opened_and_come
 
 
 @pytest.mark.parametrize("method", ["session.options.update", "session.resume"])
-async def test_an_agent_of_a_file_can_be_selected_in_a_live_session(tmp_path: Path, method: str) -> None:
+async def test_an_agent_in_a_file_can_be_selected_in_a_live_session(tmp_path: Path, method: str) -> None:
     lay(tmp_path / "home" / "agents")
     async with running_server(tmp_path) as server:
         wire = server.wire
@@ -107,7 +107,7 @@ async def test_an_agent_of_a_file_can_be_selected_in_a_live_session(tmp_path: Pa
     assert current["name"] == "reviewer"
 
 
-async def test_projects_users_and_plugins_bring_agents_and_the_nearest_counts(tmp_path: Path) -> None:
+async def test_the_nearest_agent_of_project_user_and_plugins_wins(tmp_path: Path) -> None:
     project, plugin = tmp_path / "project", tmp_path / "plugin"
     (project / ".git").mkdir(parents=True)
     below = project / "one" / "two"
@@ -145,7 +145,7 @@ async def test_projects_users_and_plugins_bring_agents_and_the_nearest_counts(tm
     assert system.endswith(f"In {below / '.github' / 'agents'}.")
 
 
-async def test_an_agent_of_the_client_counts_more_than_a_file_of_its_name(tmp_path: Path) -> None:
+async def test_an_agent_of_the_client_wins_over_a_file_with_its_name(tmp_path: Path) -> None:
     lay(tmp_path / "home" / "agents")
     async with running_server(tmp_path) as server:
         wire = server.wire
@@ -159,7 +159,7 @@ async def test_an_agent_of_the_client_counts_more_than_a_file_of_its_name(tmp_pa
     assert system.endswith("You are the client's.")
 
 
-async def test_files_are_read_anew_and_an_agent_that_is_gone_is_worked_as_no_longer(tmp_path: Path) -> None:
+async def test_changed_files_apply_and_a_removed_agent_is_deselected(tmp_path: Path) -> None:
     path = lay(tmp_path / "home" / "agents")
     async with running_server(tmp_path) as server:
         wire = server.wire
@@ -179,7 +179,7 @@ async def test_files_are_read_anew_and_an_agent_that_is_gone_is_worked_as_no_lon
 
 
 @pytest.mark.parametrize("way", ["metadata.setWorkingDirectory", "options.update"])
-async def test_agents_of_a_folder_that_is_left_are_left_with_it(tmp_path: Path, way: str) -> None:
+async def test_agents_of_a_project_are_deselected_when_its_folder_is_left(tmp_path: Path, way: str) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     lay(one / ".github" / "agents")
     lay(two / ".github" / "agents", "planner.agent.md")
@@ -201,7 +201,7 @@ async def test_agents_of_a_folder_that_is_left_are_left_with_it(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-async def test_servers_of_a_projects_agent_run_where_the_folder_is_trusted(tmp_path: Path, trusted: bool) -> None:
+async def test_servers_of_a_projects_agent_run_only_if_the_folder_is_trusted(tmp_path: Path, trusted: bool) -> None:
     project = tmp_path / "project"
     server_of = stdio()
     lines = [
@@ -223,7 +223,7 @@ async def test_servers_of_a_projects_agent_run_where_the_folder_is_trusted(tmp_p
     assert [(one["name"], one["source"]) for one in servers] == ([("far", "workspace")] if trusted else [])
 
 
-async def test_to_trust_a_folder_is_not_to_trust_agents_above_it(tmp_path: Path) -> None:
+async def test_trust_in_a_folder_does_not_extend_to_agents_above_it(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     (project / "below").mkdir()
@@ -239,7 +239,7 @@ async def test_to_trust_a_folder_is_not_to_trust_agents_above_it(tmp_path: Path)
     assert servers == []
 
 
-async def test_files_that_are_wrong_hide_no_others(tmp_path: Path) -> None:
+async def test_invalid_files_hide_no_others(tmp_path: Path) -> None:
     agents = tmp_path / "home" / "agents"
     lay(agents)
     lay(agents, "torn.md", front="description: [")
@@ -296,6 +296,6 @@ async def test_agents_are_found_without_a_session(tmp_path: Path) -> None:
     assert refused["message"] == "'project' is not an absolute path"
 
 
-def test_the_words_of_files_mean_tools_that_there_are() -> None:
+def test_tool_names_in_files_refer_to_existing_tools() -> None:
     assert {tool for tools in TOOLS.values() for tool in tools} <= BUILTIN_NAMES
     assert SUFFIXES[-1] == ".md"

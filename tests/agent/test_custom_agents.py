@@ -1,4 +1,4 @@
-"""Custom agents of real sessions: what changes while one is selected."""
+"""Custom agents over the real wire: the effects of selecting one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def next_request(wire: Wire, session: str) -> JsonObject:
 
 
 async def seen(wire: Wire, session: str) -> tuple[str, set[str]]:
-    """The system message and the tools that the model would be sent now."""
+    """Return the system message and the tools of the next model request."""
     body = (await next_request(wire, session))["body"]
     return body["messages"][0]["content"], {tool["function"]["name"] for tool in body.get("tools", ())}
 
@@ -42,7 +42,7 @@ async def select(wire: Wire, session: str, name: str) -> JsonObject:
     return (await wire.call("session.agent.select", {"sessionId": session, "name": name}))["agent"]
 
 
-async def test_a_selected_agent_brings_its_prompt_and_narrows_the_tools(tmp_path: Path) -> None:
+async def test_a_selected_agent_adds_its_prompt_and_restricts_the_tools(tmp_path: Path) -> None:
     async with ModelServer() as provider, running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(at(provider), model="m", customAgents=[REVIEWER, PLAIN])
@@ -73,7 +73,7 @@ async def test_a_selected_agent_brings_its_prompt_and_narrows_the_tools(tmp_path
     ]
 
 
-async def test_the_agent_of_a_session_can_be_named_when_it_is_opened(tmp_path: Path) -> None:
+async def test_the_agent_of_a_session_can_be_selected_at_creation(tmp_path: Path) -> None:
     async with ModelServer() as provider, running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(at(provider), model="m", customAgents=[REVIEWER, PLAIN], agent="plain")
@@ -109,7 +109,7 @@ async def test_a_prompt_that_replaces_the_system_message_keeps_that_of_the_agent
         (None, {"view"}),
     ],
 )
-async def test_what_is_hidden_from_the_default_agent_is_there_for_agents_that_name_it(
+async def test_tools_hidden_from_the_default_agent_are_offered_to_agents_that_name_them(
     tmp_path: Path, named: list[str] | None, offered: set[str]
 ) -> None:
     tools = [{"name": "hidden"}, {"name": "look_up"}]
@@ -130,7 +130,7 @@ async def test_what_is_hidden_from_the_default_agent_is_there_for_agents_that_na
     assert during == offered
 
 
-async def test_an_agent_has_its_servers_while_it_is_selected(tmp_path: Path) -> None:
+async def test_the_servers_of_an_agent_run_while_it_is_selected(tmp_path: Path) -> None:
     agent = {"name": "asker", "prompt": "Ask.", "mcpServers": {"mine": stdio()}, "tools": ["mine/echo"]}
     echo = calls("mine-echo", text="hello")
     async with running_server(tmp_path, args=("--yolo",)) as server:
@@ -138,7 +138,7 @@ async def test_an_agent_has_its_servers_while_it_is_selected(tmp_path: Path) -> 
         session = await wire.create(scripted(echo, {"text": "a"}, echo, {"text": "b"}), customAgents=[agent])
         assert await wire.call("session.mcp.list", {"sessionId": session}) == {"servers": []}
         await select(wire, session, "asker")
-        # At once: the turn waits for the server.
+        # Immediately: the turn waits for the server.
         await wire.prompt(session)
         during = await wire.event("tool.execution_complete", session=session)
         listed = await wire.call("session.mcp.list", {"sessionId": session})
@@ -155,7 +155,7 @@ async def test_an_agent_has_its_servers_while_it_is_selected(tmp_path: Path) -> 
     assert left == {"servers": []}
 
 
-async def test_an_agent_is_called_with_the_model_it_wants(tmp_path: Path) -> None:
+async def test_an_agent_uses_its_own_model(tmp_path: Path) -> None:
     agent = {**PLAIN, "model": "other/o1", "reasoningEffort": "high"}
     async with ModelServer() as provider, running_server(tmp_path) as server:
         other = {"name": "other", "baseUrl": f"{provider.url}/other/v1", "apiKey": "k2"}
@@ -176,7 +176,7 @@ async def test_an_agent_is_called_with_the_model_it_wants(tmp_path: Path) -> Non
     assert during["url"].startswith(f"{provider.url}/other/")
 
 
-async def test_an_agent_whose_model_cannot_be_had_goes_on_with_that_of_the_session(tmp_path: Path) -> None:
+async def test_an_agent_without_its_model_uses_that_of_the_session(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"turns": [{"text": "one"}, {"text": "two"}]}))
     config = f'[adapters.a]\ntype = "scripted"\nscript = "{script}"\n[adapters.b]\ntype = "scripted"\n'
@@ -197,7 +197,7 @@ async def test_an_agent_whose_model_cannot_be_had_goes_on_with_that_of_the_sessi
     assert said == ["one", "two"]
 
 
-async def test_a_resumed_session_works_as_the_agent_it_was_left_as(tmp_path: Path) -> None:
+async def test_a_resumed_session_keeps_its_selected_agent(tmp_path: Path) -> None:
     keyed = stdio(env={"API_KEY": "sk-of-the-agent-1234567890"})
     agent = {**REVIEWER, "mcpServers": {"plain": stdio(), "keyed": keyed}}
     async with ModelServer(json_reply(answer("done"))) as provider:
@@ -221,7 +221,7 @@ async def test_a_resumed_session_works_as_the_agent_it_was_left_as(tmp_path: Pat
     assert "env API_KEY is not stored" in lost["error"]
 
 
-async def test_an_agent_that_is_gone_when_its_session_is_resumed_is_taken_back_aloud(tmp_path: Path) -> None:
+async def test_an_agent_missing_at_a_resume_is_deselected_with_a_warning(tmp_path: Path) -> None:
     async with ModelServer(json_reply(answer("done"))) as provider:
         async with running_server(tmp_path) as server:
             session = await server.wire.create(at(provider), model="m", customAgents=[REVIEWER], agent="reviewer")
@@ -233,7 +233,7 @@ async def test_an_agent_that_is_gone_when_its_session_is_resumed_is_taken_back_a
             assert await wire.call("session.agent.getCurrent", {"sessionId": session}) == {"agent": None}
 
 
-async def test_an_agent_that_is_selected_while_a_prompt_runs_gets_the_next_call(tmp_path: Path) -> None:
+async def test_an_agent_selected_during_a_prompt_applies_to_the_next_call(tmp_path: Path) -> None:
     wait = {"id": "c1", "type": "function", "function": {"name": "wait", "arguments": "{}"}}
     asks = json_reply({"choices": [{"message": {"role": "assistant", "tool_calls": [wait]}}]})
     async with ModelServer(asks, json_reply(answer("Done"))) as provider, running_server(tmp_path) as server:
@@ -265,7 +265,7 @@ async def test_the_prompt_of_an_agent_can_be_changed(tmp_path: Path) -> None:
     assert [one["prompt"] for one in listed["agents"]] == ["You are fancy."]
 
 
-async def test_an_agent_begins_with_its_skills(tmp_path: Path) -> None:
+async def test_an_agent_starts_with_its_skills(tmp_path: Path) -> None:
     folder = tmp_path / "skills" / "tea"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: tea\ndescription: Make tea.\n---\nWarm the pot first.\n")
@@ -283,7 +283,7 @@ async def test_an_agent_begins_with_its_skills(tmp_path: Path) -> None:
     assert "Warm the pot first." in during
 
 
-async def test_a_server_of_an_agent_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+async def test_an_invalid_server_of_an_agent_is_refused(tmp_path: Path) -> None:
     agent = {**PLAIN, "mcpServers": {"broken": {"command": 7}}}
     async with running_server(tmp_path) as server:
         refused = await server.wire.refused("session.create", {"provider": scripted(), "customAgents": [agent]})

@@ -1,4 +1,4 @@
-"""Plugins over the real wire: folders that bring skills and MCP servers to sessions."""
+"""Plugins over the real wire: folders with skills and MCP servers for sessions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lay(folder: Path, name: str, manifest: JsonObject | None = None, *, place: s
 
 
 async def brought(wire: Wire, session: str) -> dict[str, Any]:
-    """The names of all plugins, and of the skills and servers that come from plugins."""
+    """Return the names of all plugins, and of the skills and servers of plugins."""
     at = {"sessionId": session}
     skills = (await wire.call("session.skills.list", at))["skills"]
     servers = (await wire.call("session.mcp.list", at))["servers"]
@@ -63,7 +63,7 @@ async def test_plugins_come_from_the_session_the_command_line_and_the_applicatio
 
 
 @pytest.mark.parametrize("place", ["plugin.json", ".github/plugin.json", ".claude-plugin/plugin.json"])
-async def test_a_manifest_names_a_plugin_and_says_where_its_parts_are(tmp_path: Path, place: str) -> None:
+async def test_a_manifest_has_the_name_of_a_plugin_and_the_paths_of_its_parts(tmp_path: Path, place: str) -> None:
     manifest = {"name": "named", "version": "1.2", "skills": ["./more"], "mcpServers": "servers.json"}
     plugin = lay(tmp_path, "folder", manifest, place=place)
     (plugin / "servers.json").write_text(json.dumps({"mcpServers": {"else": stdio()}}))
@@ -85,7 +85,7 @@ async def test_a_manifest_names_a_plugin_and_says_where_its_parts_are(tmp_path: 
     assert (invoked["pluginName"], invoked["pluginVersion"]) == ("named", "1.2")
 
 
-async def test_a_plugin_that_is_one_skill_needs_no_manifest(tmp_path: Path) -> None:
+async def test_a_plugin_with_a_single_skill_needs_no_manifest(tmp_path: Path) -> None:
     (tmp_path / "tea").mkdir()
     (tmp_path / "tea" / "SKILL.md").write_text("---\ndescription: d\n---\n\nWarm the pot.\n")
     async with running_server(tmp_path) as server:
@@ -94,7 +94,7 @@ async def test_a_plugin_that_is_one_skill_needs_no_manifest(tmp_path: Path) -> N
     assert found == {"plugins": ["tea"], "skills": [("tea", "tea")], "servers": []}
 
 
-async def test_a_manifest_that_is_wrong_or_leads_elsewhere_brings_nothing_of_that(tmp_path: Path) -> None:
+async def test_invalid_parts_and_paths_outside_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "outside" / "s").mkdir(parents=True)
     (tmp_path / "outside" / "s" / "SKILL.md").write_text("---\ndescription: d\n---\n\nNo.\n")
     (tmp_path / "outside" / "mcp.json").write_text(json.dumps({"mcpServers": {"stray": stdio()}}))
@@ -107,7 +107,7 @@ async def test_a_manifest_that_is_wrong_or_leads_elsewhere_brings_nothing_of_tha
         assert await brought(server.wire, session) == of("away", "wrong")
 
 
-async def test_what_a_plugin_brings_later_is_found_by_a_reload(tmp_path: Path) -> None:
+async def test_a_reload_finds_later_additions_to_a_plugin(tmp_path: Path) -> None:
     plugin = tmp_path / "late"
     plugin.mkdir()
     async with running_server(tmp_path) as server:
@@ -121,7 +121,7 @@ async def test_what_a_plugin_brings_later_is_found_by_a_reload(tmp_path: Path) -
         assert await brought(wire, session) == of("late")
 
 
-async def test_plugins_that_an_application_cannot_bring_are_refused(tmp_path: Path) -> None:
+async def test_invalid_plugins_of_an_application_are_refused(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for path, problem in (("here", "absolute"), (str(tmp_path / "nowhere"), "directory")):
             error = await server.wire.refused("plugins.builtin.set", {"paths": [path]})

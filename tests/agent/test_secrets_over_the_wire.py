@@ -1,4 +1,4 @@
-"""``secrets.addFilterValues`` over the real wire: neither events, logs nor errors tell what was registered."""
+"""``secrets.addFilterValues`` over the real wire: masking in events, logs and errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def test_a_registered_value_is_in_no_event_no_log_and_no_file(tmp_path: Pa
     assert any("copilot-tool-output" in str(path) for path in server.home.rglob("*"))
 
 
-async def test_a_value_that_is_streamed_in_pieces_is_masked_all_the_same(tmp_path: Path) -> None:
+async def test_a_value_streamed_in_pieces_is_masked(tmp_path: Path) -> None:
     script = scripted(
         {"deltas": ["It is hun", "ter2-is", "-the-password", ", not hunt", "ing"], "reasoning": SECRET}
     )
@@ -49,7 +49,7 @@ async def test_a_value_that_is_streamed_in_pieces_is_masked_all_the_same(tmp_pat
     assert told == message == "It is [redacted], not hunting"
 
 
-async def test_what_was_written_before_is_not_told_again(tmp_path: Path) -> None:
+async def test_earlier_events_are_masked_when_they_are_read(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"text": f"It is {SECRET}."}))
         await server.wire.prompt(session)
@@ -62,7 +62,7 @@ async def test_what_was_written_before_is_not_told_again(tmp_path: Path) -> None
     assert SECRET not in json.dumps(told)
 
 
-async def test_errors_and_the_servers_own_log_are_masked_too(tmp_path: Path) -> None:
+async def test_errors_and_the_servers_log_are_masked(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=["--log-level", "debug"]) as server:
         await server.wire.call("secrets.addFilterValues", {"values": [SECRET]})
         error = await server.wire.refused("session.send", {"sessionId": f"x{SECRET}", "prompt": "hi"})
@@ -81,7 +81,7 @@ async def test_errors_and_the_servers_own_log_are_masked_too(tmp_path: Path) -> 
     assert SECRET not in server.stderr
 
 
-async def test_a_permission_request_that_waits_does_not_tell_either(tmp_path: Path) -> None:
+async def test_an_open_permission_request_is_masked(tmp_path: Path) -> None:
     script = scripted(calls("bash", command=f"curl -u me:{SECRET} http://x"), {"text": "done"})
     async with running_server(tmp_path) as server:
         await server.wire.call("secrets.addFilterValues", {"values": [SECRET]})
@@ -95,7 +95,7 @@ async def test_a_permission_request_that_waits_does_not_tell_either(tmp_path: Pa
     assert "[redacted]" in json.dumps(waiting)
 
 
-async def test_values_that_cannot_be_hidden_are_refused(tmp_path: Path) -> None:
+async def test_values_that_cannot_be_masked_are_refused(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for wrong in ({}, {"values": SECRET}, {"values": [7]}):
             error = await server.wire.refused("secrets.addFilterValues", wrong)

@@ -1,4 +1,4 @@
-"""Skills over the real wire: where they are found, how a model comes by one, and how they are switched."""
+"""Skills over the real wire: their locations, loading by the model, and enabling."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def listed(wire: Wire, session: str) -> dict[str, dict[str, Any]]:
     return {skill["name"]: skill for skill in skills}
 
 
-async def test_a_model_loads_a_skill_and_is_told_what_it_says(tmp_path: Path) -> None:
+async def test_a_model_loads_a_skill_and_gets_its_text(tmp_path: Path) -> None:
     path = lay(tmp_path / "skills", front="name: tea\ndescription: How to make tea.\nallowed-tools: view, bash")
     context = (
         f'<skill-context name="tea">\nBase directory for this skill: {path.parent}\n\n# Tea\n\nWarm the pot.\n\n'
@@ -66,7 +66,7 @@ async def test_a_model_loads_a_skill_and_is_told_what_it_says(tmp_path: Path) ->
     assert (told["source"], told["content"]) == ("skill-tea", context)
 
 
-async def test_the_tool_tells_of_the_skills_that_are_on_and_is_not_there_without_one(tmp_path: Path) -> None:
+async def test_the_tool_lists_enabled_skills_and_is_offered_only_if_there_are_any(tmp_path: Path) -> None:
     lay(tmp_path / "skills")
     lay(tmp_path / "skills", "coffee")
     lay(tmp_path / "skills", "secret", front="description: For people.\ndisable-model-invocation: true")
@@ -90,7 +90,7 @@ async def test_the_tool_tells_of_the_skills_that_are_on_and_is_not_there_without
         assert await tool(await wire.create(at(provider), model="m")) is None
 
 
-async def test_skills_are_found_where_they_count_most(tmp_path: Path) -> None:
+async def test_the_nearest_skill_of_a_name_wins(tmp_path: Path) -> None:
     project = tmp_path / "repository" / "sub" / "here"
     home = tmp_path / "home"
     (tmp_path / "repository" / ".git").mkdir(parents=True)
@@ -120,12 +120,12 @@ async def test_skills_are_found_where_they_count_most(tmp_path: Path) -> None:
         problems = await wire.call("session.skills.reload", {"sessionId": session})
         (warning,) = problems["warnings"]
         assert "ignored, because" in warning
-        # A project brings nothing unless it was asked to, and gates close.
+        # Skills of the project are found only with discovery; `enableSkills` can disable all.
         assert set(await listed(wire, await wire.create(scripted(), **options))) == {"one", "five", "six"}
         assert await listed(wire, await wire.create(scripted(), **options, enableSkills=False)) == {}
 
 
-async def test_skills_are_switched_for_a_session_and_that_is_kept(tmp_path: Path) -> None:
+async def test_skills_can_be_disabled_for_a_session_persistently(tmp_path: Path) -> None:
     lay(tmp_path / "skills")
     async with running_server(tmp_path) as server:
         wire = server.wire
@@ -151,7 +151,7 @@ async def test_skills_are_switched_for_a_session_and_that_is_kept(tmp_path: Path
         assert (await listed(wire, "kept"))["tea"]["enabled"] is False
 
 
-async def test_new_and_changed_skills_count_after_a_reload(tmp_path: Path) -> None:
+async def test_new_and_changed_skills_apply_after_a_reload(tmp_path: Path) -> None:
     folder = tmp_path / "skills"
     async with running_server(tmp_path) as server:
         wire = server.wire
@@ -186,7 +186,9 @@ async def test_new_and_changed_skills_count_after_a_reload(tmp_path: Path) -> No
         ("x" * 300_000, "larger than 262144 bytes"),
     ],
 )
-async def test_a_file_that_is_wrong_costs_its_skill_and_says_why(tmp_path: Path, text: str, problem: str) -> None:
+async def test_an_invalid_file_is_reported_and_loses_only_its_skill(
+    tmp_path: Path, text: str, problem: str
+) -> None:
     folder = tmp_path / "skills"
     lay(folder)
     (folder / "bad").mkdir()
@@ -200,7 +202,7 @@ async def test_a_file_that_is_wrong_costs_its_skill_and_says_why(tmp_path: Path,
         )
 
 
-async def test_a_skill_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+async def test_an_unknown_skill_is_an_error_that_lists_the_known_ones(tmp_path: Path) -> None:
     path = lay(tmp_path / "skills")
     script = scripted(calls("skill", skill="nope"), calls("skill", "call-2", skill="/tea"), {"text": "x"})
     async with running_server(tmp_path) as server:
@@ -215,7 +217,7 @@ async def test_a_skill_that_is_not_there_is_told_with_those_that_are(tmp_path: P
     assert "skill.invoked" not in [one["type"] for one in seen]
 
 
-async def test_skills_are_discovered_and_switched_for_the_server(tmp_path: Path) -> None:
+async def test_skills_are_discovered_and_disabled_for_the_server(tmp_path: Path) -> None:
     given, project = tmp_path / "given", tmp_path / "project"
     one = lay(given, "one")
     two = lay(project / ".claude" / "skills", "two")
@@ -253,7 +255,7 @@ async def test_skills_are_discovered_and_switched_for_the_server(tmp_path: Path)
         assert error["message"] == "'relative' is not an absolute path"
 
 
-async def test_the_places_of_skills_are_told_with_where_new_ones_go(tmp_path: Path) -> None:
+async def test_the_folders_of_skills_are_listed_with_the_one_for_new_skills(tmp_path: Path) -> None:
     async with running_server(tmp_path, env={"HOME": str(tmp_path)}) as server:
         paths = (await server.wire.call("skills.getDiscoveryPaths", {"projectPaths": ["/p"]}))["paths"]
         assert [(one["path"], one["scope"], one["preferredForCreation"]) for one in paths] == [
@@ -270,7 +272,7 @@ async def test_the_places_of_skills_are_told_with_where_new_ones_go(tmp_path: Pa
         assert len(alone["paths"]) == 3
 
 
-async def test_a_resumed_session_still_knows_what_its_skill_said(tmp_path: Path) -> None:
+async def test_a_resumed_session_keeps_the_text_of_a_loaded_skill(tmp_path: Path) -> None:
     lay(tmp_path / "skills")
     async with serving(tmp_path, says("one"), says("two")) as (server, provider):
         wire = server.wire
@@ -319,7 +321,7 @@ async def test_other_prompts_load_no_skill(tmp_path: Path, prompt: str) -> None:
     assert "skill.invoked" not in [one["type"] for one in seen]
 
 
-async def test_a_skill_that_cannot_be_read_any_more_is_told_and_the_prompt_goes_on(tmp_path: Path) -> None:
+async def test_an_unreadable_skill_is_reported_and_the_prompt_runs(tmp_path: Path) -> None:
     path = lay(tmp_path / "skills")
     async with running_server(tmp_path) as server:
         wire = server.wire

@@ -39,18 +39,18 @@ ROOMS: Final = ("agent", "tools", "rpc", "store")
 SOURCES: Final = ("server", "protocol", "clients/python")
 COPIED: Final = (*SOURCES, "tests", "docs", "clients", "benchmarks")
 CACHE: Final = ROOT / ".mutants"
-# These start executables of other languages or a terminal for each test: too slow to run per fault.
+# These tests start executables of other languages, or a terminal: too slow to run per fault.
 LEFT_OUT: Final = ("tests/contract", "tests/neovim", "tests/terminal")
 
 MOST_TESTS: Final = 150
-"""Per fault: the fastest of those that reach the line."""
+"""The number of tests per fault: the fastest that reach its line."""
 TIME_LIMIT_S: Final = 120.0
-"""Per fault. A fault that makes the server hang is caught by it."""
+"""Seconds per fault. A fault that makes the server hang is caught by this limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one fault: the test that failed, or why nothing did."""
+    """The outcome of one fault: the test that failed, or the reason why none did."""
 
     fault: Fault
     caught: bool
@@ -96,7 +96,7 @@ NO_TEST: Final = "no test reaches the line"
 
 
 class Reach:
-    """Which tests reach a line, from the data of one run under coverage with a context per test."""
+    """The tests that reach each line, from the data of one run under coverage with a context per test."""
 
     def __init__(self, folder: Path) -> None:
         self._data = CoverageData(str(folder / "coverage"))
@@ -112,7 +112,7 @@ class Reach:
 
 
 def _measured() -> Path:
-    """Run the tests under coverage, unless the code is as it was; returns the folder of the data."""
+    """Run the tests under coverage unless the code is unchanged; returns the folder of the data."""
     digest = hashlib.sha256()
     for folder in (*SOURCES, "tests"):
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -140,7 +140,7 @@ def _measured() -> Path:
 
 
 def _seconds(report: Path) -> dict[str, float]:
-    """Return how long each passed test took, by its id."""
+    """Return the duration of each passed test in seconds, by its id."""
     from xml.etree import ElementTree
 
     found: dict[str, float] = {}
@@ -176,12 +176,12 @@ def _judge(copy: Path, fault: Fault, tests: Sequence[str]) -> Verdict:
     source = path.read_text()
     path.write_text(fault.applied_to(source))
     command = [".venv/bin/python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header"]
-    # In two helpings: most faults are caught by the first few tests.
-    helpings = [tests[:20], tests[20:MOST_TESTS]]
+    # In two batches: most faults are caught by the first few tests.
+    batches = [tests[:20], tests[20:MOST_TESTS]]
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE", "PYTHON"))}
     begun = time.monotonic()
     try:
-        for some in filter(None, helpings):
+        for some in filter(None, batches):
             limit = TIME_LIMIT_S - (time.monotonic() - begun)
             done = subprocess.run(
                 [*command, *some],

@@ -27,7 +27,7 @@ _OPPOSITES: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }
-# Statements that can be replaced by `pass`; a definition or an import that is gone fails at import time.
+# Statements that can be replaced by `pass`; removing a definition or an import would fail at import time.
 _REMOVABLE: Final = (
     ast.Assign,
     ast.AugAssign,
@@ -53,7 +53,7 @@ class Fault:
         return f"{self.path}:{self.lines[0]} {self.kind}: {' '.join(self.text.split())[:80]}"
 
     def applied_to(self, source: str) -> str:
-        """Return ``source`` with the fault in it."""
+        """Return ``source`` with the fault applied."""
         all_lines = source.splitlines(keepends=True)
         first, last = self.lines
         return "".join([*all_lines[: first - 1], self.text, *all_lines[last:]])

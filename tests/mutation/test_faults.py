@@ -1,4 +1,4 @@
-"""Seeded faults are reproducible, compile, and change what they say."""
+"""Seeded faults are reproducible, compile, and change the stated lines."""
 
 from __future__ import annotations
 

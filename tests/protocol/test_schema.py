@@ -29,7 +29,7 @@ FILE: Final = Path(__file__).parents[2] / "protocol" / "schema" / "jumpseat.sche
 DOCUMENT: Final = Document(schema())
 STRICT: Final = Document(schema(), strict=True)
 
-# Everything that is a model on one end, by the section of the document, the method and the part.
+# All models, by the section of the document, the method and the part.
 Spot = tuple[str, str, str]
 MODELS: Final[dict[Spot, Any]] = {
     (section, name, part): model
@@ -38,7 +38,7 @@ MODELS: Final[dict[Spot, Any]] = {
     for part, model in (("params", row.params), ("result", row.result))
     if isinstance(model, type) and issubclass(model, WireModel)
 }
-# One spot for each type: where a type stands in the document is its own test.
+# One location for each type: the locations of types in the document have their own test.
 FROM_CLIENTS: Final = list(
     {
         model: spot
@@ -46,7 +46,7 @@ FROM_CLIENTS: Final = list(
         if (spot[0] == "clientRequests") == (spot[2] == "params") and spot[1] != "session.create"
     }.values()
 )
-# Free-form in the type, events in the schema; the real ones are looked at below.
+# Free-form in the type, events in the schema; real events are checked below.
 HOLDING_EVENTS: Final = ("session.sendAndWait", "session.eventLog.read")
 FROM_THE_SERVER: Final = list(
     {

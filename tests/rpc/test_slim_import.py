@@ -1,4 +1,4 @@
-"""The JSON-RPC half of pygls, loaded alone: nothing of it stays behind, and the ordinary way works too."""
+"""Importing only the JSON-RPC half of pygls: it leaves no trace, and the normal import works as well."""
 
 from __future__ import annotations
 

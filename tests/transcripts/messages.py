@@ -1,4 +1,4 @@
-"""The messages of a transcript, each with the place of its type in the schema."""
+"""The messages of a transcript, each with the location of its type in the schema."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from jumpseat_protocol.old_clients import UNREADABLE
 
 
 class Typed(NamedTuple):
-    """``value`` is the params, the result or the error of a message, with figures again where ``<n>`` stood."""
+    """A message: ``value`` is its params, result or error, with numbers in place of ``<n>``."""
 
     spot: tuple[str, ...]
     value: Any
 
 
 def typed_messages(path: Path) -> Iterator[Typed]:
-    """All of a transcript, in its order."""
-    # Both sides number their requests, so that the same id means one thing from here and another one from there.
+    """Return all messages of a transcript, in order."""
+    # Both sides number their requests, so the same id can belong to two requests.
     asked: dict[tuple[str, Any], tuple[str, str]] = {}
     lines = read(path)
-    # Clients that greet with a ping are spared what they cannot read, which the schema of protocol 3 requires.
+    # Clients that begin with a ping do not get fields that they cannot decode but the schema requires.
     spared = UNREADABLE if lines[0][1].get("method") == "ping" else ()
     for direction, message in lines:
         if direction == "--" or _event_type(message) in spared:

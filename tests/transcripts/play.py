@@ -1,7 +1,7 @@
 """The recorded conversations of this folder, played with our server by :mod:`jumpseat.script.transcript`.
 
-``UPDATE_TRANSCRIPTS=1 pytest tests/transcripts`` writes the server's lines anew, and what the protocol's page
-quotes of them; read the difference before you keep it.
+``UPDATE_TRANSCRIPTS=1 pytest tests/transcripts`` records the server's lines again, and updates the quotes in the
+protocol's page; review the difference.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ UPDATE: Final = bool(os.environ.get("UPDATE_TRANSCRIPTS"))
 
 
 def transcripts() -> list[Path]:
-    """All recorded conversations."""
+    """Return the paths of all recorded conversations."""
     return sorted(FOLDER.glob("*.jsonl"))
 
 
 async def check(path: Path, folder: Path) -> None:
-    """Play ``path`` with a server whose files are in ``folder``: it sends what is recorded, and nothing else."""
+    """Play ``path`` with a server whose files are in ``folder``; fails unless it sends the recorded lines."""
     recorded = read(path)
     played = Playback()
     await play_transcript(recorded, folder, OUR_SERVER, played)

@@ -1,4 +1,4 @@
-"""Transcripts as the protocol's page quotes them: what each message is, and its telling fields."""
+"""Transcripts as quoted in the protocol's page: the kind of each message, and its essential fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _QUOTE: Final = re.compile(
     r"(\]\(\.\./tests/transcripts/(\w+)\.jsonl\)\n\n```text\n)(.*?)(^```$)", re.DOTALL | re.MULTILINE
 )
 
-# What comes with every turn and says little about this one; the plain turn is quoted with it.
+# Messages of every turn, which are quoted only in the plain turn.
 _BESIDE: Final = {"pending_messages.modified", "assistant.usage", "session.usage_info", "session.lifecycle"}
 _QUOTED_WHOLE: Final = "plain"
 _OPENING: Final = {"connect", "ping", "session.create"}
@@ -58,7 +58,7 @@ _TELLING: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def quoted(path: Path) -> str:
-    """A transcript from its first prompt on, shortened."""
+    """Return a transcript from its first prompt on, shortened."""
     beside: set[str] = set() if path.stem == _QUOTED_WHOLE else _BESIDE
     return "".join(
         f"{direction} {name}{_shown(name, values)}\n"
@@ -68,19 +68,19 @@ def quoted(path: Path) -> str:
 
 
 def quotes() -> dict[str, str]:
-    """What the page quotes, by the name of the transcript."""
+    """Return the quotes of the page, by the name of the transcript."""
     return {match[2]: match[3] for match in _QUOTE.finditer(PAGE.read_text(encoding="utf-8"))}
 
 
 def write_quotes(folder: Path) -> None:
-    """Bring the quotes of the page up to date."""
+    """Update the quotes in the page."""
     text = PAGE.read_text(encoding="utf-8")
     text = _QUOTE.sub(lambda match: match[1] + quoted(folder / f"{match[2]}.jsonl") + match[4], text)
     PAGE.write_text(text, encoding="utf-8")
 
 
 def _named(path: Path) -> Iterator[tuple[str, str, Any]]:
-    """Direction, name and contents of each message; answers are called "result", or "error"."""
+    """Return direction, name and content of each message; responses are named "result" or "error"."""
     opening: set[tuple[str, Any]] = set()
     prompted = False
     for direction, message in read(path):
@@ -108,7 +108,7 @@ def _shown(name: str, values: Any) -> str:
 
 
 def _picked(value: Any, paths: Iterable[str]) -> Any:
-    """Of an object, or of each one in a list, what ``paths`` lead to; the whole where they lead no further."""
+    """Return the values at ``paths`` in an object, or in each object of an array; without paths, everything."""
     if isinstance(value, list):
         return [_picked(one, paths) for one in cast("list[Any]", value)]
     further: dict[str, list[str]] = {}

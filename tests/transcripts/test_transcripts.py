@@ -1,4 +1,4 @@
-"""Every recorded conversation is what goes over the wire: all messages, in their order, and none besides."""
+"""The server sends exactly the messages of every recorded conversation, in order."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PLAIN = FOLDER / "plain.jsonl"
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.stem)
-async def test_a_recorded_conversation_goes_as_it_is_recorded(path: Path, tmp_path: Path) -> None:
+async def test_a_conversation_equals_its_recording(path: Path, tmp_path: Path) -> None:
     await check(path, tmp_path)
 
 
 @pytest.mark.skipif(UPDATE, reason="everything is written as it is")
 @pytest.mark.anyio
-async def test_a_message_that_nobody_recorded_is_noticed(tmp_path: Path) -> None:
+async def test_an_unrecorded_message_fails(tmp_path: Path) -> None:
     whole = read(PLAIN)
     without = [line for line in whole if "assistant.turn_end" not in str(line)]
     (missed,) = [line for line in whole if line not in without]
@@ -35,7 +35,7 @@ async def test_a_message_that_nobody_recorded_is_noticed(tmp_path: Path) -> None
 
 @pytest.mark.skipif(UPDATE, reason="everything is written as it is")
 @pytest.mark.anyio
-async def test_an_id_that_is_another_one_is_noticed(tmp_path: Path) -> None:
+async def test_a_different_id_fails(tmp_path: Path) -> None:
     answer = {"id": 3, "result": {"messageId": "<id-3>"}}
     lines = [("<-", answer) if line[1].get("id") == 3 and line[0] == "<-" else line for line in read(PLAIN)]
     write(tmp_path / "confused.jsonl", lines)
@@ -43,7 +43,7 @@ async def test_an_id_that_is_another_one_is_noticed(tmp_path: Path) -> None:
         await check(tmp_path / "confused.jsonl", tmp_path)
 
 
-def test_the_page_of_the_protocol_quotes_every_transcript_as_it_is() -> None:
+def test_the_quotes_in_the_page_of_the_protocol_are_up_to_date() -> None:
     if UPDATE:
         quotes.write_quotes(FOLDER)
     assert quotes.quotes() == {path.stem: quotes.quoted(path) for path in transcripts()}

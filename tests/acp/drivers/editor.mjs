@@ -56,7 +56,7 @@ const seen = await app.connectWith(stream, async (ctx) => {
   const cancelled = await hanging;
   const listed = await ctx.request(session.list, {});
   const before = updates.length;
-  // This client may hand on the answer before the updates that came first.
+  // This client may deliver the response before earlier updates.
   const replayed = message();
   await ctx.request(session.load, { sessionId, cwd, mcpServers: [] });
   await replayed;

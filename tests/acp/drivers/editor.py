@@ -18,7 +18,7 @@ from acp import schema
 
 
 class Editor:
-    """Approves everything, and reads and writes files on the disk."""
+    """An editor that approves everything, and reads and writes files on disk."""
 
     def __init__(self) -> None:
         self.updates: list[dict[str, Any]] = []

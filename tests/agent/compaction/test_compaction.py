@@ -323,7 +323,7 @@ async def test_a_compaction_that_starts_while_another_ends_is_not_confused_with_
 
 
 class Held:
-    """A model that answers when the test lets it."""
+    """A model that answers when the test releases it."""
 
     signs_as = adapter_name = "held"
 

@@ -1,4 +1,4 @@
-"""Conversations that are summed up to free up context, over the real wire and with a provider on loopback."""
+"""Compaction of conversations over the real wire, with a provider on loopback."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ TOO_LONG: JsonObject = {"error": {"code": "context_length_exceeded", "message": 
 
 @dataclass
 class Provider:
-    """Answers prompts with ``replies``, at last with ``answer N`` and ``more``, and the request for a summary with
-    ``summaries``, at last with :data:`SUMMARY`. ``refuses`` tells which requests are too long for it.
+    """Answers prompts with ``replies``, then with ``answer N`` and ``more``; answers requests for a summary with
+    ``summaries``, then with :data:`SUMMARY`. ``refuses`` selects the requests that are too long.
     """
 
     summaries: list[Reply] = field(default_factory=list[Reply])
@@ -78,7 +78,7 @@ def is_summary_body(body: JsonObject) -> bool:
 
 
 def said(request: SeenRequest) -> list[tuple[str, str]]:
-    """Who says what, after the system message; prompts without what is wrapped around them."""
+    """Return roles and texts after the system message, prompts without the text around them."""
     return [(one["role"], _bare(str(one["content"]))) for one in request.json["messages"][1:]]
 
 
@@ -112,7 +112,7 @@ def of(wire: Wire, kind: str) -> list[JsonObject]:
 # --- by itself --------------------------------------------------------------------------------------------------
 
 
-async def test_a_context_that_fills_is_summed_up_while_the_session_works_on(tmp_path: Path) -> None:
+async def test_a_filling_context_is_compacted_while_the_session_works(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         session = await opened(server, provider, **SOON)
@@ -137,7 +137,7 @@ async def test_a_context_that_fills_is_summed_up_while_the_session_works_on(tmp_
     assert done["postCompactionTokens"] in [one["currentTokens"] for one in usage]
 
 
-async def test_where_no_room_is_left_the_turn_waits_for_the_summary(tmp_path: Path) -> None:
+async def test_a_turn_without_room_waits_for_the_compaction(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         session = await opened(server, provider, **NOW)
@@ -148,20 +148,20 @@ async def test_where_no_room_is_left_the_turn_waits_for_the_summary(tmp_path: Pa
     assert kinds.index("session.compaction_complete") < len(kinds) - 1 - kinds[::-1].index("assistant.message")
 
 
-async def test_it_is_not_summed_up_again_before_it_has_grown(tmp_path: Path) -> None:
+async def test_a_conversation_is_not_compacted_again_before_it_has_grown(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         session = await opened(server, provider, **NOW)
         for prompt in ("one", "two", "three", "four"):
             await server.wire.prompt(session, prompt)
-        # Of 128,000 tokens, a tenth has to be new.
+        # A tenth of the 128,000 tokens has to be new.
         await server.wire.prompt(session, "word " * 20_000)
     assert len(provider.asked_for_summaries) == 2
     assert [one[0] for one in provider.asked_for_summaries][1] == compacted("one", "two")
     assert provider.asked[-1] == [compacted("one", "two", "three", "four"), ("user", ("word " * 20_000).strip())]
 
 
-async def test_who_does_not_want_it_is_left_alone_and_told_of_what_is_too_long(tmp_path: Path) -> None:
+async def test_without_compaction_a_request_that_is_too_long_is_an_error(tmp_path: Path) -> None:
     provider = Provider(refuses=lambda body: len(body["messages"]) > 4)
     async with serving(tmp_path, provider) as server:
         off = {"infiniteSessions": {**NOW["infiniteSessions"], "enabled": False}}
@@ -173,8 +173,8 @@ async def test_who_does_not_want_it_is_left_alone_and_told_of_what_is_too_long(t
     assert error["errorType"] == "context_limit"
 
 
-async def test_a_request_that_is_too_long_for_the_provider_is_sent_again_summed_up(tmp_path: Path) -> None:
-    """Nobody knows the window of this model. What is asked to be summed up has to be shorter too."""
+async def test_a_request_refused_as_too_long_is_compacted_and_sent_again(tmp_path: Path) -> None:
+    """The context window of the model is unknown. The request for the summary must be shortened as well."""
     provider = Provider(refuses=lambda body: len(json.dumps(body["messages"])) > 80_000)
     async with serving(tmp_path, provider) as server:
         session = await opened(server, provider)
@@ -187,13 +187,13 @@ async def test_a_request_that_is_too_long_for_the_provider_is_sent_again_summed_
     assert [one["content"] for one in of(server.wire, "assistant.message")] == ["answer 1", "answer 2", "answer 3"]
     assert provider.asked[-1][-1][0] == "user"
     assert "three word" in provider.asked[-1][-1][1]
-    # All that was said is in what was summed up, but for the middle of long texts.
+    # The summarized text is complete, except for the middle of long texts.
     summed_up = provider.asked_for_summaries[-1]
     assert [text.split(" ")[0] for _, text in summed_up[:-1:2]] == ["one", "two", "three"]
     assert "characters omitted]" in summed_up[0][1]
 
 
-async def test_a_model_that_does_not_sum_up_costs_nothing_but_the_try(tmp_path: Path) -> None:
+async def test_a_failed_summary_changes_nothing(tmp_path: Path) -> None:
     gone = json_reply({"error": {"message": "no such thing"}}, status=404)
     provider = Provider(summaries=[gone])
     async with serving(tmp_path, provider) as server:
@@ -207,7 +207,7 @@ async def test_a_model_that_does_not_sum_up_costs_nothing_but_the_try(tmp_path: 
     assert [len(one) for one in provider.asked] == [1, 3, 5]
 
 
-async def test_a_model_that_goes_on_with_its_work_is_asked_again_without_tools(tmp_path: Path) -> None:
+async def test_a_model_that_calls_tools_instead_of_summarizing_is_asked_again_without_tools(tmp_path: Path) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "view", "arguments": "{}"}}
     message = {"role": "assistant", "content": "I will look.", "tool_calls": [call]}
     goes_on = json_reply({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
@@ -223,7 +223,7 @@ async def test_a_model_that_goes_on_with_its_work_is_asked_again_without_tools(t
     assert of(server.wire, "tool.execution_start") == []
 
 
-async def test_a_provider_that_is_busy_is_asked_again(tmp_path: Path) -> None:
+async def test_a_busy_provider_is_asked_again_for_the_summary(tmp_path: Path) -> None:
     busy = json_reply({"error": {"message": "busy"}}, status=503, headers={"Retry-After": "0"})
     provider = Provider(summaries=[busy])
     async with serving(tmp_path, provider) as server:
@@ -233,7 +233,7 @@ async def test_a_provider_that_is_busy_is_asked_again(tmp_path: Path) -> None:
     assert [one["success"] for one in of(server.wire, "session.compaction_complete")] == [True]
 
 
-async def test_what_a_summary_took_counts_as_used(tmp_path: Path) -> None:
+async def test_the_tokens_of_a_summary_count_as_usage(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 700, "completion_tokens": 30}
     provider = Provider(summaries=[says(SUMMARY, usage=usage)])
     async with serving(tmp_path, provider) as server:
@@ -247,7 +247,7 @@ async def test_what_a_summary_took_counts_as_used(tmp_path: Path) -> None:
     assert metrics["modelMetrics"]["m"]["usage"]["inputTokens"] == 700
 
 
-async def test_a_prompt_that_is_being_answered_stays_as_it_is_with_what_belongs_to_it(tmp_path: Path) -> None:
+async def test_the_current_prompt_and_its_context_are_not_summarized(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         session = await opened(server, provider, **NOW)
@@ -262,7 +262,7 @@ async def test_a_prompt_that_is_being_answered_stays_as_it_is_with_what_belongs_
     assert [part["type"] for part in second[1]["content"]] == ["text", "image_url"]
 
 
-async def test_a_repair_of_an_answers_form_is_not_summed_away(tmp_path: Path) -> None:
+async def test_the_request_to_correct_a_structured_answer_is_not_summarized(tmp_path: Path) -> None:
     schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
     form = {"type": "json_schema", "jsonSchema": {"name": "f", "schema": schema}}
     provider = Provider(replies=[says("answer"), says("no json"), says('{"n": 1}')])
@@ -274,7 +274,7 @@ async def test_a_repair_of_an_answers_form_is_not_summed_away(tmp_path: Path) ->
     assert "JSON" in provider.asked[-1][-1][1]
 
 
-async def test_a_small_window_is_not_filled_by_what_the_user_said(tmp_path: Path) -> None:
+async def test_prompts_do_not_fill_a_small_context_window(tmp_path: Path) -> None:
     window = 8_192
     provider = Provider(refuses=lambda body: len(json.dumps(body)) > window * 4)
     async with serving(tmp_path, provider) as server:
@@ -288,7 +288,7 @@ async def test_a_small_window_is_not_filled_by_what_the_user_said(tmp_path: Path
     assert provider.asked[-1][-1] == ("user", "short")
 
 
-async def test_a_turn_goes_on_where_the_summary_came_while_its_request_was_on_the_way(tmp_path: Path) -> None:
+async def test_a_turn_continues_if_the_summary_arrives_during_its_request(tmp_path: Path) -> None:
     gate = asyncio.Event()
     late = Reply([b" ", json.dumps(TOO_LONG).encode()], status=400, gate=gate)
     provider = Provider(replies=[says("answer 1"), late, says("answer 2")])
@@ -305,7 +305,7 @@ async def test_a_turn_goes_on_where_the_summary_came_while_its_request_was_on_th
     assert provider.asked[-1] == [compacted("one", "two")]
 
 
-async def test_a_summary_that_is_cut_off_is_none(tmp_path: Path) -> None:
+async def test_a_truncated_summary_is_not_used(tmp_path: Path) -> None:
     cut = json_reply({"choices": [{"message": {"content": "<overview>\nThe user wa"}, "finish_reason": "length"}]})
     provider = Provider(summaries=[cut, cut])
     async with serving(tmp_path, provider) as server:
@@ -315,11 +315,11 @@ async def test_a_summary_that_is_cut_off_is_none(tmp_path: Path) -> None:
         metrics = await server.wire.call("session.usage.getMetrics", {"sessionId": session})
     assert result["success"] is False
     assert "gave no summary" in of(server.wire, "session.compaction_complete")[0]["error"]
-    # What they took was taken all the same.
+    # The tokens they used are still counted.
     assert metrics["modelMetrics"]["m"]["requests"]["count"] == 3
 
 
-async def test_with_nothing_left_of_the_limits_nothing_is_summed_up(tmp_path: Path) -> None:
+async def test_nothing_is_compacted_after_the_limits_are_used_up(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 1, "completion_tokens": 1}
     costly = says("answer", usage=usage, copilot_usage={"total_nano_aiu": 31 * 10**9})
     provider = Provider(replies=[costly])
@@ -334,7 +334,7 @@ async def test_with_nothing_left_of_the_limits_nothing_is_summed_up(tmp_path: Pa
     assert provider.asked_for_summaries == []
 
 
-async def test_what_a_summary_took_counts_against_the_limits_of_the_turn_that_waits_for_it(tmp_path: Path) -> None:
+async def test_the_tokens_of_a_summary_count_against_the_limits_of_its_turn(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 1, "completion_tokens": 1}
     costly = says(SUMMARY, usage=usage, copilot_usage={"total_nano_aiu": 31 * 10**9})
     provider = Provider(summaries=[costly])
@@ -346,7 +346,7 @@ async def test_what_a_summary_took_counts_against_the_limits_of_the_turn_that_wa
     assert len(provider.asked) == 1
 
 
-async def test_a_tool_that_is_required_is_required_again_after_the_summary(tmp_path: Path) -> None:
+async def test_a_required_tool_is_required_again_after_the_compaction(tmp_path: Path) -> None:
     refused = json_reply(TOO_LONG, status=400)
     provider = Provider(replies=[says("answer 1"), refused, calls_tool("c1"), says("done")])
     async with serving(tmp_path, provider) as server:
@@ -364,7 +364,7 @@ async def test_a_tool_that_is_required_is_required_again_after_the_summary(tmp_p
     assert choices == [None, "required", "required", None]
 
 
-async def test_a_provider_that_refuses_tools_sums_up_all_the_same(tmp_path: Path) -> None:
+async def test_a_provider_that_refuses_tools_can_summarize(tmp_path: Path) -> None:
     no_tools = {"error": {"message": "registry.ollama.ai/library/m does not support tools"}}
     provider = Provider()
     provider.refused = json_reply(no_tools, status=400)
@@ -380,7 +380,7 @@ async def test_a_provider_that_refuses_tools_sums_up_all_the_same(tmp_path: Path
 # --- when it is asked for ---------------------------------------------------------------------------------------
 
 
-async def test_a_client_has_the_conversation_summed_up_and_gets_the_summary(tmp_path: Path) -> None:
+async def test_a_client_can_compact_the_conversation_and_gets_the_summary(tmp_path: Path) -> None:
     provider = Provider(more=" word" * 2000)
     async with serving(tmp_path, provider) as server:
         session = await opened(server, provider)
@@ -407,7 +407,7 @@ async def test_a_client_has_the_conversation_summed_up_and_gets_the_summary(tmp_
     assert provider.asked[-1] == [compacted("one"), ("user", "two")]
 
 
-async def test_the_command_does_the_same_and_tells_what_it_has_freed(tmp_path: Path) -> None:
+async def test_the_command_compacts_and_reports_the_freed_tokens(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         session = await opened(server, provider)
@@ -423,11 +423,11 @@ async def test_the_command_does_the_same_and_tells_what_it_has_freed(tmp_path: P
     assert told["kind"] == "text"
     assert told["text"].startswith("The conversation was compacted from about ")
     assert provider.asked_for_summaries[0][-1][1].endswith("Keep names.")
-    # A conversation that is nothing but its summary.
+    # A conversation that consists of its summary.
     assert [one["message"] for one in warned] == ["/compact: there is nothing to compact yet"]
 
 
-async def test_a_summary_can_be_had_for_somebody_else_and_changes_nothing(tmp_path: Path) -> None:
+async def test_a_summary_for_a_handoff_changes_nothing(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         session = await opened(server, provider)
@@ -439,7 +439,7 @@ async def test_a_summary_can_be_had_for_somebody_else_and_changes_nothing(tmp_pa
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
 
 
-async def test_prompts_wait_for_a_summary_that_was_asked_for(tmp_path: Path) -> None:
+async def test_prompts_wait_for_a_requested_compaction(tmp_path: Path) -> None:
     gate = asyncio.Event()
     held = Reply([b" ", json.dumps({"choices": [{"message": {"content": SUMMARY}}]}).encode()], gate=gate)
     provider = Provider(summaries=[held])
@@ -470,7 +470,7 @@ async def test_prompts_wait_for_a_summary_that_was_asked_for(tmp_path: Path) -> 
         ("session.abort", None),
     ],
 )
-async def test_a_summary_that_was_asked_for_can_be_stopped(tmp_path: Path, method: str, answer: Any) -> None:
+async def test_a_requested_compaction_can_be_aborted(tmp_path: Path, method: str, answer: Any) -> None:
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
@@ -494,7 +494,7 @@ async def test_a_summary_that_was_asked_for_can_be_stopped(tmp_path: Path, metho
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
 
 
-async def test_aborting_a_turn_that_waits_for_a_summary_ends_both(tmp_path: Path) -> None:
+async def test_an_abort_ends_a_turn_and_the_compaction_it_waits_for(tmp_path: Path) -> None:
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
@@ -513,7 +513,7 @@ async def test_aborting_a_turn_that_waits_for_a_summary_ends_both(tmp_path: Path
     assert kinds.count("session.compaction_complete") == 1
 
 
-async def test_a_background_summary_can_be_cancelled_and_the_turn_goes_on(tmp_path: Path) -> None:
+async def test_a_background_compaction_can_be_cancelled_while_the_turn_continues(tmp_path: Path) -> None:
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
@@ -529,7 +529,7 @@ async def test_a_background_summary_can_be_cancelled_and_the_turn_goes_on(tmp_pa
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
 
 
-async def test_a_client_that_leaves_takes_the_summary_that_is_being_made_with_it(tmp_path: Path) -> None:
+async def test_a_running_compaction_ends_when_its_client_detaches(tmp_path: Path) -> None:
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
@@ -545,8 +545,8 @@ async def test_a_client_that_leaves_takes_the_summary_that_is_being_made_with_it
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
 
 
-async def test_a_session_that_is_closed_meanwhile_is_not_summed_up_any_more(tmp_path: Path) -> None:
-    """The client that rewrites the system message takes its time, and leaves."""
+async def test_a_closed_session_is_not_compacted(tmp_path: Path) -> None:
+    """The client that rewrites the system message does not answer, and disconnects."""
     provider = Provider()
     slow = {"systemMessage": {"mode": "customize", "sections": {"tone": {"action": "transform"}}}}
     async with serving(tmp_path, provider) as server:
@@ -568,7 +568,7 @@ async def test_a_session_that_is_closed_meanwhile_is_not_summed_up_any_more(tmp_
     assert provider.asked_for_summaries == []
 
 
-async def test_who_sums_up_is_told_to_copilot(tmp_path: Path) -> None:
+async def test_copilot_is_told_that_a_request_is_a_compaction(tmp_path: Path) -> None:
     async with fake_copilot() as copilot, running_server(tmp_path, env=copilot.environ) as server:
         session = await server.wire.call("session.create", {"gitHubToken": ALICE, "model": "by-chat", **NOW})
         session_id = session["sessionId"]
@@ -584,7 +584,7 @@ async def test_who_sums_up_is_told_to_copilot(tmp_path: Path) -> None:
 # --- afterwards -------------------------------------------------------------------------------------------------
 
 
-async def test_a_resumed_session_goes_on_from_the_summary_with_the_thresholds_it_had(tmp_path: Path) -> None:
+async def test_a_resumed_session_continues_from_the_summary_with_its_thresholds(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         wire = server.wire
@@ -595,18 +595,18 @@ async def test_a_resumed_session_goes_on_from_the_summary_with_the_thresholds_it
         await wire.call("session.resume", {"sessionId": session, "provider": at(provider.server)})
         await wire.prompt(session, "three")
         history = (await wire.call("session.getMessages", {"sessionId": session}))["events"]
-    # It is summed up anew, because nobody knows any more what it has grown by.
+    # It is compacted again, because its growth since the last time is unknown.
     assert provider.asked_for_summaries[1][:-1] == [
         compacted("one", "two"),
         ("assistant", "answer 2"),
         ("user", "three"),
     ]
     assert provider.asked[-1] == [compacted("one", "two", "three")]
-    # What was said stays to be read.
+    # The earlier messages can still be read.
     assert [one["data"]["content"] for one in history if one["type"] == "user.message"] == ["one", "two", "three"]
 
 
-async def test_a_server_that_is_killed_in_the_middle_of_it_leaves_the_conversation_as_it_was(
+async def test_a_kill_during_a_compaction_leaves_the_conversation_unchanged(
     tmp_path: Path,
 ) -> None:
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
@@ -624,7 +624,7 @@ async def test_a_server_that_is_killed_in_the_middle_of_it_leaves_the_conversati
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
 
 
-async def test_going_back_before_a_summary_brings_back_what_was_said(tmp_path: Path) -> None:
+async def test_truncating_before_a_compaction_restores_the_conversation(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         wire = server.wire
@@ -667,7 +667,7 @@ async def test_going_back_before_a_summary_brings_back_what_was_said(tmp_path: P
         assert provider.asked[-1][0] == compacted("one")
 
 
-async def test_going_back_stops_a_summary_of_what_is_gone_then(tmp_path: Path) -> None:
+async def test_truncating_stops_a_compaction_of_removed_messages(tmp_path: Path) -> None:
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
@@ -683,8 +683,8 @@ async def test_going_back_stops_a_summary_of_what_is_gone_then(tmp_path: Path) -
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "three")]
 
 
-async def test_each_summary_is_kept_as_a_file_that_clients_can_read(tmp_path: Path) -> None:
-    # One that has no sections is asked for again.
+async def test_each_summary_is_stored_as_a_file_that_clients_can_read(tmp_path: Path) -> None:
+    # A summary without sections is requested again.
     provider = Provider(summaries=[says(SUMMARY), *[says("No sections at all.")] * 2])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
@@ -728,7 +728,7 @@ async def test_secrets_stay_out_of_summaries(tmp_path: Path) -> None:
     assert key not in written
 
 
-async def test_a_disk_that_refuses_costs_the_file_and_not_the_summary(tmp_path: Path) -> None:
+async def test_a_write_error_loses_the_file_and_not_the_summary(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         wire = server.wire
@@ -757,15 +757,15 @@ async def test_a_disk_that_refuses_costs_the_file_and_not_the_summary(tmp_path: 
     ],
     ids=str,
 )
-async def test_thresholds_that_are_none_are_refused(tmp_path: Path, wrong: JsonObject) -> None:
+async def test_invalid_thresholds_are_refused(tmp_path: Path, wrong: JsonObject) -> None:
     async with running_server(tmp_path) as server:
         error = await server.wire.refused("session.create", {"infiniteSessions": wrong})
     assert error["code"] == -32602
     assert f"infiniteSessions.{next(iter(wrong))}" in error["message"]
 
 
-async def test_what_a_summary_replaces_is_what_was_there_when_it_was_begun(tmp_path: Path) -> None:
-    """A turn with tools goes on while its beginning is summed up."""
+async def test_a_summary_replaces_the_messages_that_existed_at_its_start(tmp_path: Path) -> None:
+    """A turn with tools continues while its beginning is summarized."""
     gate = asyncio.Event()
     held = Reply([b" ", json.dumps({"choices": [{"message": {"content": SUMMARY}}]}).encode()], gate=gate)
     provider = Provider(

@@ -1,6 +1,6 @@
-"""What comes of a prompt: what the model is sent of it and its attachments, and what happens to those that wait.
+"""Prompts over the real wire: their attachments and headers in model requests, queueing, steering and aborts.
 
-Over the real wire, with a provider on loopback.
+The provider is on loopback.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def last_user(request: SeenRequest) -> Any:
 
 
 def attached(text: str) -> str:
-    """What the text of a user message says behind the prompt."""
+    """Return the text of a user message after the prompt."""
     return text.partition("</reminder>")[2]
 
 
@@ -51,7 +51,7 @@ NAMED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_a_file_is_named_to_the_model_and_not_sent(tmp_path: Path) -> None:
+async def test_an_attached_file_is_named_and_not_sent(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("one\ntwo")
     (tmp_path / "blob.bin").write_bytes(b"\x00\n\n\n")
     (tmp_path / "sub").mkdir()
@@ -67,7 +67,7 @@ async def test_a_file_is_named_to_the_model_and_not_sent(tmp_path: Path) -> None
             message = await server.wire.event("user.message", session=session)
             text = last_user(request)
             assert attached(text) == f"\n\n<tagged_files>\n* {line.format(folder=tmp_path)}\n</tagged_files>"
-            # The client sees its own words and what it has attached, as it was.
+            # The client sees its own prompt and attachments unchanged.
             assert message["data"]["content"] == "go"
             assert message["data"]["attachments"] == [{"displayName": Path(sent["path"]).name, **sent}]
             assert message["data"]["transformedContent"] == text
@@ -137,7 +137,7 @@ async def test_a_selection_comes_first_and_references_last(tmp_path: Path) -> No
         ("of_tomorrow", {}, None),
     ],
 )
-async def test_whatever_lies_on_github_is_told_in_one_line_with_its_address(
+async def test_a_reference_to_github_is_one_line_with_its_url(
     tmp_path: Path, kind: str, fields: dict[str, Any], line: str | None
 ) -> None:
     async with serving(tmp_path) as (server, provider):
@@ -150,7 +150,7 @@ async def test_whatever_lies_on_github_is_told_in_one_line_with_its_address(
     assert URL in told
 
 
-async def test_a_picture_is_shown_to_a_model_that_sees(tmp_path: Path) -> None:
+async def test_an_image_is_sent_to_a_model_with_vision(tmp_path: Path) -> None:
     picture = {"type": "blob", "data": PNG, "mimeType": "image/png", "displayName": "shot.png"}
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
@@ -187,7 +187,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_an_attachment_that_would_be_lost_or_spoil_the_session_is_refused(tmp_path: Path) -> None:
+async def test_an_unusable_attachment_is_refused(tmp_path: Path) -> None:
     fine = {"type": "kind-of-tomorrow"}
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m")
@@ -208,9 +208,7 @@ async def test_an_attachment_that_would_be_lost_or_spoil_the_session_is_refused(
         (r"\\ud83d \ud83d\ud83d\ude00", "\\ud83d \ufffd\U0001f600"),
     ],
 )
-async def test_a_prompt_that_was_cut_in_the_middle_of_an_emoji_is_answered(
-    tmp_path: Path, sent: str, prompt: str
-) -> None:
+async def test_a_prompt_with_a_lone_surrogate_is_answered(tmp_path: Path, sent: str, prompt: str) -> None:
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m")
         number = server.wire.new_id()
@@ -227,7 +225,9 @@ async def test_a_prompt_that_was_cut_in_the_middle_of_an_emoji_is_answered(
 # --- headers ------------------------------------------------------------------------------------------------------
 
 
-async def test_headers_of_a_message_go_with_its_calls_and_win_over_those_of_the_provider(tmp_path: Path) -> None:
+async def test_headers_of_a_message_are_sent_with_its_calls_and_win_over_those_of_the_provider(
+    tmp_path: Path,
+) -> None:
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
         mine = at(provider, headers={"X-Session": "s", "X-Both": "session"}, apiKey=" sk-key\n")
@@ -259,7 +259,7 @@ async def test_headers_of_a_message_go_with_its_calls_and_win_over_those_of_the_
         ({"provider": {"baseUrl": "localhost:80"}}, "provider.baseUrl is not a valid URL"),
     ],
 )
-async def test_what_cannot_go_into_a_request_is_refused_when_it_is_said(
+async def test_values_that_cannot_be_sent_are_refused_when_they_are_set(
     tmp_path: Path, options: dict[str, Any], what: str
 ) -> None:
     async with serving(tmp_path) as (server, provider):
@@ -282,7 +282,7 @@ ASKS = json_reply({"choices": [{"message": {"role": "assistant", "tool_calls": [
 
 
 def said(request: SeenRequest) -> list[str]:
-    """What the model is told by the user and by tools, without what is around it."""
+    """Return the texts of users and tools in a request, without the text around them."""
     texts = [str(one["content"]) for one in request.json["messages"] if one["role"] in ("user", "tool")]
     return [text.split("\n\n")[1] if "</current_datetime>" in text else text for text in texts]
 
@@ -298,7 +298,7 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-async def test_what_is_sent_during_a_turn_slips_in_or_waits_as_the_client_says(tmp_path: Path) -> None:
+async def test_a_prompt_during_a_turn_steers_it_or_waits(tmp_path: Path) -> None:
     async with serving(tmp_path, ASKS, says("steered"), says("later")) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m", tools=[TOOL])
@@ -337,7 +337,7 @@ async def test_what_is_sent_during_a_turn_slips_in_or_waits_as_the_client_says(t
         "assistant.message",
         "session.idle",
     ]
-    # Whoever steers waits for the same answer as whoever asked.
+    # The steering client waits for the same answer as the first one.
     assert [one["response"]["data"]["content"] for one in answers] == ["steered", "steered", "later"]
     assert answers[2]["completionEventId"] == idle["id"]
     assert sum(event["type"] == "pending_messages.modified" for event in events) >= 4
@@ -350,7 +350,7 @@ async def test_steering_an_idle_session_is_an_ordinary_prompt(tmp_path: Path) ->
         assert kinds(server.wire.events(session))[0] == "idle go"
 
 
-async def test_an_abort_forgets_what_waits_and_not_what_is_sent_behind_it(tmp_path: Path) -> None:
+async def test_an_abort_drops_waiting_prompts_and_not_later_ones(tmp_path: Path) -> None:
     async with serving(tmp_path, ASKS, says("fresh")) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m", tools=[TOOL])
@@ -381,7 +381,7 @@ async def test_an_abort_forgets_what_waits_and_not_what_is_sent_behind_it(tmp_pa
     assert said(provider.requests[-1])[::2] == ["stuck", "behind"]
 
 
-async def test_a_turn_that_never_waits_for_anything_can_be_aborted(tmp_path: Path) -> None:
+async def test_a_turn_that_never_yields_can_be_aborted(tmp_path: Path) -> None:
     turn: dict[str, Any] = {"tool_calls": [{"name": "unheard-of", "arguments": {}}]}
     script = {"turns": [turn], "after_last": "repeat"}
     async with running_server(tmp_path) as server:
@@ -393,7 +393,7 @@ async def test_a_turn_that_never_waits_for_anything_can_be_aborted(tmp_path: Pat
         assert (await wire.response(asking))["result"]["aborted"] is True
 
 
-async def test_a_failed_prompt_does_not_take_the_waiting_one_with_it(tmp_path: Path) -> None:
+async def test_a_failed_prompt_does_not_affect_the_waiting_one(tmp_path: Path) -> None:
     async with serving(tmp_path, json_reply({"error": "no"}, status=400), says("fine")) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m")

@@ -1,4 +1,4 @@
-"""The system message as the model gets it: over the real wire, from a loopback provider's point of view."""
+"""The system message in requests to a loopback provider, over the real wire."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Opening = Literal["created", "resumed"]
 
 DEFAULT_LIMIT_BYTES = 12 * 1024
 EMPTY_LIMIT_BYTES = 1024
-# What the SDKs' mode "empty" comes to on the wire: options of create, then of `session.options.update`.
+# The options of the SDKs' mode "empty": for `session.create`, then for `session.options.update`.
 EMPTY: JsonObject = {
     "systemMessage": {"mode": "customize", "sections": {"environment_context": {"action": "remove"}}},
     "availableTools": ["custom:*"],
@@ -37,7 +37,7 @@ CWD = "Current working directory:"
 
 @pytest.fixture(params=["created", "resumed"])
 def opening(request: pytest.FixtureRequest) -> Opening:
-    """Whether the options are those of ``session.create`` or of a later ``session.resume``."""
+    """Return the method that gets the options: ``session.create`` or a later ``session.resume``."""
     return request.param
 
 
@@ -49,7 +49,7 @@ class Scene:
         self.session = session
 
     async def system(self) -> str:
-        """The system message of a prompt that is sent now."""
+        """Send a prompt and return the system message of its request."""
         await self.wire.prompt(self.session, "Hello")
         (text,) = texts(self.model.requests[-1], "system")
         return text
@@ -85,7 +85,7 @@ async def opened(
 
 
 def customized(**sections: str | tuple[str, str]) -> JsonObject:
-    """A customized message; a section's edit is an action, or an action with its content."""
+    """Return a customized message; the edit of a section is an action, or an action with its content."""
     edits = {
         name: {"action": edit} if isinstance(edit, str) else {"action": edit[0], "content": edit[1]}
         for name, edit in sections.items()
@@ -104,7 +104,7 @@ async def test_content_goes_after_the_default_message(tmp_path: Path, opening: O
     assert all(part in text for part in (IDENTITY, "GitHub", TONE, CODE, f"{CWD} {tmp_path}"))
 
 
-async def test_a_replaced_message_is_the_content_and_nothing_else(tmp_path: Path, opening: Opening) -> None:
+async def test_a_replaced_message_is_only_the_content(tmp_path: Path, opening: Opening) -> None:
     (tmp_path / "AGENTS.md").write_text("Use tabs.")
     message = {"mode": "replace", "content": " Only this.\n"}
     async with opened(tmp_path, opening, systemMessage=message) as scene:
@@ -126,7 +126,7 @@ async def test_a_replaced_message_is_the_content_and_nothing_else(tmp_path: Path
         ({"of_tomorrow": "remove"}, [IDENTITY, TONE, CODE], []),
     ],
 )
-async def test_sections_are_edited_one_by_one(
+async def test_sections_are_edited_individually(
     tmp_path: Path, sections: dict[str, Any], there: list[str], gone: list[str]
 ) -> None:
     message = customized(**sections) | {"content": "At the very end."}
@@ -137,7 +137,7 @@ async def test_sections_are_edited_one_by_one(
     assert text.endswith("\n\nAt the very end.")
 
 
-async def test_edits_that_come_with_a_resume_take_the_place_of_those_before(tmp_path: Path) -> None:
+async def test_edits_of_a_resume_replace_earlier_ones(tmp_path: Path) -> None:
     async with opened(tmp_path, "resumed", systemMessage=customized(tone=("replace", "Rhyme."))) as scene:
         text = await scene.system()
     assert "Rhyme." in text
@@ -145,7 +145,7 @@ async def test_edits_that_come_with_a_resume_take_the_place_of_those_before(tmp_
     assert "Something else." not in text
 
 
-async def test_an_unknown_action_is_refused_by_its_field(tmp_path: Path) -> None:
+async def test_an_unknown_action_is_refused_with_its_field(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         error = await server.wire.refused("session.create", {"systemMessage": customized(tone="sing")})
     assert error["code"] == -32602
@@ -157,7 +157,7 @@ async def test_an_unknown_action_is_refused_by_its_field(tmp_path: Path) -> None
 REWRITTEN = customized(identity="transform", tone="transform", safety=("replace", "Mind the gap."))
 
 
-async def test_a_client_rewrites_the_sections_it_has_asked_for(tmp_path: Path, opening: Opening) -> None:
+async def test_a_client_rewrites_the_sections_that_it_requested(tmp_path: Path, opening: Opening) -> None:
     answer = {"sections": {"identity": {"content": "I am me."}, "tone": {"content": "Rhyme,\n  please."}}}
     answers = {"systemMessage.transform": [answer]}
     async with opened(tmp_path, opening, answers, systemMessage=REWRITTEN) as scene:
@@ -186,7 +186,7 @@ async def test_a_client_rewrites_the_sections_it_has_asked_for(tmp_path: Path, o
     ],
     ids=str,
 )
-async def test_a_client_that_throws_or_talks_nonsense_leaves_sections_as_they_are(
+async def test_sections_stay_unchanged_if_the_client_fails_or_answers_invalidly(
     tmp_path: Path, answer: Any
 ) -> None:
     answers = {"systemMessage.transform": [answer]}
@@ -197,7 +197,7 @@ async def test_a_client_that_throws_or_talks_nonsense_leaves_sections_as_they_ar
     assert "Do as you like." not in text
 
 
-async def test_a_client_that_does_not_answer_in_time_leaves_sections_as_they_are(tmp_path: Path) -> None:
+async def test_sections_stay_unchanged_if_the_client_does_not_answer_in_time(tmp_path: Path) -> None:
     answers: dict[str, list[Any]] = {"systemMessage.transform": [SILENT]}
     config = "[hooks]\ntimeout_s = 0.05\n"
     async with opened(tmp_path, "created", answers, config=config, systemMessage=REWRITTEN) as scene:
@@ -215,7 +215,7 @@ async def test_an_abort_does_not_wait_for_a_rewrite(tmp_path: Path) -> None:
         assert IDENTITY in await scene.system()
 
 
-async def test_the_client_that_wants_to_rewrite_is_asked_and_not_the_one_that_came_last(tmp_path: Path) -> None:
+async def test_only_the_client_with_transforms_is_asked_to_rewrite(tmp_path: Path) -> None:
     answer = {"sections": {"tone": {"content": "Rhyme."}}}
     async with (
         fake_openai({"Hello": [says("Hi.")] * 2}) as model,
@@ -231,7 +231,7 @@ async def test_the_client_that_wants_to_rewrite_is_asked_and_not_the_one_that_ca
                 answering(late, {"systemMessage.transform": [SILENT]}) as other,
             ):
                 await late.prompt(session, "Hello")
-        # Now that it is gone there is nobody to ask.
+        # After it has left, no client rewrites sections.
         await late.prompt(session, "Hello")
     assert other.names() == []
     assert "Rhyme." in texts(model.requests[0], "system")[0]
@@ -268,7 +268,7 @@ async def test_instructions_of_the_project_and_of_named_folders_are_in_the_messa
     assert [part for part in [*wanted, "Not for agents."] if part in skipped] == []
 
 
-async def test_instructions_that_cannot_be_read_cost_nothing(tmp_path: Path) -> None:
+async def test_unreadable_instructions_are_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "AGENTS.md")
     (tmp_path / ".github" / "copilot-instructions.md").mkdir(parents=True)
     folders = ["\0", "missing", str(tmp_path / "AGENTS.md"), "x" * 5000]

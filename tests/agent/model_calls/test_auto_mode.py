@@ -1,4 +1,4 @@
-"""Models that are rate limited, and the provider's own choice in their place, over the real wire."""
+"""Rate-limited models and the switch to the provider's own choice, over the real wire."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AUTO = {"id": "auto"}
 async def limited(
     tmp_path: Path, *answers: Any, code: str = WEEKLY, auto: Sequence[JsonObject] = (AUTO,), **options: Any
 ) -> AsyncGenerator[tuple[Wire, str, FakeCopilot, AnsweringClient]]:
-    """A session whose model is rate limited, and a client that answers what it is asked about that."""
+    """Open a session whose model is rate-limited, with a client that answers the request to switch."""
     async with (
         fake_copilot() as copilot,
         running_server(tmp_path, env=copilot.environ) as server,
@@ -43,7 +43,7 @@ def of(events: Sequence[JsonObject], kind: str) -> list[JsonObject]:
     return [event["data"] for event in events if event["type"] == kind]
 
 
-async def test_the_provider_chooses_the_model_when_the_user_says_so(tmp_path: Path) -> None:
+async def test_after_consent_the_provider_chooses_the_model(tmp_path: Path) -> None:
     async with limited(tmp_path, {"response": "yes"}) as (wire, session, copilot, client):
         events = await wire.prompt(session)
         current = await wire.call("session.model.getCurrent", {"sessionId": session})
@@ -63,7 +63,7 @@ async def test_the_provider_chooses_the_model_when_the_user_says_so(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("asked", "told"), [("0.2", 1), ("1e300", 365 * 24 * 3600), ("soon", None)])
-async def test_clients_are_told_of_whole_seconds_that_they_can_read(
+async def test_the_retry_delay_for_clients_is_in_whole_seconds(
     tmp_path: Path, asked: str, told: int | None
 ) -> None:
     async with limited(tmp_path, {"response": "yes"}) as (wire, session, copilot, client):
@@ -75,7 +75,7 @@ async def test_clients_are_told_of_whole_seconds_that_they_can_read(
 
 
 @pytest.mark.parametrize("answer", [{"response": "no"}, {"response": "perhaps"}, THROWS], ids=str)
-async def test_without_a_yes_the_model_stays_and_is_called_again(tmp_path: Path, answer: Any) -> None:
+async def test_without_consent_the_same_model_is_called_again(tmp_path: Path, answer: Any) -> None:
     async with limited(tmp_path, answer) as (wire, session, copilot, client):
         await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
         completed = await wire.event("auto_mode_switch.completed", session=session)
@@ -87,12 +87,12 @@ async def test_without_a_yes_the_model_stays_and_is_called_again(tmp_path: Path,
     assert copilot.called()[1:]
 
 
-async def test_who_says_always_is_asked_once(tmp_path: Path) -> None:
+async def test_the_answer_always_applies_to_later_rate_limits(tmp_path: Path) -> None:
     async with limited(tmp_path, {"response": "yes_always"}) as (wire, session, copilot, client):
         await wire.prompt(session)
         await wire.call("session.model.switchTo", {"sessionId": session, "modelId": "by-chat"})
         await wire.prompt(session)
-        # Nor when it is resumed.
+        # A resume does not ask again either.
         await wire.call("session.destroy", {"sessionId": session})
         resumed = {"sessionId": session, "gitHubToken": ALICE, "model": "by-chat", **HANDLER}
         await wire.call("session.resume", resumed)
@@ -102,7 +102,7 @@ async def test_who_says_always_is_asked_once(tmp_path: Path) -> None:
     assert copilot.called() == ["by-chat", "auto"] * 3
 
 
-async def test_an_option_says_it_beforehand(tmp_path: Path) -> None:
+async def test_an_option_can_give_consent_in_advance(tmp_path: Path) -> None:
     async with limited(tmp_path, continueOnAutoMode=True) as (wire, session, copilot, client):
         events = await wire.prompt(session)
 
@@ -110,7 +110,7 @@ async def test_an_option_says_it_beforehand(tmp_path: Path) -> None:
     assert copilot.called() == ["by-chat", "auto"]
 
 
-async def test_a_client_may_answer_by_the_id_of_the_event(tmp_path: Path) -> None:
+async def test_the_request_can_be_answered_by_the_id_of_its_event(tmp_path: Path) -> None:
     async with limited(tmp_path) as (wire, session, copilot, client):
         named = {"sessionId": session}
         handle = (await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named))["handle"]
@@ -126,7 +126,7 @@ async def test_a_client_may_answer_by_the_id_of_the_event(tmp_path: Path) -> Non
     assert copilot.called() == ["by-chat", "auto"]
 
 
-async def test_a_question_ends_when_nobody_listens_any_more(tmp_path: Path) -> None:
+async def test_the_request_ends_with_the_last_client(tmp_path: Path) -> None:
     async with limited(tmp_path, requestAutoModeSwitch=False) as (wire, session, copilot, _):
         named = {"sessionId": session}
         handle = (await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named))["handle"]
@@ -139,7 +139,7 @@ async def test_a_question_ends_when_nobody_listens_any_more(tmp_path: Path) -> N
     assert copilot.called() == ["by-chat", "by-chat"]
 
 
-async def test_an_abort_ends_the_question(tmp_path: Path) -> None:
+async def test_an_abort_ends_the_request(tmp_path: Path) -> None:
     async with limited(tmp_path, requestAutoModeSwitch=False) as (wire, session, copilot, _):
         named = {"sessionId": session}
         await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named)
@@ -172,7 +172,7 @@ async def test_an_abort_ends_the_question(tmp_path: Path) -> None:
         "agent",
     ],
 )
-async def test_nobody_is_asked_where_it_would_not_help(
+async def test_no_request_is_made_if_a_switch_cannot_help(
     tmp_path: Path, code: str, auto: list[JsonObject], options: JsonObject
 ) -> None:
     async with limited(tmp_path, code=code, auto=auto, **options) as (wire, session, copilot, client):

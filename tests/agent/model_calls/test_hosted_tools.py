@@ -1,4 +1,4 @@
-"""``hostedTools``: what providers run themselves is asked for, shown, kept and given back to them."""
+"""``hostedTools``: tools that providers run, in requests, events, the log and later requests."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ PROVIDERS: Final[dict[str, tuple[str, str, list[JsonObject], str, list[JsonObjec
         [{"type": "reasoning.server_tool_call", "id": "st_1", "name": "web_search"}],
     ),
 }
-"""The recording, the tool, its form on the wire, where the conversation is, and what must come back in it."""
+"""The recording, the tool, its wire form, the field of the conversation, and the values it must contain."""
 
 
 def objects(value: Any) -> list[JsonObject]:
-    """All objects inside ``value``, in their order."""
+    """Return all objects inside ``value``, in order."""
     if isinstance(value, dict):
         table = cast("JsonObject", value)
         return [table, *(one for item in table.values() for one in objects(item))]
@@ -99,7 +99,7 @@ def objects(value: Any) -> list[JsonObject]:
 
 
 def unmarked(value: Any) -> Any:
-    """``value`` without the marks of the prompt cache, which move from request to request."""
+    """Return ``value`` without cache marks, which differ from request to request."""
     if isinstance(value, dict):
         table = cast("JsonObject", value)
         return {key: unmarked(item) for key, item in table.items() if key != "cache_control"}
@@ -115,9 +115,7 @@ def said(events: list[JsonObject], kind: str) -> list[JsonObject]:
 
 
 @pytest.mark.parametrize("kind", PROVIDERS)
-async def test_what_a_provider_ran_is_shown_and_given_back_to_it_exactly_also_by_a_resumed_session(
-    tmp_path: Path, kind: str
-) -> None:
+async def test_hosted_calls_are_events_and_go_back_unchanged_also_after_a_resume(tmp_path: Path, kind: str) -> None:
     recording, name, form, field, kept = PROVIDERS[kind]
     replies = [event_stream((DATA / kind / recording).read_bytes()) for _ in range(3)]
     options: JsonObject = {"model": "gpt-5", "streaming": True, "availableTools": []}
@@ -145,7 +143,7 @@ async def test_what_a_provider_ran_is_shown_and_given_back_to_it_exactly_also_by
     )
 
 
-async def test_citations_are_told_with_their_sources_and_the_text_they_stand_for(tmp_path: Path) -> None:
+async def test_citations_have_their_sources_and_cited_text(tmp_path: Path) -> None:
     found: dict[str, Any] = {}
     async with running_server(tmp_path) as ours:
         for kind in ("anthropic", "openai_responses", "openrouter", "gemini_interactions"):
@@ -172,13 +170,13 @@ async def test_citations_are_told_with_their_sources_and_the_text_they_stand_for
                 {"startIndex": 0, "endIndex": 9, "references": [{"sourceId": "1", "citedText": "It rained."}]}
             ],
         },
-        # Clients know two providers by name and refuse others.
+        # Clients accept only two names of providers.
         "gemini_interactions": None,
     }
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "openai_responses"])
-async def test_citations_are_told_whatever_the_provider_is_called(tmp_path: Path, kind: str) -> None:
+async def test_citations_are_reported_for_every_provider_type(tmp_path: Path, kind: str) -> None:
     recording = event_stream((DATA / kind / PROVIDERS[kind][0]).read_bytes())
     async with ModelServer(*[recording] * 3) as server:
         table = f'[adapters.mine]\ntype = "{kind}"\nbase_url = "{server.url}"\nmodels = ["m"]\n'
@@ -198,7 +196,7 @@ async def test_citations_are_told_whatever_the_provider_is_called(tmp_path: Path
                 assert source["title"] == "A"
 
 
-async def test_a_model_without_the_tool_goes_without_it_and_the_client_is_told_once(tmp_path: Path) -> None:
+async def test_a_model_without_the_tool_is_called_without_it_and_the_client_is_warned_once(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
         model = scripted({"text": "one"}, {"text": "two"}, {"text": "three"})
         session = await ours.wire.create(model, hostedTools=["web_search", {"name": "quantum"}])
@@ -212,7 +210,7 @@ async def test_a_model_without_the_tool_goes_without_it_and_the_client_is_told_o
     assert [one["content"] for one in said(events, "assistant.message")] == ["one", "two"]
 
 
-async def test_the_hosted_tools_of_a_message_are_those_of_its_run_alone(tmp_path: Path) -> None:
+async def test_the_hosted_tools_of_a_message_apply_only_to_its_run(tmp_path: Path) -> None:
     plain = event_stream((DATA / "anthropic" / "plain.sse").read_bytes())
     async with ModelServer(plain, plain, plain) as server, running_server(tmp_path) as ours:
         wire = ours.wire
@@ -228,7 +226,7 @@ async def test_the_hosted_tools_of_a_message_are_those_of_its_run_alone(tmp_path
     assert betas == ["web-fetch-2025-09-10", None, None]
 
 
-async def test_a_hosted_tool_takes_the_place_of_ours_that_does_the_same(tmp_path: Path) -> None:
+async def test_a_hosted_tool_replaces_the_equivalent_built_in_one(tmp_path: Path) -> None:
     plain = event_stream((DATA / "anthropic" / "plain.sse").read_bytes())
     async with (
         ModelServer(plain, plain) as server,
@@ -241,14 +239,14 @@ async def test_a_hosted_tool_takes_the_place_of_ours_that_does_the_same(tmp_path
             await ours.wire.call("session.sendAndWait", {"sessionId": session, "prompt": "go", **more})
 
     with_hosted, without = [request.json["tools"] for request in server.requests]
-    # The provider refuses two tools of one name.
+    # The provider refuses two tools with the same name.
     web = {tool["name"]: tool.get("type", "ours") for tool in with_hosted if tool["name"].startswith("web_")}
     assert web == {"web_search": "web_search_20250305", "web_fetch": "web_fetch_20250910"}
     assert len(with_hosted) == len(without) == len({tool["name"] for tool in without})
     assert {tool["name"] for tool in without if "input_schema" in tool} >= {"web_search", "web_fetch", "bash"}
 
 
-async def test_an_answer_that_pauses_for_tools_of_the_provider_is_gone_on_with(tmp_path: Path) -> None:
+async def test_an_answer_paused_by_hosted_tools_is_continued(tmp_path: Path) -> None:
     paused = event_stream((DATA / "anthropic" / "pause_turn.sse").read_bytes())
     plain = event_stream((DATA / "anthropic" / "plain.sse").read_bytes())
     async with ModelServer(paused, plain) as server, running_server(tmp_path) as ours:
@@ -327,7 +325,7 @@ async def native_session(wire: Wire, server: ModelServer, folder: Path, **option
     )
 
 
-async def test_the_tools_a_model_was_trained_on_run_as_ours_and_go_back_as_they_came(tmp_path: Path) -> None:
+async def test_native_tools_of_a_model_run_as_built_in_ones_and_go_back_unchanged(tmp_path: Path) -> None:
     replies = [tool_use(number, name, given) for number, (name, given, _, _) in enumerate(NATIVE)]
     folder = tmp_path / "work"
     folder.mkdir()
@@ -345,7 +343,7 @@ async def test_the_tools_a_model_was_trained_on_run_as_ours_and_go_back_as_they_
         await wire.call("session.resume", {"sessionId": session, "provider": other, "hostedTools": []})
         elsewhere = await wire.prompt(session, "and you?")
 
-    # To another model these are calls of ours: nothing is left out.
+    # For another model they are ordinary calls: nothing is left out.
     assert not said(elsewhere, "session.warning") + said(elsewhere, "session.error")
     assert (folder / "a.txt").read_text() == "uno\ntwo\ntre\n"
     started = said(events, "tool.execution_start")
@@ -364,7 +362,7 @@ async def test_the_tools_a_model_was_trained_on_run_as_ours_and_go_back_as_they_
     assert results["toolu_4"].startswith("uno\ntwo\ntre\n")
 
 
-async def test_a_tool_that_the_model_was_trained_on_is_asked_about_like_ours(tmp_path: Path) -> None:
+async def test_native_tools_of_a_model_require_the_same_approval(tmp_path: Path) -> None:
     name, given, ours_name, _ = NATIVE[0]
     folder = tmp_path / "work"
     folder.mkdir()
@@ -384,7 +382,7 @@ async def test_a_tool_that_the_model_was_trained_on_is_asked_about_like_ours(tmp
     assert not (folder / "a.txt").exists()
 
 
-async def test_a_tool_of_ours_that_is_left_out_does_not_come_back_by_another_name(tmp_path: Path) -> None:
+async def test_an_excluded_built_in_tool_is_not_offered_as_a_native_one(tmp_path: Path) -> None:
     async with ModelServer(done()) as server, running_server(tmp_path) as ours:
         session = await native_session(ours.wire, server, tmp_path, excludedTools=["bash", "edit"])
         events = await ours.wire.prompt(session)

@@ -1,4 +1,4 @@
-"""``responseFormat``: the last answer of a run has the form that was asked for, or the run ends in an error."""
+"""``responseFormat``: the last answer of a run matches the requested schema, or the run ends with an error."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def use(name: str, given: JsonObject, number: int = 1) -> JsonObject:
     return {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": given}
 
 
-async def test_an_answer_that_fits_ends_the_run_as_it_is(tmp_path: Path) -> None:
+async def test_a_matching_answer_ends_the_run_unchanged(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
         session = await ours.wire.create(scripted({"text": GOOD}))
         events = await asked(ours.wire, session, **form())
@@ -63,7 +63,7 @@ async def test_an_answer_that_fits_ends_the_run_as_it_is(tmp_path: Path) -> None
         ("In Bonn.", "the answer is not JSON"),
     ],
 )
-async def test_a_model_is_told_once_what_does_not_fit_and_where(tmp_path: Path, answer: str, problem: str) -> None:
+async def test_a_model_is_asked_once_to_correct_a_violation(tmp_path: Path, answer: str, problem: str) -> None:
     async with running_server(tmp_path) as ours:
         session = await ours.wire.create(scripted({"text": answer}, {"text": GOOD}))
         events = await asked(ours.wire, session, **form())
@@ -75,12 +75,12 @@ async def test_a_model_is_told_once_what_does_not_fit_and_where(tmp_path: Path, 
     assert not said(events, "session.error")
 
 
-async def test_an_answer_that_still_does_not_fit_ends_the_run_in_an_error_of_its_own(tmp_path: Path) -> None:
+async def test_a_second_violation_ends_the_run_with_a_specific_error(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
         wire = ours.wire
         session = await wire.create(scripted({"text": "{}"}, {"text": '{"city": 3}'}, {"text": "Hello"}))
         events = await asked(wire, session, **form())
-        # The session lives on, and the form was that of one message.
+        # The session continues, and the format applied to one message.
         after = await asked(wire, session)
 
     (error,) = said(events, "session.error")
@@ -100,7 +100,7 @@ async def test_a_model_that_refuses_is_not_asked_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("taken_back", [{"type": "text"}, None])
-async def test_a_session_may_have_a_form_for_all_its_answers(tmp_path: Path, taken_back: JsonObject | None) -> None:
+async def test_a_session_can_have_a_format_for_all_answers(tmp_path: Path, taken_back: JsonObject | None) -> None:
     reply = json_reply({"choices": [{"message": {"content": GOOD}, "finish_reason": "stop"}]})
     async with ModelServer(*[reply] * 6) as server, running_server(tmp_path) as ours:
         wire = ours.wire
@@ -122,7 +122,7 @@ async def test_a_session_may_have_a_form_for_all_its_answers(tmp_path: Path, tak
     assert wanted == [False, True, False, True, False, False]
 
 
-async def test_a_schema_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None:
+async def test_an_invalid_schema_is_refused_with_its_location(tmp_path: Path) -> None:
     wrong = form({"type": "object", "properties": {"a": {"type": "nope"}}})
     async with running_server(tmp_path) as ours:
         session = await ours.wire.create(scripted({"text": "fine"}))
@@ -138,7 +138,7 @@ async def test_a_schema_that_is_none_is_refused_with_its_place(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("reference", "problem"), [("URL", "unresolvable reference"), ("#", "to itself")])
-async def test_a_schema_is_never_fetched_and_never_followed_without_end(
+async def test_schemas_are_never_fetched_and_references_are_limited(
     tmp_path: Path, reference: str, problem: str
 ) -> None:
     async with ModelServer() as elsewhere, running_server(tmp_path) as ours:
@@ -154,7 +154,7 @@ async def test_a_schema_is_never_fetched_and_never_followed_without_end(
 # --- how providers are asked --------------------------------------------------------------------------------------
 
 
-async def test_a_model_of_anthropic_with_a_field_for_it_gets_the_schema_in_the_form_it_takes(
+async def test_models_of_anthropic_with_structured_output_get_the_schema_in_their_field(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(messages({"type": "text", "text": GOOD})) as server, running_server(tmp_path) as ours:
@@ -167,7 +167,7 @@ async def test_a_model_of_anthropic_with_a_field_for_it_gets_the_schema_in_the_f
     assert request.json["output_config"] == {"format": {"type": "json_schema", "schema": schema}}
 
 
-async def test_without_a_field_the_answer_is_a_forced_tool_that_nobody_else_sees(tmp_path: Path) -> None:
+async def test_without_a_field_for_schemas_the_answer_is_a_hidden_forced_tool(tmp_path: Path) -> None:
     replies = [
         messages(use("add", {}), use("final_answer", {"city": "guess"}, 2)),
         messages({"type": "text", "text": "Well:"}, use("final_answer", {"city": "B"}, 3)),
@@ -231,7 +231,7 @@ async def test_an_answer_that_is_not_an_object_is_wrapped_for_the_tool_and_unwra
     ("model", "tools", "field"),
     [("gemini-2.5-pro", [], True), ("gemini-2.5-pro", ["view"], False), ("gemini-3-pro", ["view"], True)],
 )
-async def test_gemini_gets_the_field_unless_its_model_cannot_have_it_beside_tools(
+async def test_gemini_gets_the_schema_unless_its_model_cannot_combine_it_with_tools(
     tmp_path: Path, model: str, tools: list[str], field: bool
 ) -> None:
     part: JsonObject = (

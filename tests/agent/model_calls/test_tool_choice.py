@@ -1,4 +1,4 @@
-"""``toolChoice`` of create, resume, options and send, as it reaches the provider."""
+"""``toolChoice`` of create, resume, options and send in requests to the provider."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def tool_turn(wire: Wire, session: str, **more: Any) -> None:
     await wire.event("session.idle", session=session, since=since)
 
 
-async def test_a_forced_tool_holds_for_the_first_call_of_every_run_and_parallel_for_all(tmp_path: Path) -> None:
+async def test_a_forced_tool_applies_to_the_first_call_of_every_run_and_parallel_to_all(tmp_path: Path) -> None:
     choice = {"mode": "specific", "toolName": "add", "parallel": False}
     async with ModelServer(call(), done(), call(), done()) as server, running_server(tmp_path) as ours:
         session = await ours.wire.create(provider(server), model="m", tools=TOOLS, toolChoice=choice)
@@ -63,7 +63,7 @@ async def test_a_forced_tool_holds_for_the_first_call_of_every_run_and_parallel_
     assert {request.json["parallel_tool_calls"] for request in server.requests} == {False}
 
 
-async def test_none_and_auto_hold_for_the_whole_run(tmp_path: Path) -> None:
+async def test_none_and_auto_apply_to_the_whole_run(tmp_path: Path) -> None:
     async with ModelServer(call(), done()) as server, running_server(tmp_path) as ours:
         session = await ours.wire.create(provider(server), model="m", tools=TOOLS, toolChoice={"mode": "none"})
         await tool_turn(ours.wire, session)
@@ -71,7 +71,7 @@ async def test_none_and_auto_hold_for_the_whole_run(tmp_path: Path) -> None:
     assert choices(server) == ["none", "none"]
 
 
-async def test_the_choice_of_a_message_wins_for_its_run_alone(tmp_path: Path) -> None:
+async def test_the_choice_of_a_message_wins_only_for_its_run(tmp_path: Path) -> None:
     async with ModelServer(done(), done(), done()) as server, running_server(tmp_path) as ours:
         wire = ours.wire
         session = await wire.create(provider(server), model="m", tools=TOOLS, toolChoice={"mode": "none"})
@@ -84,7 +84,7 @@ async def test_the_choice_of_a_message_wins_for_its_run_alone(tmp_path: Path) ->
     assert choices(server) == ["required", "none", "auto"]
 
 
-async def test_a_message_that_is_slipped_in_brings_its_choice_for_the_next_call(tmp_path: Path) -> None:
+async def test_the_choice_of_a_steering_message_applies_to_the_next_call(tmp_path: Path) -> None:
     async with ModelServer(call(), call("mul"), done()) as server, running_server(tmp_path) as ours:
         wire = ours.wire
         session = await wire.create(provider(server), model="m", tools=TOOLS, toolChoice={"mode": "auto"})
@@ -101,7 +101,7 @@ async def test_a_message_that_is_slipped_in_brings_its_choice_for_the_next_call(
     assert choices(server) == ["auto", {"type": "function", "function": {"name": "mul"}}, None]
 
 
-async def test_a_resumed_session_keeps_its_choice_unless_told_another(tmp_path: Path) -> None:
+async def test_a_resumed_session_keeps_its_choice_unless_it_is_replaced(tmp_path: Path) -> None:
     async with ModelServer(done(), done(), done()) as server, running_server(tmp_path) as ours:
         wire = ours.wire
         session = await wire.create(provider(server), model="m", tools=TOOLS, toolChoice={"mode": "required"})
@@ -115,7 +115,7 @@ async def test_a_resumed_session_keeps_its_choice_unless_told_another(tmp_path: 
     assert choices(server) == ["required", "required", "none"]
 
 
-async def test_a_choice_that_cannot_work_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+async def test_an_invalid_choice_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     unknown = {"toolChoice": {"mode": "specific", "toolName": "div"}}
     async with running_server(tmp_path) as ours:
         wire, model = ours.wire, scripted({"text": "fine"})
@@ -148,7 +148,7 @@ async def test_a_choice_that_cannot_work_is_refused_and_changes_nothing(tmp_path
     assert [one["data"]["content"] for one in events if one["type"] == "assistant.message"] == ["fine"]
 
 
-async def test_a_chosen_tool_that_has_gone_ends_the_run_with_an_error_that_names_it(tmp_path: Path) -> None:
+async def test_a_chosen_tool_that_was_removed_ends_the_run_with_an_error_that_names_it(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
         wire, model = ours.wire, scripted({"text": "never"})
         choice = {"mode": "specific", "toolName": "add"}

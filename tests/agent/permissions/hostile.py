@@ -1,4 +1,4 @@
-"""Command lines that try to pass for less than they are.
+"""Command lines that try to look less harmful than they are.
 
 The working directory is a project with ``link``, a link to a folder outside, ``out.txt``, a link to a file outside,
 ``sub`` with a link ``up`` to the parent folder of the project, and ``run.sh``.

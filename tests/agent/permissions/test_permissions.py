@@ -174,7 +174,7 @@ async def test_a_denial_keeps_the_fields_of_its_kind(
     }
 
 
-async def test_read_approval_for_a_folder_covers_file_tools_only(scene: Scene, tmp_path: Path) -> None:
+async def test_a_read_approval_for_a_folder_covers_file_tools_only(scene: Scene, tmp_path: Path) -> None:
     for name in ("open", "closed"):
         (tmp_path / name).mkdir()
     (tmp_path / "open" / "out").symlink_to(tmp_path / "closed")

@@ -1,4 +1,4 @@
-"""Permissions over the wire: what is asked, what an answer does, what is remembered for whom, and the methods."""
+"""Permissions over the wire: requests, decisions, lasting approvals, rules, modes, and the methods."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def open_session(
 
 
 async def run(wire: Wire, session: str, *decisions: JsonObject) -> list[JsonObject]:
-    """Prompt, and give one decision after the other to what is asked; returns the events. Nothing else is asked."""
+    """Send a prompt and answer exactly its permission requests, in order; returns the events."""
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
     place = since
@@ -72,7 +72,7 @@ def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
 
 
 def outcomes(events: list[JsonObject]) -> list[str]:
-    """How each call ended: ``ok``, or the code of its error."""
+    """Return the outcome of each call: ``ok``, or the code of its error."""
     return ["ok" if one["success"] else one["error"]["code"] for one in of(events, "tool.execution_complete")]
 
 
@@ -99,7 +99,7 @@ async def served(folder: Path, config: str | None = None) -> AsyncGenerator[Runn
         ({"kind": "approve-permanently"}, "silent"),
     ],
 )
-async def test_an_approval_holds_for_as_long_as_it_says(
+async def test_an_approval_applies_for_its_scope(
     tmp_path: Path, project: Path, decision: JsonObject, again: str
 ) -> None:
     turns = [bash("touch a"), DONE, bash("touch b"), DONE]
@@ -119,7 +119,7 @@ async def test_an_approval_holds_for_as_long_as_it_says(
         ("approve-permanently", True, True),
     ],
 )
-async def test_other_sessions_heed_what_was_approved_for_them_also_in_another_process(
+async def test_approvals_for_a_location_apply_to_other_sessions_and_processes(
     tmp_path: Path, project: Path, kind: str, here: bool, elsewhere: bool
 ) -> None:
     (project / ".git").mkdir()
@@ -143,7 +143,7 @@ async def test_other_sessions_heed_what_was_approved_for_them_also_in_another_pr
     assert not here or stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
-async def test_a_torn_file_of_approvals_approves_nothing_and_does_not_stop_new_ones(
+async def test_a_torn_file_of_approvals_approves_nothing_and_accepts_new_ones(
     tmp_path: Path, project: Path
 ) -> None:
     turns = (bash("touch a"), DONE)
@@ -157,7 +157,9 @@ async def test_a_torn_file_of_approvals_approves_nothing_and_does_not_stop_new_o
         assert (server.home / "approvals.json.broken").exists()
 
 
-async def test_the_server_answers_others_while_an_approval_waits_to_be_kept(tmp_path: Path, project: Path) -> None:
+async def test_the_server_answers_other_clients_while_an_approval_is_being_stored(
+    tmp_path: Path, project: Path
+) -> None:
     async with served(tmp_path) as server:
         wire, session = server.wire, await open_session(server, project, bash("touch a"), DONE)
         with (server.home / "approvals.json.lock").open("w") as lock:
@@ -176,7 +178,7 @@ async def test_the_server_answers_others_while_an_approval_waits_to_be_kept(tmp_
         assert outcomes(wire.events(session)) == ["ok"]
 
 
-async def test_an_approval_that_cannot_be_kept_holds_for_the_session(tmp_path: Path, project: Path) -> None:
+async def test_an_approval_that_cannot_be_stored_applies_to_the_session(tmp_path: Path, project: Path) -> None:
     turns = [bash("touch a"), DONE, bash("touch b"), DONE]
     async with served(tmp_path) as server:
         (server.home / "approvals.json.lock").mkdir()
@@ -188,7 +190,7 @@ async def test_an_approval_that_cannot_be_kept_holds_for_the_session(tmp_path: P
         assert outcomes(await run(server.wire, session)) == ["ok"]
 
 
-async def test_folders_that_a_person_lets_read_are_read_unasked_from_then_on(tmp_path: Path, project: Path) -> None:
+async def test_approved_folders_are_read_without_further_requests(tmp_path: Path, project: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "a").write_text("a")
@@ -206,14 +208,14 @@ async def test_folders_that_a_person_lets_read_are_read_unasked_from_then_on(tmp
     }
 
 
-async def test_what_is_taken_back_is_asked_about_again(tmp_path: Path, project: Path) -> None:
+async def test_revoked_approvals_are_requested_again(tmp_path: Path, project: Path) -> None:
     turns = [bash("touch a"), DONE] * 5
     async with served(tmp_path) as server:
         wire, session = server.wire, await open_session(server, project, *turns)
         here = {"sessionId": session}
         await run(wire, session, {"kind": "approve-for-location"})
         await run(wire, session)
-        # What was approved for good no longer counts in this session, and is still there for others.
+        # The lasting approval no longer applies to this session, but still to others.
         await wire.call("session.permissions.resetSessionApprovals", here)
         await run(wire, session, REJECT)
         applied = await wire.call("session.permissions.locations.apply", here | {"workingDirectory": str(project)})
@@ -224,14 +226,14 @@ async def test_what_is_taken_back_is_asked_about_again(tmp_path: Path, project: 
         await run(wire, session, REJECT)
 
 
-async def test_a_person_may_change_a_call_and_the_model_is_told(tmp_path: Path, project: Path) -> None:
+async def test_the_user_can_change_a_call_and_the_model_is_informed(tmp_path: Path, project: Path) -> None:
     changed = {"command": "touch better", "description": "Better"}
     async with served(tmp_path) as server:
         session = await open_session(server, project, bash("touch a"), DONE, bash("touch b"), DONE)
         decision = {"kind": "approve-for-session", "modifiedArgs": changed}
         events = await run(server.wire, session, decision)
         assert outcomes(events) == ["ok"]
-        # Nobody has approved what the model sent.
+        # The arguments of the model were not approved.
         assert of(events, "permission.completed")[0]["result"] == {"kind": "approved"}
         await run(server.wire, session, REJECT)
     assert set(os.listdir(project)) == {"note.txt", "better"}
@@ -240,7 +242,7 @@ async def test_a_person_may_change_a_call_and_the_model_is_told(tmp_path: Path, 
     assert "touch better" in told["content"]
 
 
-async def test_a_changed_call_goes_by_the_rules_too(tmp_path: Path, project: Path) -> None:
+async def test_rules_apply_to_a_changed_call(tmp_path: Path, project: Path) -> None:
     async with served(tmp_path, "[permissions]\ndeny = ['shell(rm)']\n") as server:
         session = await open_session(server, project, bash("touch a"), DONE)
         changed = {"command": "rm note.txt", "description": "x"}
@@ -261,7 +263,7 @@ deny = ["shell(rm)", "read(secret.txt)", "tool(forbidden)"]
 
 
 CASES: list[tuple[JsonObject, str, str]] = [
-    # The turn, and what comes of it: where calls are asked about, and where all is allowed.
+    # The turn and its outcome, in manual mode and in allow-all mode.
     (bash("touch a"), "ok", "ok"),
     (bash("touch a && touch b"), "ok", "ok"),
     (bash("touch a && mkdir b"), "asked", "ok"),
@@ -288,11 +290,11 @@ CASES: list[tuple[JsonObject, str, str]] = [
 
 
 @pytest.mark.parametrize("mode", ["manual", "allow-all"])
-async def test_rules_decide_before_anybody_is_asked(tmp_path: Path, project: Path, mode: str) -> None:
+async def test_rules_are_applied_before_any_request(tmp_path: Path, project: Path, mode: str) -> None:
     (project / "secret.txt").write_text("x")
     (project / "link.txt").symlink_to("secret.txt")
     tools: list[JsonObject] = [{"name": name, "description": name} for name in ("lookup", "other")]
-    # This one needs no permission; rules are about it all the same.
+    # This call needs no permission, but rules apply to it.
     tools.append({"name": "forbidden", "description": "x", "skipPermission": True})
     wrong: list[tuple[JsonObject, str]] = []
     async with served(tmp_path, RULES) as server:
@@ -312,7 +314,7 @@ async def test_rules_decide_before_anybody_is_asked(tmp_path: Path, project: Pat
 
 
 async def what_comes_of(wire: Wire, session: str) -> str:
-    """``asked``, ``denied`` by a rule, or ``ok`` where the call goes ahead."""
+    """Return ``asked``, ``denied`` for a denial by a rule, or ``ok`` if the call runs."""
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
     kinds = ("permission.requested", "external_tool.requested", "tool.execution_complete")
@@ -326,7 +328,7 @@ async def what_comes_of(wire: Wire, session: str) -> str:
     return "denied" if "denied by a rule" in event["data"]["error"]["message"] else str(event["data"]["error"])
 
 
-async def test_what_rules_want_asked_is_not_run_by_yolo_alone(tmp_path: Path, project: Path) -> None:
+async def test_ask_rules_apply_even_with_yolo(tmp_path: Path, project: Path) -> None:
     config = "[permissions]\nallow_unasked = true\nask = ['shell(touch b)']\n"
     async with served(tmp_path, config) as server:
         session = await open_session(server, project, bash("touch a"), bash("touch b"), DONE, asks=False)
@@ -336,7 +338,7 @@ async def test_what_rules_want_asked_is_not_run_by_yolo_alone(tmp_path: Path, pr
     assert "shell(touch b)" in warning["message"]
 
 
-async def test_a_rule_that_is_none_is_told_at_the_start(tmp_path: Path) -> None:
+async def test_an_invalid_rule_is_reported_at_the_start(tmp_path: Path) -> None:
     async with running_server(tmp_path, config="[permissions]\ndeny = ['bash(rm)']\n", handshake=False) as server:
         server.expect_exit = 1
         await server.wire.ended.wait()
@@ -345,7 +347,7 @@ async def test_a_rule_that_is_none_is_told_at_the_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trusted", [False, True])
-async def test_a_project_allows_something_only_where_it_is_trusted(
+async def test_rules_of_a_project_allow_calls_only_if_it_is_trusted(
     tmp_path: Path, project: Path, trusted: bool
 ) -> None:
     (project / ".jumpseat").mkdir()
@@ -378,7 +380,7 @@ async def test_a_hook_cannot_allow_what_a_rule_denies(tmp_path: Path, project: P
 
 
 def judge(folder: Path, answers: Sequence[JsonObject], rules: str = "") -> str:
-    """A configuration with a judge that answers so, one after the other."""
+    """Return a configuration with a judge that gives these answers in order."""
     (folder / "home").mkdir(exist_ok=True)
     (folder / "home" / "judge.json").write_text(json.dumps({"turns": list(answers)}))
     return (
@@ -390,7 +392,7 @@ def judge(folder: Path, answers: Sequence[JsonObject], rules: str = "") -> str:
 SAFE = {"text": '{"decision": "approve", "reason": "It is what was asked for."}'}
 
 
-async def test_what_the_judge_approves_runs_unasked_and_is_written_down(tmp_path: Path, project: Path) -> None:
+async def test_a_call_approved_by_the_judge_runs_and_is_logged(tmp_path: Path, project: Path) -> None:
     async with served(tmp_path, judge(tmp_path, [SAFE])) as server:
         wire, session = server.wire, await open_session(server, project, bash("touch a"), DONE)
         assert await wire.call("session.permissions.getMode", {"sessionId": session}) == {"mode": "assisted"}
@@ -419,7 +421,7 @@ async def test_what_the_judge_approves_runs_unasked_and_is_written_down(tmp_path
         ({"text": '{"decision": "approve", "reason": ""}', "delay_ms": 5000}, "error"),
     ],
 )
-async def test_whatever_else_the_judge_says_a_person_decides(
+async def test_without_an_approval_of_the_judge_the_user_decides(
     tmp_path: Path, project: Path, answer: JsonObject, recommendation: str
 ) -> None:
     async with served(tmp_path, judge(tmp_path, [answer])) as server:
@@ -438,7 +440,7 @@ async def test_whatever_else_the_judge_says_a_person_decides(
         ("", calls("create", path=".git/hooks/x", file_text="x"), [REJECT]),
     ],
 )
-async def test_the_judge_has_no_say_in_what_rules_decide(
+async def test_the_judge_cannot_override_rules(
     tmp_path: Path, project: Path, rules: str, turn: JsonObject, decisions: list[JsonObject]
 ) -> None:
     async with served(tmp_path, judge(tmp_path, [SAFE], rules)) as server:
@@ -472,7 +474,7 @@ async def test_every_change_of_the_mode_is_announced(tmp_path: Path, project: Pa
     assert changes[1]["assistedApprovalModel"] == "m"
 
 
-async def test_a_client_that_joins_late_is_shown_what_is_open(tmp_path: Path, project: Path) -> None:
+async def test_a_client_that_joins_late_gets_the_open_requests(tmp_path: Path, project: Path) -> None:
     async with served(tmp_path) as server:
         wire, session = server.wire, await open_session(server, project, bash("touch a"), DONE)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
@@ -490,7 +492,7 @@ async def test_a_client_that_joins_late_is_shown_what_is_open(tmp_path: Path, pr
     }
 
 
-async def test_a_client_says_later_that_it_answers_requests(tmp_path: Path, project: Path) -> None:
+async def test_a_client_can_register_a_permission_handler_later(tmp_path: Path, project: Path) -> None:
     turns = [bash("touch a"), DONE] * 3
     async with served(tmp_path) as server:
         wire, session = server.wire, await open_session(server, project, *turns, asks=False)
@@ -501,7 +503,7 @@ async def test_a_client_says_later_that_it_answers_requests(tmp_path: Path, proj
         await run(wire, session)
 
 
-async def test_folders_are_listed_added_and_judged_with_their_links(tmp_path: Path, project: Path) -> None:
+async def test_folders_are_listed_added_and_checked_with_links_resolved(tmp_path: Path, project: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (project / "link").symlink_to(outside)
@@ -530,7 +532,7 @@ async def test_folders_are_listed_added_and_judged_with_their_links(tmp_path: Pa
         assert "is not a directory" in error["message"]
 
 
-async def test_what_a_client_configures_holds_for_its_session(tmp_path: Path, project: Path) -> None:
+async def test_options_of_a_client_apply_to_its_session(tmp_path: Path, project: Path) -> None:
     rules = {
         "approved": [{"kind": "shell", "argument": "touch"}, {"kind": "shell", "argument": "cat"}],
         "denied": [{"kind": "shell", "argument": "rm"}],
@@ -559,7 +561,7 @@ FETCH = calls("web_fetch", url="http://127.0.0.1:9/")
 CURL = bash("curl -s -m 1 -X POST http://127.0.0.1:9/ || true")
 
 
-async def test_a_client_lifts_and_restores_the_questions_about_hosts(tmp_path: Path, project: Path) -> None:
+async def test_a_client_can_disable_and_enable_requests_for_hosts(tmp_path: Path, project: Path) -> None:
     turns = [FETCH, CURL, bash("cat /etc/hostname"), DONE]
     rules = "[permissions]\nallow = ['shell(curl)', 'shell(true)']\ndeny = ['url(denied.example)']\n"
     denied = [calls("web_fetch", url="http://denied.example/"), bash("curl -s http://denied.example/"), DONE]
@@ -568,7 +570,7 @@ async def test_a_client_lifts_and_restores_the_questions_about_hosts(tmp_path: P
         await run(wire, session, REJECT, REJECT, REJECT)
         lift = {"sessionId": session, "enabled": True}
         assert await wire.call("session.permissions.urls.setUnrestrictedMode", lift) == {"success": True}
-        # Leave to load anything is no leave to read files.
+        # Permission for all URLs does not include files.
         assert outcomes(await run(wire, session, REJECT)) == ["failure", "ok", "denied"]
         await wire.call("session.permissions.urls.setUnrestrictedMode", lift | {"enabled": False})
         await run(wire, session, REJECT, REJECT, REJECT)
@@ -576,14 +578,14 @@ async def test_a_client_lifts_and_restores_the_questions_about_hosts(tmp_path: P
         assert outcomes(await run(wire, session)) == ["denied", "denied"]
 
 
-async def test_hosts_that_a_client_allows_from_the_start_are_loaded_unasked(tmp_path: Path, project: Path) -> None:
+async def test_hosts_allowed_at_creation_need_no_approval(tmp_path: Path, project: Path) -> None:
     turns = [FETCH, calls("web_fetch", url="http://other.example/"), DONE]
     async with served(tmp_path) as server:
         wire, session = server.wire, await open_session(server, project, *turns, *turns, *turns)
         urls = {"sessionId": session, "urls": {"initialAllowed": ["127.0.0.1"]}}
         await wire.call("session.permissions.configure", urls)
         assert outcomes(await run(wire, session, REJECT)) == ["failure", "denied"]
-        # Rules and hosts are replaced apart from each other.
+        # Rules and hosts are replaced independently.
         await wire.call(
             "session.permissions.configure",
             {"sessionId": session, "rules": {"approved": [{"kind": "url", "argument": "other.example"}]}},
@@ -593,7 +595,7 @@ async def test_hosts_that_a_client_allows_from_the_start_are_loaded_unasked(tmp_
         await run(wire, session, REJECT)
 
 
-async def test_a_client_approves_all_that_only_reads(tmp_path: Path, project: Path) -> None:
+async def test_a_client_can_approve_all_reads(tmp_path: Path, project: Path) -> None:
     (project / "secret.txt").write_text("x")
     turns = [
         calls("view", path="/etc/hostname"),
@@ -625,7 +627,7 @@ async def test_rules_of_a_session_are_added_and_removed(tmp_path: Path, project:
             await run(wire, session, *decisions)
 
 
-async def test_a_relative_folder_is_meant_from_the_working_directory(tmp_path: Path, project: Path) -> None:
+async def test_a_relative_folder_is_resolved_from_the_working_directory(tmp_path: Path, project: Path) -> None:
     (project / "sub").mkdir()
     async with served(tmp_path) as server:
         wire, session = server.wire, await open_session(server, project, DONE)

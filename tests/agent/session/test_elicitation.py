@@ -1,4 +1,4 @@
-"""Forms: shown by clients that can, and told to the others when that changes."""
+"""Forms, and the capability of a session to show them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUIET = scripted({"text": "-"})
 SCHEMA = {"type": "object", "properties": {"confirmed": {"type": "boolean"}}}
 
 
-async def test_a_form_is_shown_and_its_first_answer_comes_back(tmp_path: Path) -> None:
+async def test_a_form_is_shown_and_its_first_answer_is_returned(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(QUIET, requestElicitation=True)
@@ -40,7 +40,7 @@ async def test_a_form_is_shown_and_its_first_answer_comes_back(tmp_path: Path) -
     }
 
 
-async def test_without_a_client_that_can_show_it_a_form_is_refused(tmp_path: Path) -> None:
+async def test_a_form_is_refused_if_no_client_can_show_it(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(QUIET)
         error = await server.wire.refused(
@@ -49,7 +49,7 @@ async def test_without_a_client_that_can_show_it_a_form_is_refused(tmp_path: Pat
     assert "elicitation" in error["message"]
 
 
-async def test_clients_hear_when_forms_become_possible_and_impossible(tmp_path: Path) -> None:
+async def test_clients_are_notified_when_forms_become_possible_or_impossible(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as first:
         session = await first.create(QUIET)
         async with server.connect() as second:
@@ -62,7 +62,7 @@ async def test_clients_hear_when_forms_become_possible_and_impossible(tmp_path: 
         assert left["data"] == {"ui": {"elicitation": False}}
 
 
-async def test_a_direct_handler_of_mode_switches_is_taken_back_once_and_by_its_own_handle(tmp_path: Path) -> None:
+async def test_a_direct_handler_of_mode_switches_is_removed_once_by_its_handle(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         here = {"sessionId": await server.wire.create(scripted({"text": "Hello!"}))}
         handle = await server.wire.call("session.ui.registerDirectAutoModeSwitchHandler", here)
@@ -73,7 +73,7 @@ async def test_a_direct_handler_of_mode_switches_is_taken_back_once_and_by_its_o
             assert answer == {"unregistered": expected}
 
 
-async def test_a_form_that_nobody_has_answered_is_cancelled_when_its_session_ends(tmp_path: Path) -> None:
+async def test_an_open_form_is_cancelled_with_its_session(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(QUIET, requestElicitation=True)
         form = {"sessionId": session, "message": "Sure?", "requestedSchema": SCHEMA}

@@ -82,7 +82,7 @@ async def test_session_start_is_called_once_and_its_context_precedes_the_prompt(
         assert made.session.first_prompt == "one"
 
 
-async def test_a_hook_may_replace_the_prompt_and_the_wrapped_text() -> None:
+async def test_a_hook_can_replace_the_prompt_and_the_wrapped_text() -> None:
     async with anyio.create_task_group() as tasks:
         hooks: dict[str, Any] = {
             "userPromptSubmitted": [{"modifiedPrompt": "be short"}, None],
@@ -105,7 +105,7 @@ async def test_a_hook_may_replace_the_prompt_and_the_wrapped_text() -> None:
         ({"permissionDecision": "deny", "permissionDecisionReason": "not on Fridays"}, "not on Fridays"),
     ],
 )
-async def test_pre_tool_use_may_deny_and_the_model_is_told_why(answer: dict[str, Any], reason: str) -> None:
+async def test_pre_tool_use_can_deny_with_a_reason_for_the_model(answer: dict[str, Any], reason: str) -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(
             tasks,
@@ -122,7 +122,7 @@ async def test_pre_tool_use_may_deny_and_the_model_is_told_why(answer: dict[str,
         assert hook_inputs(made, "postToolUse") == hook_inputs(made, "postToolUseFailure") == []
 
 
-async def test_a_denial_also_holds_for_tools_that_do_not_exist() -> None:
+async def test_a_denial_also_applies_to_unknown_tools() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(
             tasks, script=[CALL, {"text": "-"}], hooks={"preToolUse": [{"permissionDecision": "deny"}]}
@@ -150,7 +150,7 @@ async def test_modified_arguments_are_run_and_shown_to_the_model_as_its_own() ->
         assert made.client.payloads(events.PermissionRequested) == []
 
 
-async def test_a_hook_may_leave_the_decision_to_a_person() -> None:
+async def test_a_hook_can_leave_the_decision_to_the_user() -> None:
     async with anyio.create_task_group() as tasks:
         answer = {"permissionDecision": "ask", "permissionDecisionReason": "is this wise?"}
         made = make_session(tasks, script=[CALL, {"text": "-"}], tools=[ECHO], hooks={"preToolUse": [answer]})
@@ -165,7 +165,7 @@ async def test_a_hook_may_leave_the_decision_to_a_person() -> None:
         assert made.client.payloads(events.ExternalToolRequested) == []
 
 
-async def test_post_tool_use_may_replace_the_result() -> None:
+async def test_post_tool_use_can_replace_the_result() -> None:
     async with anyio.create_task_group() as tasks:
         hooks: dict[str, Any] = {
             "postToolUse": [
@@ -205,7 +205,7 @@ async def test_a_failed_tool_call_calls_the_failure_hook_instead(tmp_path: Path)
         await made.session.close()
 
 
-async def test_agent_stop_may_keep_the_run_going() -> None:
+async def test_agent_stop_can_continue_the_run() -> None:
     async with anyio.create_task_group() as tasks:
         hooks: dict[str, Any] = {"agentStop": [{"decision": "block", "reason": "Test it too."}, None]}
         made = make_session(tasks, script=[{"text": "done"}, {"text": "tested"}], hooks=hooks)
@@ -218,7 +218,7 @@ async def test_agent_stop_may_keep_the_run_going() -> None:
         assert len(made.client.payloads(events.SessionIdle)) == 1
 
 
-async def test_an_error_hook_may_ask_for_another_attempt() -> None:
+async def test_an_error_hook_can_request_another_attempt() -> None:
     failing = {"text": "at last", "errors": [{"status": 400, "message": "no"}] * 2}
     async with anyio.create_task_group() as tasks:
         hooks: dict[str, Any] = {"errorOccurred": [{"errorHandling": "retry", "retryCount": 2}]}
@@ -306,7 +306,7 @@ async def test_ask_user_is_offered_only_if_a_client_can_ask_its_user() -> None:
         assert "ask_user" in [spec.name for spec in able.session.tools.specs()]
 
 
-async def test_a_client_may_rewrite_sections_of_the_system_message() -> None:
+async def test_a_client_can_rewrite_sections_of_the_system_message() -> None:
     config = SystemMessageConfig.model_validate(
         {"mode": "customize", "sections": {"tone": {"action": "transform"}, "safety": {"action": "remove"}}}
     )

@@ -1,4 +1,4 @@
-"""Hooks over the real wire: what they are asked, what they may change, and that failing they stop nothing."""
+"""Hooks over the real wire: their inputs and effects, and that a failing hook stops nothing."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ HOOKS_OF_A_RUN = (
 
 @pytest.fixture(params=["created", "resumed"])
 def opening(request: pytest.FixtureRequest) -> Opening:
-    """How the client with the hooks gets at its session."""
+    """Return how the client with the hooks opens its session."""
     return request.param
 
 
 class Scene:
-    """A session with hooks, the client that has them, and the model it talks to."""
+    """A session with hooks, its client and its model."""
 
     def __init__(self, wire: Wire, client: AnsweringClient, model: FakeOpenAI, session: str, folder: Path) -> None:
         self.wire = wire
@@ -48,7 +48,7 @@ class Scene:
         return await self.wire.prompt(self.session, prompt)
 
     def requests(self) -> list[JsonObject]:
-        """What the model was asked since the session was opened by this client."""
+        """Return the model requests since this client opened the session."""
         return [one for one in self.model.requests if "Go ahead" in str(one["messages"])]
 
 
@@ -88,14 +88,14 @@ async def hooked(
 
 
 def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    """The data of the events of one type."""
+    """Return the data of the events of one type."""
     return [event["data"] for event in events if event["type"] == kind]
 
 
 # --- what they are asked ------------------------------------------------------------------------------------------
 
 
-async def test_the_hooks_of_a_session_are_asked_in_their_order(tmp_path: Path, opening: Opening) -> None:
+async def test_the_hooks_of_a_session_are_called_in_order(tmp_path: Path, opening: Opening) -> None:
     async with hooked(tmp_path, opening, [calls("view", path="note.txt"), says("Seen.")]) as scene:
         events = await scene.run()
         await scene.wire.call("session.detach", {"sessionId": scene.session})
@@ -124,14 +124,14 @@ async def test_the_hooks_of_a_session_are_asked_in_their_order(tmp_path: Path, o
     assert kinds.index("postToolUse") < kinds.index("tool.execution_complete")
 
 
-async def test_the_start_of_a_session_is_told_once(tmp_path: Path, opening: Opening) -> None:
+async def test_session_start_is_called_once(tmp_path: Path, opening: Opening) -> None:
     async with hooked(tmp_path, opening, [says("One."), says("Two.")]) as scene:
         await scene.run()
         await scene.run()
         assert scene.client.names().count("sessionStart") == 1
 
 
-async def test_a_client_that_joins_a_live_session_hears_of_its_resume(tmp_path: Path) -> None:
+async def test_session_start_of_a_joining_client_reports_a_resume(tmp_path: Path) -> None:
     quiet = scripted(*[{"text": "-"}] * 2)
     async with running_server(tmp_path, tcp=True) as server, server.connect() as first:
         session = await first.create(quiet)
@@ -143,7 +143,7 @@ async def test_a_client_that_joins_a_live_session_hears_of_its_resume(tmp_path: 
     assert (start["source"], start["initialPrompt"]) == ("resume", "again")
 
 
-async def test_the_end_is_told_to_the_client_that_leaves_and_to_no_other(tmp_path: Path) -> None:
+async def test_session_end_is_called_only_for_the_client_that_detaches(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as stays:
         session = await stays.create(scripted({"text": "-"}), hooks=True)
         async with server.connect() as leaves, answering(leaves) as leaving, answering(stays) as staying:
@@ -158,7 +158,7 @@ async def test_the_end_is_told_to_the_client_that_leaves_and_to_no_other(tmp_pat
             assert staying.names() == ["sessionEnd"]
 
 
-async def test_the_end_is_told_once_though_a_client_leaves_twice(tmp_path: Path) -> None:
+async def test_session_end_is_called_once_if_a_client_detaches_twice(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted({"text": "-"}), hooks=True)
@@ -178,7 +178,7 @@ async def test_the_end_is_told_once_though_a_client_leaves_twice(tmp_path: Path)
         ("runtime.shutdown", None, "user_exit"),
     ],
 )
-async def test_the_end_is_told_before_a_shutdown_is_answered(
+async def test_session_end_is_called_before_a_shutdown_is_answered(
     tmp_path: Path, method: str, extra: JsonObject | None, reason: str
 ) -> None:
     async with running_server(tmp_path) as server, answering(server.wire) as client:
@@ -187,7 +187,7 @@ async def test_the_end_is_told_before_a_shutdown_is_answered(
         assert [given["reason"] for given in client.inputs("sessionEnd")] == [reason]
 
 
-async def test_a_session_whose_client_hangs_up_instead_of_answering_its_last_hook_is_closed(tmp_path: Path) -> None:
+async def test_a_session_is_closed_if_its_client_hangs_up_during_session_end(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         async with server.connect() as wire:
             session = await wire.create(scripted(scripted_call("bash", command="sleep 100")), hooks=True)
@@ -219,7 +219,7 @@ async def test_a_session_whose_client_hangs_up_instead_of_answering_its_last_hoo
     ],
 )
 @pytest.mark.parametrize("tool", ["view", "no_such_tool"])
-async def test_a_denial_reaches_the_model_and_nothing_runs(
+async def test_a_denial_reaches_the_model_and_the_call_does_not_run(
     tmp_path: Path, opening: Opening, answer: Any, reason: str, tool: str
 ) -> None:
     turns = [calls(tool, path="note.txt"), says("As you wish.")]
@@ -232,7 +232,7 @@ async def test_a_denial_reaches_the_model_and_nothing_runs(
     assert of(events, "assistant.message")[-1]["content"] == "As you wish."
 
 
-async def test_an_allowance_takes_the_place_of_the_permission(tmp_path: Path, opening: Opening) -> None:
+async def test_an_allowance_replaces_the_permission_request(tmp_path: Path, opening: Opening) -> None:
     turns = [calls("view", path="note.txt"), says("Seen.")]
     hooks = {"preToolUse": [{"permissionDecision": "allow"}]}
     async with hooked(tmp_path, opening, turns, hooks, approve_all=False) as scene:
@@ -242,7 +242,7 @@ async def test_an_allowance_takes_the_place_of_the_permission(tmp_path: Path, op
 
 
 @pytest.mark.parametrize("decision", ["approve-once", "reject"])
-async def test_a_hook_may_have_a_person_decide(tmp_path: Path, opening: Opening, decision: str) -> None:
+async def test_a_hook_can_leave_the_decision_to_the_user(tmp_path: Path, opening: Opening, decision: str) -> None:
     turns = [calls("view", path="note.txt"), says("Seen.")]
     answer = {"permissionDecision": "ask", "permissionDecisionReason": "is this wise?"}
     scenery = hooked(tmp_path, opening, turns, {"preToolUse": [answer]}, approve_all=False, requestPermission=True)
@@ -275,7 +275,7 @@ async def test_changed_arguments_are_run_and_sent_to_the_model_as_its_own(tmp_pa
     assert scene.client.inputs("postToolUse")[0]["toolArgs"] == {"path": "other.txt"}
 
 
-async def test_a_changed_result_is_what_the_model_and_the_events_see(tmp_path: Path, opening: Opening) -> None:
+async def test_a_changed_result_reaches_the_model_and_the_events(tmp_path: Path, opening: Opening) -> None:
     turns = [calls("view", path="note.txt"), says("Seen.")]
     change = {"modifiedResult": {"textResultForLlm": "changed"}, "additionalContext": "Mind the gap."}
     async with hooked(tmp_path, opening, turns, {"postToolUse": [change]}) as scene:
@@ -285,7 +285,7 @@ async def test_a_changed_result_is_what_the_model_and_the_events_see(tmp_path: P
     assert [one["result"] for one in of(events, "tool.execution_complete")] == [{"content": "changed"}]
 
 
-async def test_a_hook_is_shown_the_whole_result_and_a_terminal_tool_stays_terminal(tmp_path: Path) -> None:
+async def test_a_hook_gets_the_whole_result_and_a_terminal_tool_stays_terminal(tmp_path: Path) -> None:
     image = {"type": "image", "data": "aGk=", "mimeType": "image/png", "description": "a dot"}
     result = {"textResultForLlm": "out", "resultType": "success", "binaryResultsForLlm": [image]}
     hooks = {"postToolUse": [{"modifiedResult": result | {"textResultForLlm": "changed"}}]}
@@ -307,7 +307,7 @@ async def test_a_hook_is_shown_the_whole_result_and_a_terminal_tool_stays_termin
     assert len(scene.requests()) == 1
 
 
-async def test_a_failed_call_is_told_to_the_failure_hook_instead(tmp_path: Path, opening: Opening) -> None:
+async def test_a_failed_call_calls_the_failure_hook_instead(tmp_path: Path, opening: Opening) -> None:
     turns = [calls("view", path="missing.txt"), says("Not there.")]
     hooks = {"postToolUseFailure": [{"additionalContext": "Look elsewhere."}]}
     async with hooked(tmp_path, opening, turns, hooks) as scene:
@@ -322,7 +322,7 @@ async def test_a_failed_call_is_told_to_the_failure_hook_instead(tmp_path: Path,
     )
 
 
-async def test_a_prompt_may_be_changed_and_given_context(tmp_path: Path, opening: Opening) -> None:
+async def test_a_hook_can_change_a_prompt_and_add_context(tmp_path: Path, opening: Opening) -> None:
     hooks = {
         "userPromptSubmitted": [{"modifiedPrompt": "Go ahead, gently", "additionalContext": "It is late."}],
         "sessionStart": [{"additionalContext": "We use tabs."}],
@@ -335,7 +335,7 @@ async def test_a_prompt_may_be_changed_and_given_context(tmp_path: Path, opening
     assert of(events, "user.message")[-1]["content"] == "Go ahead"
 
 
-async def test_the_text_that_goes_to_the_model_may_be_replaced(tmp_path: Path, opening: Opening) -> None:
+async def test_a_hook_can_replace_the_text_for_the_model(tmp_path: Path, opening: Opening) -> None:
     hooks = {"userPromptTransformed": [{"modifiedTransformedPrompt": "Go ahead, I say"}]}
     async with hooked(tmp_path, opening, [says("Done.")], hooks) as scene:
         events = await scene.run()
@@ -344,7 +344,7 @@ async def test_the_text_that_goes_to_the_model_may_be_replaced(tmp_path: Path, o
     assert (said["content"], said["transformedContent"]) == ("Go ahead", "Go ahead, I say")
 
 
-async def test_a_run_goes_on_where_a_hook_blocks_its_end(tmp_path: Path, opening: Opening) -> None:
+async def test_a_run_continues_if_a_hook_blocks_its_end(tmp_path: Path, opening: Opening) -> None:
     hooks = {"agentStop": [{"decision": "block", "reason": "Test it too."}]}
     async with hooked(tmp_path, opening, [says("Done."), says("Tested.")], hooks) as scene:
         events = await scene.run()
@@ -354,7 +354,7 @@ async def test_a_run_goes_on_where_a_hook_blocks_its_end(tmp_path: Path, opening
     assert len(of(events, "session.idle")) == 1
 
 
-async def test_an_error_hook_may_have_a_call_made_again_and_the_user_told(tmp_path: Path, opening: Opening) -> None:
+async def test_an_error_hook_can_retry_a_call_and_notify_the_user(tmp_path: Path, opening: Opening) -> None:
     failing = scripted({"text": "At last.", "errors": [{"status": 400, "message": "no"}] * 2})
     answer = {"errorHandling": "retry", "retryCount": 2, "userNotification": "Trying again."}
     config = "[retry]\nfirst_wait_s = 0\n"
@@ -373,7 +373,7 @@ async def test_an_error_hook_may_have_a_call_made_again_and_the_user_told(tmp_pa
     assert of(events, "session.error") == []
 
 
-async def test_an_error_hook_that_always_wants_another_attempt_is_not_asked_for_ever(tmp_path: Path) -> None:
+async def test_the_attempts_that_an_error_hook_requests_are_limited(tmp_path: Path) -> None:
     failing = scripted({"text": "-", "errors": [{"status": 400, "message": "no"}] * 50})
     again = [{"errorHandling": "retry", "retryCount": 3}] * 50
     async with running_server(tmp_path, config="[retry]\nfirst_wait_s = 0\n") as server:
@@ -385,7 +385,7 @@ async def test_an_error_hook_that_always_wants_another_attempt_is_not_asked_for_
     assert len(of(events, "session.error")) == 1
 
 
-async def test_attempts_that_a_hook_asks_for_wait_like_any_other(tmp_path: Path) -> None:
+async def test_attempts_that_a_hook_requests_have_the_usual_delay(tmp_path: Path) -> None:
     failing = scripted({"text": "-", "errors": [{"status": 400, "message": "no"}] * 50})
     config = "[retry]\nfirst_wait_s = 100\nlongest_wait_s = 100\n"
     async with running_server(tmp_path, config=config) as server:
@@ -400,7 +400,7 @@ async def test_attempts_that_a_hook_asks_for_wait_like_any_other(tmp_path: Path)
     assert len([event for event in wire.events() if event["type"] == "model.call_failure"]) == 1
 
 
-async def test_a_model_that_cannot_be_found_is_told_to_the_error_hook(tmp_path: Path) -> None:
+async def test_an_unknown_model_calls_the_error_hook(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = (await server.wire.call("session.create", {"hooks": True}))["sessionId"]
         async with answering(server.wire, {}) as client:
@@ -427,7 +427,7 @@ NONSENSE: list[Any] = [
 
 
 @pytest.mark.parametrize("answer", NONSENSE, ids=str)
-async def test_hooks_that_throw_or_talk_nonsense_have_no_opinion(tmp_path: Path, answer: Any) -> None:
+async def test_failing_hooks_and_invalid_answers_have_no_effect(tmp_path: Path, answer: Any) -> None:
     hooks = {name: [answer] for name in (*HOOKS_OF_A_RUN, "sessionEnd")}
     async with hooked(tmp_path, "created", [calls("view", path="note.txt"), says("Seen.")], hooks) as scene:
         events = await scene.run()
@@ -439,7 +439,7 @@ async def test_hooks_that_throw_or_talk_nonsense_have_no_opinion(tmp_path: Path,
     assert "threw" not in str(of(events, "hook.end"))
 
 
-async def test_hooks_that_do_not_answer_in_time_have_no_opinion(tmp_path: Path, opening: Opening) -> None:
+async def test_hooks_that_do_not_answer_in_time_have_no_effect(tmp_path: Path, opening: Opening) -> None:
     hooks = {name: [SILENT] for name in (*HOOKS_OF_A_RUN, "sessionEnd")}
     turns = [calls("view", path="note.txt"), says("Seen.")]
     async with hooked(tmp_path, opening, turns, hooks, config="[hooks]\ntimeout_s = 0.05\n") as scene:
@@ -451,7 +451,7 @@ async def test_hooks_that_do_not_answer_in_time_have_no_opinion(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("hook", HOOKS_OF_A_RUN)
-async def test_a_run_outlives_the_client_that_dies_in_its_hook(tmp_path: Path, hook: str) -> None:
+async def test_a_run_continues_if_its_client_dies_during_a_hook(tmp_path: Path, hook: str) -> None:
     (tmp_path / "note.txt").write_text("a note\n")
     turns = scripted(scripted_call("view", path="note.txt"), {"text": "Seen."})
     async with running_server(tmp_path, tcp=True) as server, server.connect() as watcher:
@@ -471,7 +471,7 @@ async def test_a_run_outlives_the_client_that_dies_in_its_hook(tmp_path: Path, h
 async def _dying_client(
     server: RunningServer, session: str, provider: JsonObject, hook: str
 ) -> AsyncGenerator[Wire]:
-    """A client that joins with hooks and answers them up to ``hook``; it hangs up at the end."""
+    """Join with a client that answers hooks up to ``hook`` and then hangs up."""
     async with server.connect() as wire:
         await wire.call("session.resume", {"sessionId": session, "provider": provider, "hooks": True})
         async with answering(wire, {hook: [SILENT]}):

@@ -1,4 +1,4 @@
-"""Slash commands over the real wire: the server's own, those of clients, and those that wait in the queue."""
+"""Slash commands over the real wire: those of the server and of clients, executed or queued."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_the_list_has_the_servers_commands_and_the_clients(tmp_path: Path)
             assert (await server.wire.refused("session.create", {"commands": wrong}))["code"] == -32602
 
 
-async def test_clients_are_told_when_the_commands_of_others_come_and_go(tmp_path: Path) -> None:
+async def test_clients_are_notified_when_commands_of_others_change(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as one:
         session = await one.create(HELLO)
         async with server.connect() as two:
@@ -78,11 +78,11 @@ async def test_clients_are_told_when_the_commands_of_others_come_and_go(tmp_path
             assert (await one.event("commands.changed"))["data"] == {"commands": [DEPLOY]}
             assert types(one).count("commands.changed") == 1
             since = len(one.messages)
-        # It hung up without a word.
+        # It disconnected without detaching.
         assert (await one.event("commands.changed", since=since))["data"] == {"commands": []}
 
 
-async def test_a_client_that_is_alone_is_not_told_of_its_own_commands(tmp_path: Path) -> None:
+async def test_a_single_client_is_not_notified_of_its_own_commands(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO, commands=[DEPLOY])
         await server.wire.prompt(session)
@@ -92,7 +92,7 @@ async def test_a_client_that_is_alone_is_not_told_of_its_own_commands(tmp_path: 
 # --- running at once --------------------------------------------------------------------------------------------
 
 
-async def test_a_client_runs_its_command_and_the_caller_hears_when_it_is_done(tmp_path: Path) -> None:
+async def test_a_client_runs_its_command_and_the_caller_gets_the_result(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO, commands=[DEPLOY])
         asked = await execute(server.wire, session)
@@ -113,7 +113,7 @@ async def test_a_client_runs_its_command_and_the_caller_hears_when_it_is_done(tm
         failed = {"sessionId": session, "requestId": event["data"]["requestId"], "error": "no network"}
         await server.wire.call("session.commands.handlePendingCommand", failed)
         assert (await server.wire.response(invoked))["error"]["message"] == "no network"
-        # Also for requests that nobody made.
+        # Unknown requests get the same answer.
         late = await server.wire.call("session.commands.handlePendingCommand", failed | {"requestId": "nobody"})
         assert late == {"success": True}
 
@@ -130,7 +130,7 @@ async def test_a_command_goes_to_the_client_that_has_it_and_to_no_other(tmp_path
         assert "command.execute" not in types(one)
 
 
-async def test_nobody_waits_for_a_client_that_is_gone(tmp_path: Path) -> None:
+async def test_a_command_of_a_client_that_disconnected_fails(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as one:
         session = await one.create(HELLO)
         async with server.connect() as two:
@@ -144,7 +144,7 @@ async def test_nobody_waits_for_a_client_that_is_gone(tmp_path: Path) -> None:
         assert (await one.response(again))["result"] == {"error": "unknown command '/deploy'"}
 
 
-async def test_a_command_that_runs_ends_with_its_session(tmp_path: Path) -> None:
+async def test_a_running_command_ends_with_its_session(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO, commands=[DEPLOY])
         asked = await execute(server.wire, session)
@@ -153,7 +153,7 @@ async def test_a_command_that_runs_ends_with_its_session(tmp_path: Path) -> None
         assert "error" in (await server.wire.response(asked))["result"]
 
 
-async def test_the_servers_own_commands_do_what_they_say(tmp_path: Path) -> None:
+async def test_the_servers_commands_work(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO, commands=[DEPLOY], model="first")
 
@@ -196,7 +196,7 @@ async def test_the_servers_own_commands_do_what_they_say(tmp_path: Path) -> None
 # --- in the queue -----------------------------------------------------------------------------------------------
 
 
-async def test_a_queued_command_is_offered_to_who_asked_for_it_and_others_wait_behind_it(tmp_path: Path) -> None:
+async def test_a_queued_command_goes_to_the_subscriber_and_later_ones_wait(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(HELLO)
@@ -219,7 +219,7 @@ async def test_a_queued_command_is_offered_to_who_asked_for_it_and_others_wait_b
         assert await respond(wire, session, {"data": {"requestId": "nobody"}}, handled=False) is False
 
 
-async def test_a_client_can_have_the_commands_behind_wait_for_the_next_request(tmp_path: Path) -> None:
+async def test_a_client_can_hold_later_commands_until_the_next_request(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(HELLO)
@@ -268,7 +268,7 @@ async def test_a_command_waits_for_the_prompt_before_it_and_a_prompt_for_the_com
     assert order == ["Found.", "command.execute", "Later.", "session.idle"]
 
 
-async def test_a_queued_command_that_nobody_has_is_told_of_and_stops_nothing(tmp_path: Path) -> None:
+async def test_an_unknown_queued_command_is_reported_and_stops_nothing(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO, model="first")
         await enqueue(server.wire, session, "/coffee black")
@@ -283,7 +283,7 @@ async def test_a_queued_command_that_nobody_has_is_told_of_and_stops_nothing(tmp
 
 
 @pytest.mark.parametrize("how", ["hangs up", "releases", "leaves"])
-async def test_the_queue_goes_on_when_nobody_is_interested_any_more(tmp_path: Path, how: str) -> None:
+async def test_the_queue_continues_after_the_last_subscriber_left(tmp_path: Path, how: str) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as one, server.connect() as two:
         session = await one.create(HELLO)
         await two.call("session.resume", {"sessionId": session})
@@ -302,7 +302,7 @@ async def test_the_queue_goes_on_when_nobody_is_interested_any_more(tmp_path: Pa
         await one.prompt(session)
 
 
-async def test_an_abort_ends_a_queued_command_and_what_waits_behind_it(tmp_path: Path) -> None:
+async def test_an_abort_ends_a_queued_command_and_drops_later_ones(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(HELLO)
@@ -337,7 +337,7 @@ async def with_skills(wire: Wire, folder: Path, script: JsonObject = HELLO, **pa
     return await wire.create(script, commands=[DEPLOY], skillDirectories=folders, disabledSkills=["off"], **params)
 
 
-async def test_skills_that_people_may_call_are_commands(tmp_path: Path) -> None:
+async def test_user_invocable_skills_are_commands(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await with_skills(server.wire, tmp_path)
         about = {"sessionId": session}
@@ -358,7 +358,7 @@ async def test_skills_that_people_may_call_are_commands(tmp_path: Path) -> None:
     assert "unknown command" in hidden["message"]
 
 
-async def test_a_skill_that_is_executed_is_sent_as_a_prompt(tmp_path: Path) -> None:
+async def test_an_executed_skill_is_sent_as_a_prompt(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await with_skills(wire, tmp_path)
@@ -369,7 +369,7 @@ async def test_a_skill_that_is_executed_is_sent_as_a_prompt(tmp_path: Path) -> N
     assert (typed["content"], told["source"]) == ("/tea green", "skill-tea")
 
 
-async def test_a_queued_skill_runs_before_what_was_queued_behind_it(tmp_path: Path) -> None:
+async def test_a_queued_skill_runs_before_later_entries(tmp_path: Path) -> None:
     script = scripted(calls("lookup"), {"text": "Found."}, {"text": "Tea."}, {"text": "Later."})
     async with running_server(tmp_path) as server:
         wire = server.wire

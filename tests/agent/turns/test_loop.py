@@ -262,7 +262,7 @@ async def test_an_answer_that_was_partly_shown_is_kept_and_not_retried() -> None
         assert kinds[-3:] == ["assistant.message", "assistant.turn_end", "session.error"]
 
 
-async def test_the_session_goes_on_after_an_error() -> None:
+async def test_the_session_continues_after_an_error() -> None:
     model = Recorder([ProviderError("no such model", status=404)], [completed("fine")])
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model)
@@ -272,7 +272,7 @@ async def test_the_session_goes_on_after_an_error() -> None:
         assert [type(message) for message in model.requests[1].messages] == [UserMessage, UserMessage]
 
 
-async def test_a_steering_prompt_that_comes_too_late_runs_by_itself() -> None:
+async def test_a_steering_prompt_that_arrives_too_late_runs_by_itself() -> None:
     called, gate = anyio.Event(), anyio.Event()
 
     class Late(Recorder):

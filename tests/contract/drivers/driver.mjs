@@ -89,7 +89,7 @@ function sessionOptions() {
     };
 }
 
-// Handlers of every kind, which note what they are asked and answer as planned, or throw where "throw" is.
+// Handlers of every kind, which record their inputs and answer as planned; "throw" throws.
 function callbacks(answers) {
     const handler = (name, answer) => (given) => {
         seen.asked.push([name, given]);
@@ -122,7 +122,7 @@ async function ask(session, options) {
 }
 
 const SCENARIOS = {
-    // Create or resume a session and send the prompts one after the other; where forms are planned, show one.
+    // Create or resume a session and send the prompts one after the other; show a form if one is planned.
     async converse(client) {
         const session = await openSession(client);
         for (const prompt of plan.prompts) {
@@ -148,7 +148,7 @@ const SCENARIOS = {
         seen.history = await session.getEvents();
     },
 
-    // Send the first prompt with what is attached and a header of its own, then the second to another model.
+    // Send the first prompt with attachments and a header, then the second to another model.
     async choose(client) {
         const session = await openSession(client);
         await ask(session, {
@@ -166,7 +166,7 @@ const SCENARIOS = {
         seen.history = await session.getEvents();
     },
 
-    // Ask the server about itself and its sessions, before and after one prompt and after deleting the session.
+    // Request the server's status and sessions, before and after one prompt and after deleting the session.
     async inspect(client) {
         const sessionIds = async () => (await client.listSessions()).map((session) => session.sessionId);
         const knowsSession = async (id) => (await client.getSessionMetadata(id)) !== undefined;
@@ -186,7 +186,7 @@ const SCENARIOS = {
         report.known_at_last = await knowsSession(seen.session_id);
     },
 
-    // Open a session per login, let it say who it is, and send it the prompt.
+    // Open a session per login, request its login status and send the prompt.
     async identify(client) {
         const report = (seen.report = { logins: [] });
         for (const login of plan.logins) {

@@ -51,7 +51,7 @@ function until(type) {
     return new Promise((resolve) => waiting.push({ type, resolve }));
 }
 
-// What the host says to every permission request, in the words of its time.
+// The host's answer to every permission request, in the form of the SDK version.
 function decision() {
     if (version.startsWith("0.3.")) {
         return { kind: plan.rejection ? "reject" : "approve-once" };
@@ -133,7 +133,7 @@ const SCENARIOS = {
         seen.history = await session.getMessages();
     },
 
-    // Ask the server about itself, its models and its sessions, and talk to it.
+    // Request the server's status, models and sessions, and send a prompt.
     async inspect() {
         seen.report.pong = (await client.ping("hello")).message;
         seen.report.protocol = (await client.getStatus()).protocolVersion;
@@ -169,5 +169,5 @@ try {
     await client?.forceStop();
 }
 clearTimeout(timer);
-// Not without being told to: 0.1.17 leaves the timer of each `sendAndWait` behind.
+// Exit explicitly: 0.1.17 leaves the timer of each `sendAndWait` running.
 process.stdout.write(JSON.stringify(seen) + "\n", () => process.exit());

@@ -1,4 +1,4 @@
-// A client as one would write it against the types made from the schema. It is checked, not run.
+// A typical client, written against the types generated from the schema. It is type-checked, not run.
 
 import type { AssistantMessageEvent, PermissionRequestedData, Protocol, SessionEvent } from "./protocol";
 import type { Answer, Params, Question, Result, Told } from "./wire";
@@ -22,7 +22,7 @@ export async function converse(server: Connection): Promise<string> {
   return [response?.data.content, ...answers.map((one) => one.data.content), nothing].join();
 }
 
-// The type of an event tells its data apart, and every type is accounted for.
+// The type of an event determines the type of its data, and every type is handled.
 export async function onEvent(server: Connection, told: Told<"session.event">): Promise<string | undefined> {
   const { sessionId, event } = told;
   switch (event.type) {
@@ -61,7 +61,7 @@ export function onQuestion({ choices }: Question<"userInput.request">): Answer<"
   return { answer: choices?.[0] ?? "as you like", wasFreeform: false };
 }
 
-// To clients of protocol 2.
+// Sent to clients of protocol 2.
 export function onToolCall({ toolName }: Question<"tool.call">): Answer<"tool.call"> {
   return { result: { textResultForLlm: `${toolName} says hello`, resultType: "success" } };
 }
@@ -71,17 +71,17 @@ export function onPermissionRequest(asked: Question<"permission.request">): Answ
   return { result: { kind } };
 }
 
-// What is wrong is refused: each of these lines fails, or the check does.
+// Errors are detected: each of these lines must fail to compile.
 export async function mistakes(server: Connection, event: SessionEvent): Promise<void> {
   // @ts-expect-error - there is no such method
   await server.ask("session.sned", {});
   // @ts-expect-error - the prompt is missing
   await server.ask("session.send", { sessionId: "s" });
-  // @ts-expect-error - it is called prompt
+  // @ts-expect-error - the field is called prompt
   await server.ask("session.send", { sessionId: "s", prompt: "Hello", promt: "Hello" });
   // @ts-expect-error - there is no such mode
   await server.ask("session.mode.set", { sessionId: "s", mode: "zen" });
-  // @ts-expect-error - not before it is known what event it is
+  // @ts-expect-error - the type of the event is not known yet
   console.log(event.data.content);
   // @ts-expect-error - there is no such event
   if (event.type === "assistant.mesage") return;

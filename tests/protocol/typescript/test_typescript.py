@@ -23,7 +23,7 @@ HERE: Final = Path(__file__).parent
 PACKAGES: Final = ("typescript@5.9.3", "json-schema-to-typescript@16.0.0")
 FOLDER: Final = TOOLS / "-".join(package.replace("@", "-") for package in PACKAGES)
 
-# The type of a message in `wire.ts`, by where it stands in the schema.
+# The type of a message in `wire.ts`, by its location in the schema.
 TYPES: Final = {
     ("clientRequests", "params"): "Params",
     ("clientRequests", "result"): "Result",
@@ -34,11 +34,11 @@ TYPES: Final = {
 
 @pytest.fixture(scope="module")
 def tools() -> Path:
-    """Return the folder of the programs."""
+    """Install the compiler and the generator if necessary and return their folder."""
     require_program("node")
     npm = require_program("npm")
     TOOLS.mkdir(exist_ok=True)
-    # Test runs side by side install it once.
+    # Concurrent test runs install the tools once.
     with (TOOLS / f"{FOLDER.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stamp = FOLDER / ".installed"
@@ -67,7 +67,7 @@ def project(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the types, the client, and every recorded message as a typed value."""
     folder = tmp_path_factory.mktemp("typescript")
     (folder / "schema.json").write_bytes(encoded())
-    # Else every type would take fields that it does not name, and no misspelt one would be noticed.
+    # Otherwise every type would accept unknown fields, and misspelt ones would not be noticed.
     options = ("--additionalProperties=false", "--input=schema.json", "--output=protocol.ts")
     done = run(folder, tools / "json2ts", *options)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Models that call tools in their text: chosen or found out, run and approved like all others, and out of sight."""
+"""Models that call tools in their text, over the real wire: selected by configuration or after a refusal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_TOOLS: Final = json_reply({"error": {"message": "tiny does not support tools"
 
 
 def says(*pieces: str) -> Reply:
-    """A streamed answer of the OpenAI kind."""
+    """Return a streamed chat completion."""
     chunks: list[JsonObject] = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
     chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     return event_stream(*(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks), b"data: [DONE]\n\n")
@@ -40,7 +40,7 @@ def data(events: list[JsonObject], kind: str) -> list[JsonObject]:
 
 
 async def asked(wire: Wire, session: str, *, result: Any = "3") -> list[JsonObject]:
-    """The events of one prompt; calls of the client's tools are answered with ``result``."""
+    """Send a prompt and return its events; calls of client tools are answered with ``result``."""
     since = seen = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
     while True:
@@ -64,7 +64,7 @@ async def made(ours: RunningServer, provider: JsonObject, **more: Any) -> str:
     return await ours.wire.create(provider, **given)
 
 
-async def test_a_call_in_the_text_runs_like_any_other_and_is_never_seen(tmp_path: Path) -> None:
+async def test_a_call_in_the_text_runs_like_any_other_and_is_never_shown(tmp_path: Path) -> None:
     pieces = [
         "I'll a",
         "dd.\n",
@@ -93,7 +93,7 @@ async def test_a_call_in_the_text_runs_like_any_other_and_is_never_seen(tmp_path
     assert second["messages"][3]["content"] == said
 
 
-async def test_a_resumed_session_tells_the_model_the_same(tmp_path: Path) -> None:
+async def test_a_resumed_session_sends_the_same_request(tmp_path: Path) -> None:
     async with ModelServer(says(CALL), says("3"), says("ok"), says("ok")) as model:
         provider = {"baseUrl": model.url, "toolProtocol": "xml"}
         async with running_server(tmp_path) as ours:
@@ -140,7 +140,7 @@ async def test_a_call_in_the_text_is_approved_and_rejected_like_any_other(tmp_pa
         ('<tools><tool name="add">1 and 2</tool></tools>', "text where parameters were expected: '1 and 2'"),
     ],
 )
-async def test_the_model_is_told_what_is_wrong_with_a_call(tmp_path: Path, written: str, told: str) -> None:
+async def test_the_model_gets_the_error_of_a_malformed_call(tmp_path: Path, written: str, told: str) -> None:
     async with ModelServer(says(f"So: {written}"), says("Sorry.")) as model, running_server(tmp_path) as ours:
         session = await made(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
         events = await asked(ours.wire, session)
@@ -180,7 +180,7 @@ models = ["big"]
 """
 
 
-async def test_the_configuration_says_which_models_call_tools_in_their_text(tmp_path: Path) -> None:
+async def test_the_configuration_selects_models_that_call_tools_in_their_text(tmp_path: Path) -> None:
     chosen = {
         "plain/tiny": True,
         "plain/big": False,
@@ -209,13 +209,13 @@ async def test_the_configuration_says_which_models_call_tools_in_their_text(tmp_
     assert {name: "tools" not in one.json for name, one in zip(chosen, model.requests, strict=True)} == chosen
 
 
-async def test_a_setting_that_is_none_is_named(tmp_path: Path) -> None:
+async def test_an_invalid_setting_is_named(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
         refused = await ours.wire.refused("session.create", {"provider": {**scripted(), "toolProtocol": "yaml"}})
     assert "toolProtocol" in refused["message"]
 
 
-async def test_a_provider_that_refuses_tools_is_asked_again_without_and_remembered(tmp_path: Path) -> None:
+async def test_a_refusal_of_tools_is_retried_with_calls_in_the_text_and_remembered(tmp_path: Path) -> None:
     answers = [NO_TOOLS, says(CALL), says("3"), says("ok"), says("ok")]
     async with (
         ModelServer(*answers) as model,
@@ -226,7 +226,7 @@ async def test_a_provider_that_refuses_tools_is_asked_again_without_and_remember
         events = await asked(ours.wire, session)
         assert data(await asked(ours.wire, session), "session.warning") == []
         assert data(await asked(ours.wire, await made(ours, {"baseUrl": model.url})), "session.warning") == []
-        # A model of the same name on another server has refused nothing.
+        # A model with the same name on another server is not affected.
         await asked(ours.wire, await made(ours, {"baseUrl": elsewhere.url}))
 
     (warning,) = data(events, "session.warning")
@@ -238,7 +238,7 @@ async def test_a_provider_that_refuses_tools_is_asked_again_without_and_remember
     assert "tools" in elsewhere.requests[0].json
 
 
-async def test_a_provider_that_refuses_what_is_left_too_is_believed_once_and_not_remembered(tmp_path: Path) -> None:
+async def test_a_second_refusal_ends_the_turn_and_is_not_remembered(tmp_path: Path) -> None:
     async with ModelServer(NO_TOOLS, NO_TOOLS, NO_TOOLS, says("ok")) as model, running_server(tmp_path) as ours:
         session = await made(ours, {"baseUrl": model.url})
         (error,) = data(await asked(ours.wire, session), "session.error")
@@ -248,7 +248,7 @@ async def test_a_provider_that_refuses_what_is_left_too_is_believed_once_and_not
     assert ["tools" in one.json for one in model.requests] == [True, False, True, False]
 
 
-async def test_a_user_who_wants_function_calling_gets_the_refusal(tmp_path: Path) -> None:
+async def test_with_function_calling_configured_the_refusal_is_reported(tmp_path: Path) -> None:
     async with ModelServer(NO_TOOLS) as model, running_server(tmp_path) as ours:
         session = await made(ours, {"baseUrl": model.url, "toolProtocol": "native"})
         events = await asked(ours.wire, session)
@@ -256,7 +256,7 @@ async def test_a_user_who_wants_function_calling_gets_the_refusal(tmp_path: Path
     assert (len(data(events, "session.error")), data(events, "session.warning")) == (1, [])
 
 
-async def test_an_answer_of_a_certain_form_is_asked_for_as_a_call_in_the_text(tmp_path: Path) -> None:
+async def test_a_structured_answer_is_requested_as_a_call_in_the_text(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
     form = {"type": "json_schema", "jsonSchema": {"name": "sum", "schema": schema}}
     final = '<tools><tool name="final_answer"><sum>3</sum></tool></tools>'
@@ -269,7 +269,7 @@ async def test_an_answer_of_a_certain_form_is_asked_for_as_a_call_in_the_text(tm
     assert data(events, "session.error") == []
 
 
-async def test_the_next_request_is_shown_as_it_would_be_sent(tmp_path: Path) -> None:
+async def test_the_next_request_has_the_tools_in_its_text(tmp_path: Path) -> None:
     async with ModelServer(says("ok")) as model, running_server(tmp_path) as ours:
         session = await made(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
         params = {"sessionId": session, "prompt": "go"}
