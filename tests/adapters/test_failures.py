@@ -22,7 +22,7 @@ from jumpseat.errors import (
 )
 
 
-def of(status: int, body: Any, **headers: str) -> ProviderError:
+def failure(status: int, body: Any, **headers: str) -> ProviderError:
     content = body if isinstance(body, str) else json.dumps(body)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return failure_of_response(status, named, content.encode(), now=1_800_000_000)
@@ -269,7 +269,7 @@ def of(status: int, body: Any, **headers: str) -> ProviderError:
 def test_a_response_with_an_error_status_becomes_the_matching_error(
     status: int, body: Any, kind: type[ProviderError], code: str | None, message: str | None
 ) -> None:
-    error = of(status, body)
+    error = failure(status, body)
 
     assert (type(error), error.code, error.status) == (kind, code, status)
     assert message is None or str(error) == message
@@ -325,12 +325,12 @@ def test_an_error_inside_a_response_becomes_the_matching_error(
     ],
 )
 def test_the_retry_delay_is_read_from_the_headers(headers: dict[str, str], seconds: float | None) -> None:
-    assert of(429, {}, **headers).retry_after_s == seconds
+    assert failure(429, {}, **headers).retry_after_s == seconds
 
 
 def test_the_retry_delay_of_gemini_is_read_from_the_body() -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]
-    error = of(429, {"error": {"code": 429, "message": "quota exceeded", "details": details}})
+    error = failure(429, {"error": {"code": 429, "message": "quota exceeded", "details": details}})
 
     assert (type(error), error.retry_after_s) == (ProviderRateLimitError, 34.5)
 
@@ -363,7 +363,7 @@ def test_the_redactor_masks_text_and_code_of_an_error() -> None:
 
 def test_a_long_message_is_truncated_after_masking_so_that_no_part_of_a_secret_is_left() -> None:
     for length in range(940, 1010):
-        error = Redactor(["top-secret-key"]).over(of(503, f"{'x' * length} top-secret-key and more"))
+        error = Redactor(["top-secret-key"]).over(failure(503, f"{'x' * length} top-secret-key and more"))
         assert "top" not in str(error)
         assert len(str(error)) <= 1000
 
@@ -385,7 +385,7 @@ def test_a_long_message_is_truncated_after_masking_so_that_no_part_of_a_secret_i
     ],
 )
 def test_a_refusal_of_all_tools_is_a_separate_error(status: int, body: Any) -> None:
-    error = of(status, body)
+    error = failure(status, body)
     assert type(error) is ProviderToolsError
     assert not error.retryable
 
@@ -403,4 +403,4 @@ def test_a_refusal_of_all_tools_is_a_separate_error(status: int, body: Any) -> N
     ],
 )
 def test_a_refusal_of_one_tool_is_not_a_refusal_of_all(text: str) -> None:
-    assert type(of(400, {"error": {"message": text}})) is ProviderRequestError
+    assert type(failure(400, {"error": {"message": text}})) is ProviderRequestError

@@ -53,7 +53,7 @@ def wrapped(text: str) -> UserMessage:
     return prompt(f"<current_datetime>2026-01-01</current_datetime>\n\n{text}\n\n<reminder>be nice</reminder>")
 
 
-def said(text: str) -> AssistantMessage:
+def reply(text: str) -> AssistantMessage:
     return AssistantMessage([TextBlock(text)])
 
 
@@ -113,25 +113,25 @@ async def test_a_turn_streams_reasoning_words_and_calls_and_ends_with_one_comple
 async def test_deltas_are_streamed_as_written() -> None:
     events = await play(model(turns=[{"deltas": ["He", "llo"], "delay_ms": 0.1}]), prompt("hi"), stream=True)
 
-    assert events == [TextDelta("He"), TextDelta("llo"), Completed(said("Hello"), "end_turn")]
+    assert events == [TextDelta("He"), TextDelta("llo"), Completed(reply("Hello"), "end_turn")]
 
 
 async def test_without_streaming_there_is_only_the_completed_event() -> None:
     events = await play(model(turns=[{"text": "a b", "stop_reason": "refusal", "delay_ms": 0.1}]), prompt("hi"))
 
-    assert events == [Completed(said("a b"), "refusal")]
+    assert events == [Completed(reply("a b"), "refusal")]
 
 
 async def test_the_turn_follows_from_the_conversation_so_a_resumed_session_continues() -> None:
     script = [{"text": "one"}, {"text": "two"}, {"text": "three"}]
-    history = [prompt("a"), said("x"), prompt("b")]
+    history = [prompt("a"), reply("x"), prompt("b")]
 
     assert await text_of(model(turns=script), *history) == "two"
-    assert await text_of(model(turns=script), *history, said("y"), prompt("c")) == "three"
+    assert await text_of(model(turns=script), *history, reply("y"), prompt("c")) == "three"
 
 
 async def test_after_the_last_turn_the_script_fails_or_repeats() -> None:
-    history = [prompt("a"), said("x"), prompt("b"), said("y"), prompt("c")]
+    history = [prompt("a"), reply("x"), prompt("b"), reply("y"), prompt("c")]
 
     with pytest.raises(ProviderRequestError, match="the script has no turn 3, it ends after 1"):
         await play(model(turns=[{"text": "one"}]), *history)
@@ -146,18 +146,18 @@ async def test_prompts_match_patterns_and_their_turns_are_counted_from_there() -
             {"turns": [{"text": "you said {{ last_user }} to {{model}}"}]},
         ]
     )
-    history = [wrapped("Hello"), said("h"), wrapped("Please ENCRYPT it")]
+    history = [wrapped("Hello"), reply("h"), wrapped("Please ENCRYPT it")]
 
     assert await text_of(scripted, wrapped("Hello there")) == "you said Hello there to m"
     assert await text_of(scripted, *history) == "first"
-    assert await text_of(scripted, *history, said("s"), result("42")) == "second: 42"
+    assert await text_of(scripted, *history, reply("s"), result("42")) == "second: 42"
 
 
 async def test_user_messages_other_than_prompts_do_not_count() -> None:
     scripted = model(prompts=[{"when": "picture", "turns": [{"text": "one"}, {"text": "two"}]}])
     extra = prompt('<skill-context name="x">other words</skill-context>')
 
-    assert await text_of(scripted, wrapped("See the picture"), said("s"), result("ok"), extra) == "two"
+    assert await text_of(scripted, wrapped("See the picture"), reply("s"), result("ok"), extra) == "two"
 
 
 async def test_a_prompt_without_a_match_is_named() -> None:
@@ -176,7 +176,7 @@ async def test_placeholders_are_also_replaced_in_arguments() -> None:
 async def test_ids_of_calls_differ_from_turn_to_turn() -> None:
     turn = {"tool_calls": [{"name": "t"}, {"name": "t"}]}
     scripted = model(turns=[turn, turn])
-    first, second = [await play(scripted, *history) for history in ([prompt("a")], [prompt("a"), said("x")])]
+    first, second = [await play(scripted, *history) for history in ([prompt("a")], [prompt("a"), reply("x")])]
 
     ids = [use.id for (done,) in (first, second) if isinstance(done, Completed) for use in done.message.tool_uses()]
     assert ids == ["call_1_1", "call_1_2", "call_2_1", "call_2_2"]

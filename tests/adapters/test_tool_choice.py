@@ -61,7 +61,7 @@ WIRES: Final[dict[str, dict[str, dict[str, Any]]]] = {
 FIELDS: Final = ("tool_choice", "parallel_tool_calls", "toolConfig", "generation_config")
 
 
-def said(name: str, choice: ToolChoice) -> dict[str, Any]:
+def tool_choice_fields(name: str, choice: ToolChoice) -> dict[str, Any]:
     message = UserMessage([TextBlock("go")])
     request = ModelRequest(model="m", system="", messages=[message], tools=TOOLS, tool_choice=choice)
     body = load_adapter(name).request(Endpoint("http://localhost"), request).body
@@ -72,9 +72,9 @@ def said(name: str, choice: ToolChoice) -> dict[str, Any]:
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_every_wire_writes_the_tool_choice_in_its_own_form(name: str) -> None:
     assert {
-        "auto": said(name, ToolChoice("auto")),
-        "required": said(name, ToolChoice("required")),
-        "none": said(name, ToolChoice("none")),
-        "specific": said(name, ToolChoice("specific", "add")),
-        "one at a time": said(name, ToolChoice(parallel=False)),
+        "auto": tool_choice_fields(name, ToolChoice("auto")),
+        "required": tool_choice_fields(name, ToolChoice("required")),
+        "none": tool_choice_fields(name, ToolChoice("none")),
+        "specific": tool_choice_fields(name, ToolChoice("specific", "add")),
+        "one at a time": tool_choice_fields(name, ToolChoice(parallel=False)),
     } == WIRES.get(name, CHAT)

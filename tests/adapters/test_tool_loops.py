@@ -25,7 +25,7 @@ from tests.adapters.golden import DATA, decode_stream
 ENDPOINT: Final = Endpoint("http://local")
 
 
-def answered(name: str, stream: str) -> AssistantMessage:
+def recorded_answer(name: str, stream: str) -> AssistantMessage:
     path = DATA / name / stream
     return decode_stream(load_adapter(name), [path.read_bytes()], lines=path.suffix == ".jsonl").completed.message
 
@@ -49,7 +49,7 @@ def function(call_id: str, name: str, arguments: str) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def told(call_id: str, content: str) -> dict[str, Any]:
+def tool_result(call_id: str, content: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
@@ -68,8 +68,8 @@ ROUND_TRIPS: Final[list[tuple[str, str, str, list[dict[str, Any]]]]] = [
                 ],
                 "reasoning_content": "Two cities.",
             },
-            told("call_00_a", "0"),
-            told("call_01_b", "1"),
+            tool_result("call_00_a", "0"),
+            tool_result("call_01_b", "1"),
         ],
     ),
     (
@@ -86,8 +86,8 @@ ROUND_TRIPS: Final[list[tuple[str, str, str, list[dict[str, Any]]]]] = [
                 ],
                 "reasoning_content": "Look it up.",
             },
-            told("get_weather:0", "0"),
-            told("get_weather:1", "1"),
+            tool_result("get_weather:0", "0"),
+            tool_result("get_weather:1", "1"),
         ],
     ),
     (
@@ -103,8 +103,8 @@ ROUND_TRIPS: Final[list[tuple[str, str, str, list[dict[str, Any]]]]] = [
                     function("22sZzWH6p", "get_weather", '{"city": "London"}'),
                 ],
             },
-            {**told("3sKXImamX", "0"), "name": "get_weather"},
-            {**told("22sZzWH6p", "1"), "name": "get_weather"},
+            {**tool_result("3sKXImamX", "0"), "name": "get_weather"},
+            {**tool_result("22sZzWH6p", "1"), "name": "get_weather"},
         ],
     ),
     (
@@ -126,7 +126,7 @@ ROUND_TRIPS: Final[list[tuple[str, str, str, list[dict[str, Any]]]]] = [
                     }
                 ],
             },
-            told("toolu_1", "0"),
+            tool_result("toolu_1", "0"),
         ],
     ),
     (
@@ -174,7 +174,7 @@ ROUND_TRIPS: Final[list[tuple[str, str, str, list[dict[str, Any]]]]] = [
                 "tool_calls": [function("call_1", "now", "{}")],
                 "reasoning_content": "Think.",
             },
-            told("call_1", "0"),
+            tool_result("call_1", "0"),
         ],
     ),
     (
@@ -187,7 +187,7 @@ ROUND_TRIPS: Final[list[tuple[str, str, str, list[dict[str, Any]]]]] = [
                 "content": None,
                 "tool_calls": [function("call_41", "get_weather", '{"city":"Rome"}')],
             },
-            told("call_41", "0"),
+            tool_result("call_41", "0"),
         ],
     ),
 ]
@@ -197,7 +197,7 @@ ROUND_TRIPS: Final[list[tuple[str, str, str, list[dict[str, Any]]]]] = [
 def test_calls_and_results_are_sent_back_as_documented(
     name: str, model: str, stream: str, expected: list[dict[str, Any]]
 ) -> None:
-    answer = answered(name, stream)
+    answer = recorded_answer(name, stream)
 
     assert wire(name, prompt(), answer, results(answer), model=model) == [
         {"role": "user", "content": "p"},
@@ -234,7 +234,7 @@ def test_calls_and_results_are_sent_back_as_documented(
 def test_the_reasoning_of_a_finished_turn_is_sent_where_the_provider_expects_it(
     name: str, model: str, stream: str, kept: dict[str, Any]
 ) -> None:
-    answer = answered(name, stream)
+    answer = recorded_answer(name, stream)
     ended = [results(answer), AssistantMessage([TextBlock("Done")])] if answer.tool_uses() else []
     sent = wire(name, prompt(), answer, *ended, prompt(), model=model)
 

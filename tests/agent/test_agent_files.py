@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 PROMPT = "You review code."
 
 
-def lay(
+def write(
     folder: Path, name: str = "reviewer.agent.md", *, front: str = "description: Reviews.", text: str = PROMPT
 ) -> Path:
     """Write an agent into ``folder``; returns its file."""
@@ -28,11 +28,11 @@ def lay(
     return path
 
 
-async def listed(wire: Wire, session: str, method: str = "session.agent.list") -> dict[str, JsonObject]:
+async def list_agents(wire: Wire, session: str, method: str = "session.agent.list") -> dict[str, JsonObject]:
     return {one["name"]: one for one in (await wire.call(method, {"sessionId": session}))["agents"]}
 
 
-async def seen(wire: Wire, session: str) -> tuple[str, set[str]]:
+async def request_parts(wire: Wire, session: str) -> tuple[str, set[str]]:
     """Return the system message and the tools of the next model request."""
     request = await wire.call("jumpseat.session.nextRequest", {"sessionId": session, "prompt": "hi"})
     tools = {tool["function"]["name"] for tool in request["body"].get("tools", ())}
@@ -48,13 +48,13 @@ async def select(wire: Wire, session: str, name: str = "reviewer") -> JsonObject
 
 async def test_a_session_can_run_an_agent_of_the_user(tmp_path: Path) -> None:
     front = "name: The Reviewer\ndescription: Reviews.\ntools: read, Grep, bash\nmodel: other/model"
-    path = lay(tmp_path / "home" / "agents", front=front)
+    path = write(tmp_path / "home" / "agents", front=front)
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(PROVIDER, model="m")
         agent = await select(wire, session)
-        system, tools = await seen(wire, session)
-        agents = await listed(wire, session)
+        system, tools = await request_parts(wire, session)
+        agents = await list_agents(wire, session)
 
     assert agent == agents["reviewer"]
     assert agent == {
@@ -75,7 +75,7 @@ async def test_a_session_can_run_an_agent_of_the_user(tmp_path: Path) -> None:
 async def test_an_agent_in_a_file_can_be_selected_at_creation_and_survives_a_resume(
     tmp_path: Path,
 ) -> None:
-    lay(tmp_path / "home" / "agents")
+    write(tmp_path / "home" / "agents")
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted({"text": "ok"}), agent="reviewer")
@@ -84,7 +84,7 @@ async def test_an_agent_in_a_file_can_be_selected_at_creation_and_survives_a_res
         wire = server.wire
         await wire.call("session.resume", {"sessionId": session, "provider": PROVIDER, "model": "m"})
         current = (await wire.call("session.agent.getCurrent", {"sessionId": session}))["agent"]
-        system, _ = await seen(wire, session)
+        system, _ = await request_parts(wire, session)
         refused = await wire.refused("session.create", {"provider": PROVIDER, "model": "m", "agent": "nobody"})
 
     assert current["name"] == "reviewer"
@@ -96,7 +96,7 @@ async def test_an_agent_in_a_file_can_be_selected_at_creation_and_survives_a_res
 
 @pytest.mark.parametrize("method", ["session.options.update", "session.resume"])
 async def test_an_agent_in_a_file_can_be_selected_in_a_live_session(tmp_path: Path, method: str) -> None:
-    lay(tmp_path / "home" / "agents")
+    write(tmp_path / "home" / "agents")
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted({"text": "ok"}))
@@ -120,17 +120,17 @@ async def test_the_nearest_agent_of_project_user_and_plugins_wins(tmp_path: Path
         plugin / "agents",
         tmp_path / ".github" / "agents",
     ):
-        lay(folder, "shared.md", text=f"In {folder}.")
-        lay(folder, f"{folder.parent.parent.name}-{folder.parent.name}.md")
+        write(folder, "shared.md", text=f"In {folder}.")
+        write(folder, f"{folder.parent.parent.name}-{folder.parent.name}.md")
     options = {"workingDirectory": str(below), "pluginDirectories": [str(plugin)]}
     async with running_server(tmp_path) as server:
         wire = server.wire
         with_project = await wire.create(PROVIDER, model="m", enableConfigDiscovery=True, **options)
         without = await wire.create(PROVIDER, model="m", **options)
-        sources = {name: one["source"] for name, one in (await listed(wire, with_project)).items()}
-        others = {name: one["source"] for name, one in (await listed(wire, without)).items()}
+        sources = {name: one["source"] for name, one in (await list_agents(wire, with_project)).items()}
+        others = {name: one["source"] for name, one in (await list_agents(wire, without)).items()}
         await select(wire, with_project, "shared")
-        system, _ = await seen(wire, with_project)
+        system, _ = await request_parts(wire, with_project)
 
     user, brought = f"{tmp_path.name}-home", f"{tmp_path.name}-plugin"
     assert sources == {
@@ -146,13 +146,13 @@ async def test_the_nearest_agent_of_project_user_and_plugins_wins(tmp_path: Path
 
 
 async def test_an_agent_of_the_client_wins_over_a_file_with_its_name(tmp_path: Path) -> None:
-    lay(tmp_path / "home" / "agents")
+    write(tmp_path / "home" / "agents")
     async with running_server(tmp_path) as server:
         wire = server.wire
         own = {"name": "reviewer", "prompt": "You are the client's."}
         session = await wire.create(PROVIDER, model="m", customAgents=[own])
         await select(wire, session)
-        agents, (system, _) = await listed(wire, session), await seen(wire, session)
+        agents, (system, _) = await list_agents(wire, session), await request_parts(wire, session)
 
     assert agents.keys() == {"reviewer"}
     assert "path" not in agents["reviewer"]
@@ -160,17 +160,17 @@ async def test_an_agent_of_the_client_wins_over_a_file_with_its_name(tmp_path: P
 
 
 async def test_changed_files_apply_and_a_removed_agent_is_deselected(tmp_path: Path) -> None:
-    path = lay(tmp_path / "home" / "agents")
+    path = write(tmp_path / "home" / "agents")
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(PROVIDER, model="m")
         await select(wire, session)
-        lay(tmp_path / "home" / "agents", text="You are new.")
-        await listed(wire, session, "session.agent.reload")
-        changed, _ = await seen(wire, session)
+        write(tmp_path / "home" / "agents", text="You are new.")
+        await list_agents(wire, session, "session.agent.reload")
+        changed, _ = await request_parts(wire, session)
         path.unlink()
-        left = await listed(wire, session, "session.agent.reload")
-        gone, _ = await seen(wire, session)
+        left = await list_agents(wire, session, "session.agent.reload")
+        gone, _ = await request_parts(wire, session)
         await wire.event("subagent.deselected", session=session)
 
     assert changed.endswith("You are new.")
@@ -181,9 +181,9 @@ async def test_changed_files_apply_and_a_removed_agent_is_deselected(tmp_path: P
 @pytest.mark.parametrize("way", ["metadata.setWorkingDirectory", "options.update"])
 async def test_agents_of_a_project_are_deselected_when_its_folder_is_left(tmp_path: Path, way: str) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    lay(one / ".github" / "agents")
-    lay(two / ".github" / "agents", "planner.agent.md")
-    lay(tmp_path / "home" / "agents", "mine.agent.md")
+    write(one / ".github" / "agents")
+    write(two / ".github" / "agents", "planner.agent.md")
+    write(tmp_path / "home" / "agents", "mine.agent.md")
     async with running_server(tmp_path) as server:
         wire = server.wire
         options = {"workingDirectory": str(one), "enableConfigDiscovery": True}
@@ -191,12 +191,12 @@ async def test_agents_of_a_project_are_deselected_when_its_folder_is_left(tmp_pa
         await select(wire, session)
         await wire.call(f"session.{way}", {"sessionId": session, "workingDirectory": str(two)})
         await wire.event("subagent.deselected")
-        assert set(await listed(wire, session)) == {"mine", "planner"}
-        assert PROMPT not in (await seen(wire, session))[0]
+        assert set(await list_agents(wire, session)) == {"mine", "planner"}
+        assert PROMPT not in (await request_parts(wire, session))[0]
         await select(wire, session, "mine")
         await wire.call(f"session.{way}", {"sessionId": session, "workingDirectory": str(one)})
         current = await wire.call("session.agent.getCurrent", {"sessionId": session})
-        assert set(await listed(wire, session)) == {"mine", "reviewer"}
+        assert set(await list_agents(wire, session)) == {"mine", "reviewer"}
     assert current["agent"]["name"] == "mine"
 
 
@@ -209,7 +209,7 @@ async def test_servers_of_a_projects_agent_run_only_if_the_folder_is_trusted(tmp
         f"    args: {server_of['args']}",
         "    env: {A: '${{ secrets.A_KEY }}'}",
     ]
-    lay(project / ".github" / "agents", front="description: x\nmcp-servers:\n  far:\n" + "\n".join(lines))
+    write(project / ".github" / "agents", front="description: x\nmcp-servers:\n  far:\n" + "\n".join(lines))
     config = f'trusted_folders = ["{project}"]' if trusted else ""
     async with running_server(tmp_path, config=config, env={"A_KEY": "1"}) as server:
         wire = server.wire
@@ -227,7 +227,7 @@ async def test_trust_in_a_folder_does_not_extend_to_agents_above_it(tmp_path: Pa
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     (project / "below").mkdir()
-    lay(project / ".github" / "agents", front="description: x\nmcp-servers:\n  far: {command: 'true'}")
+    write(project / ".github" / "agents", front="description: x\nmcp-servers:\n  far: {command: 'true'}")
     config = f'trusted_folders = ["{project / "below"}"]'
     async with running_server(tmp_path, config=config) as server:
         wire = server.wire
@@ -241,23 +241,25 @@ async def test_trust_in_a_folder_does_not_extend_to_agents_above_it(tmp_path: Pa
 
 async def test_invalid_files_hide_no_others(tmp_path: Path) -> None:
     agents = tmp_path / "home" / "agents"
-    lay(agents)
-    lay(agents, "torn.md", front="description: [")
-    lay(agents, "list.md", front="- one")
-    lay(agents, "empty.md", text="")
-    lay(agents, "large.md", text="x" * 300_000)
-    lay(agents, "elsewhere.md", front="description: x\ntarget: vscode")
-    lay(agents, "README.md")
-    lay(agents, "notes.txt")
+    write(agents)
+    write(agents, "torn.md", front="description: [")
+    write(agents, "list.md", front="- one")
+    write(agents, "empty.md", text="")
+    write(agents, "large.md", text="x" * 300_000)
+    write(agents, "elsewhere.md", front="description: x\ntarget: vscode")
+    write(agents, "README.md")
+    write(agents, "notes.txt")
     (agents / "folder.md").mkdir()
     os.mkfifo(agents / "pipe.md")
-    lay(agents, "endless.md", front="description: x\nmcp-servers: &all\n  far: *all")
-    lay(agents, "numbers.md", front="description: x\nmcp-servers:\n  far: {1: 2}")
-    lay(agents, "odd.agent.md", front="name: 7\ndescription: [x]\ntools: {}\nmodel: []\nmcp-servers: 3\nskills: 4")
+    write(agents, "endless.md", front="description: x\nmcp-servers: &all\n  far: *all")
+    write(agents, "numbers.md", front="description: x\nmcp-servers:\n  far: {1: 2}")
+    write(
+        agents, "odd.agent.md", front="name: 7\ndescription: [x]\ntools: {}\nmodel: []\nmcp-servers: 3\nskills: 4"
+    )
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(PROVIDER, model="m")
-        found = await listed(wire, session)
+        found = await list_agents(wire, session)
         for name in ("endless", "numbers"):
             other = await wire.create(PROVIDER, model="m")
             await select(wire, other, name)
@@ -272,8 +274,8 @@ async def test_invalid_files_hide_no_others(tmp_path: Path) -> None:
 
 
 async def test_agents_are_found_without_a_session(tmp_path: Path) -> None:
-    lay(tmp_path / "home" / "agents", "mine.md")
-    lay(tmp_path / "project" / ".github" / "agents", "ours.md", front="description: x\nuser-invocable: false")
+    write(tmp_path / "home" / "agents", "mine.md")
+    write(tmp_path / "project" / ".github" / "agents", "ours.md", front="description: x\nuser-invocable: false")
     project = str(tmp_path / "project")
     async with running_server(tmp_path) as server:
         wire = server.wire

@@ -28,7 +28,7 @@ async def next_request(wire: Wire, session: str) -> JsonObject:
     return await wire.call("jumpseat.session.nextRequest", {"sessionId": session, "prompt": "hi"})
 
 
-async def seen(wire: Wire, session: str) -> tuple[str, set[str]]:
+async def request_parts(wire: Wire, session: str) -> tuple[str, set[str]]:
     """Return the system message and the tools of the next model request."""
     body = (await next_request(wire, session))["body"]
     return body["messages"][0]["content"], {tool["function"]["name"] for tool in body.get("tools", ())}
@@ -46,13 +46,13 @@ async def test_a_selected_agent_adds_its_prompt_and_restricts_the_tools(tmp_path
     async with ModelServer() as provider, running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(at(provider), model="m", customAgents=[REVIEWER, PLAIN])
-        before = await seen(wire, session)
+        before = await request_parts(wire, session)
         selected = await select(wire, session, "reviewer")
         current = (await wire.call("session.agent.getCurrent", {"sessionId": session}))["agent"]
-        during = await seen(wire, session)
+        during = await request_parts(wire, session)
         assert await wire.call("session.agent.deselect", {"sessionId": session}) is None
         nobody = await wire.call("session.agent.getCurrent", {"sessionId": session})
-        after = await seen(wire, session)
+        after = await request_parts(wire, session)
         told = [one for one in wire.events(session) if one["type"].startswith("subagent.")]
     assert selected == current
     assert (selected["name"], selected["displayName"], selected["tools"]) == (
@@ -77,7 +77,7 @@ async def test_the_agent_of_a_session_can_be_selected_at_creation(tmp_path: Path
     async with ModelServer() as provider, running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(at(provider), model="m", customAgents=[REVIEWER, PLAIN], agent="plain")
-        system, tools = await seen(wire, session)
+        system, tools = await request_parts(wire, session)
         (told,) = [one for one in wire.events(session) if one["type"] == "subagent.selected"]
         refused = await wire.refused(
             "session.create", {"provider": at(provider), "model": "m", "customAgents": [PLAIN], "agent": "nobody"}
@@ -96,7 +96,7 @@ async def test_a_prompt_that_replaces_the_system_message_keeps_that_of_the_agent
         session = await server.wire.create(
             at(provider), model="m", customAgents=[PLAIN], agent="plain", systemMessage=replaced
         )
-        system, _ = await seen(server.wire, session)
+        system, _ = await request_parts(server.wire, session)
     assert system == "Only this.\n\nYou are plain."
 
 
@@ -123,9 +123,9 @@ async def test_tools_hidden_from_the_default_agent_are_offered_to_agents_that_na
             defaultAgent={"excludedTools": ["hidden", "look_up"]},
             customAgents=[agent],
         )
-        _, before = await seen(server.wire, session)
+        _, before = await request_parts(server.wire, session)
         await select(server.wire, session, "plain")
-        _, during = await seen(server.wire, session)
+        _, during = await request_parts(server.wire, session)
     assert before == {"view"}
     assert during == offered
 
@@ -209,7 +209,7 @@ async def test_a_resumed_session_keeps_its_selected_agent(tmp_path: Path) -> Non
             wire = server.wire
             await wire.call("session.resume", {"sessionId": session, "provider": at(provider), "model": "m"})
             current = await wire.call("session.agent.getCurrent", {"sessionId": session})
-            system, tools = await seen(wire, session)
+            system, tools = await request_parts(wire, session)
             await status(wire, session, "keyed", "failed")
             servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
     assert "sk-of-the-agent" not in kept
@@ -259,7 +259,7 @@ async def test_the_prompt_of_an_agent_can_be_changed(tmp_path: Path) -> None:
         session = await wire.create(at(provider), model="m", customAgents=[PLAIN], agent="plain")
         changed = {"sessionId": session, "id": "plain", "prompt": "You are fancy."}
         assert await wire.call("session.agent.setPrompt", changed) is None
-        system, _ = await seen(wire, session)
+        system, _ = await request_parts(wire, session)
         listed = await wire.call("session.agent.list", {"sessionId": session, "includePrompt": True})
     assert system.endswith("\n\nYou are fancy.")
     assert [one["prompt"] for one in listed["agents"]] == ["You are fancy."]
@@ -276,9 +276,9 @@ async def test_an_agent_starts_with_its_skills(tmp_path: Path) -> None:
             skillDirectories=[str(tmp_path / "skills")],
             customAgents=[{**PLAIN, "skills": ["tea", "unknown"]}],
         )
-        before, _ = await seen(server.wire, session)
+        before, _ = await request_parts(server.wire, session)
         await select(server.wire, session, "plain")
-        during, _ = await seen(server.wire, session)
+        during, _ = await request_parts(server.wire, session)
     assert "Warm the pot" not in before
     assert "Warm the pot first." in during
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 HI = scripted({"text": "Hi"}, {"text": "Hi again"})
 
 
-def lay(folder: Path, name: str, manifest: JsonObject | None = None, *, place: str = "plugin.json") -> Path:
+def write(folder: Path, name: str, manifest: JsonObject | None = None, *, place: str = "plugin.json") -> Path:
     """Write a plugin with one skill and one server, each named after it; returns its folder."""
     plugin = folder / name
     skill = plugin / "skills" / f"{name}-skill" / "SKILL.md"
@@ -29,7 +29,7 @@ def lay(folder: Path, name: str, manifest: JsonObject | None = None, *, place: s
     return plugin
 
 
-async def brought(wire: Wire, session: str) -> dict[str, Any]:
+async def plugin_parts(wire: Wire, session: str) -> dict[str, Any]:
     """Return the names of all plugins, and of the skills and servers of plugins."""
     at = {"sessionId": session}
     skills = (await wire.call("session.skills.list", at))["skills"]
@@ -41,7 +41,7 @@ async def brought(wire: Wire, session: str) -> dict[str, Any]:
     }
 
 
-def of(*names: str) -> dict[str, Any]:
+def parts_of(*names: str) -> dict[str, Any]:
     return {
         "plugins": list(names),
         "skills": [(f"{name}-skill", name) for name in names],
@@ -50,22 +50,22 @@ def of(*names: str) -> dict[str, Any]:
 
 
 async def test_plugins_come_from_the_session_the_command_line_and_the_application(tmp_path: Path) -> None:
-    own, given, bundled = (lay(tmp_path, name) for name in ("own", "given", "bundled"))
+    own, given, bundled = (write(tmp_path, name) for name in ("own", "given", "bundled"))
     async with running_server(tmp_path, args=("--plugin-dir", str(given))) as server:
         wire = server.wire
         assert await wire.call("plugins.builtin.set", {"paths": [str(bundled)]}) is None
         # The same folder twice is one plugin.
         session = await wire.create(HI, pluginDirectories=[str(own), str(given)])
-        assert await brought(wire, session) == of("own", "given", "bundled")
-        assert await brought(wire, await wire.create(HI)) == of("given", "bundled")
+        assert await plugin_parts(wire, session) == parts_of("own", "given", "bundled")
+        assert await plugin_parts(wire, await wire.create(HI)) == parts_of("given", "bundled")
         assert await wire.call("plugins.builtin.set", {"paths": []}) is None
-        assert await brought(wire, await wire.create(HI)) == of("given")
+        assert await plugin_parts(wire, await wire.create(HI)) == parts_of("given")
 
 
 @pytest.mark.parametrize("place", ["plugin.json", ".github/plugin.json", ".claude-plugin/plugin.json"])
 async def test_a_manifest_has_the_name_of_a_plugin_and_the_paths_of_its_parts(tmp_path: Path, place: str) -> None:
     manifest = {"name": "named", "version": "1.2", "skills": ["./more"], "mcpServers": "servers.json"}
-    plugin = lay(tmp_path, "folder", manifest, place=place)
+    plugin = write(tmp_path, "folder", manifest, place=place)
     (plugin / "servers.json").write_text(json.dumps({"mcpServers": {"else": stdio()}}))
     skill = plugin / "more" / "extra" / "SKILL.md"
     skill.parent.mkdir(parents=True)
@@ -73,7 +73,7 @@ async def test_a_manifest_has_the_name_of_a_plugin_and_the_paths_of_its_parts(tm
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(HI, pluginDirectories=[str(plugin)])
-        found = await brought(wire, session)
+        found = await plugin_parts(wire, session)
         listed = await wire.call("session.plugins.list", {"sessionId": session})
         seen = await wire.prompt(session, "/extra")
     assert found["skills"] == [("folder-skill", "named"), ("extra", "named")]
@@ -90,7 +90,7 @@ async def test_a_plugin_with_a_single_skill_needs_no_manifest(tmp_path: Path) ->
     (tmp_path / "tea" / "SKILL.md").write_text("---\ndescription: d\n---\n\nWarm the pot.\n")
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HI, pluginDirectories=["tea"], workingDirectory=str(tmp_path))
-        found = await brought(server.wire, session)
+        found = await plugin_parts(server.wire, session)
     assert found == {"plugins": ["tea"], "skills": [("tea", "tea")], "servers": []}
 
 
@@ -98,13 +98,13 @@ async def test_invalid_parts_and_paths_outside_are_ignored(tmp_path: Path) -> No
     (tmp_path / "outside" / "s").mkdir(parents=True)
     (tmp_path / "outside" / "s" / "SKILL.md").write_text("---\ndescription: d\n---\n\nNo.\n")
     (tmp_path / "outside" / "mcp.json").write_text(json.dumps({"mcpServers": {"stray": stdio()}}))
-    away = lay(tmp_path, "away", {"skills": "../outside", "mcpServers": ["../outside/mcp.json", 7]})
-    wrong = lay(tmp_path, "wrong")
+    away = write(tmp_path, "away", {"skills": "../outside", "mcpServers": ["../outside/mcp.json", 7]})
+    wrong = write(tmp_path, "wrong")
     (wrong / "plugin.json").write_text("{")
     async with running_server(tmp_path) as server:
         folders = [str(away), str(wrong), str(tmp_path / "nowhere")]
         session = await server.wire.create(HI, pluginDirectories=folders)
-        assert await brought(server.wire, session) == of("away", "wrong")
+        assert await plugin_parts(server.wire, session) == parts_of("away", "wrong")
 
 
 async def test_a_reload_finds_later_additions_to_a_plugin(tmp_path: Path) -> None:
@@ -113,12 +113,12 @@ async def test_a_reload_finds_later_additions_to_a_plugin(tmp_path: Path) -> Non
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(HI, pluginDirectories=[str(plugin)])
-        assert await brought(wire, session) == {"plugins": ["late"], "skills": [], "servers": []}
-        lay(tmp_path / "new", "late")
+        assert await plugin_parts(wire, session) == {"plugins": ["late"], "skills": [], "servers": []}
+        write(tmp_path / "new", "late")
         (tmp_path / "new" / "late" / ".mcp.json").rename(plugin / ".mcp.json")
         (tmp_path / "new" / "late" / "skills").rename(plugin / "skills")
         assert await wire.call("session.plugins.reload", {"sessionId": session}) is None
-        assert await brought(wire, session) == of("late")
+        assert await plugin_parts(wire, session) == parts_of("late")
 
 
 async def test_invalid_plugins_of_an_application_are_refused(tmp_path: Path) -> None:

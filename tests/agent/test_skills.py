@@ -17,7 +17,9 @@ pytestmark = pytest.mark.anyio
 LOADED = 'Skill "tea" loaded successfully. Follow the instructions in the skill context.'
 
 
-def lay(folder: Path, name: str = "tea", *, front: str | None = None, body: str = "# Tea\n\nWarm the pot.") -> Path:
+def write_skill(
+    folder: Path, name: str = "tea", *, front: str | None = None, body: str = "# Tea\n\nWarm the pot."
+) -> Path:
     """Write a skill into ``folder``; returns its file."""
     front = f"name: {name}\ndescription: How to make {name}." if front is None else front
     path = folder / name / "SKILL.md"
@@ -26,13 +28,15 @@ def lay(folder: Path, name: str = "tea", *, front: str | None = None, body: str 
     return path
 
 
-async def listed(wire: Wire, session: str) -> dict[str, dict[str, Any]]:
+async def list_skills(wire: Wire, session: str) -> dict[str, dict[str, Any]]:
     skills = (await wire.call("session.skills.list", {"sessionId": session}))["skills"]
     return {skill["name"]: skill for skill in skills}
 
 
 async def test_a_model_loads_a_skill_and_gets_its_text(tmp_path: Path) -> None:
-    path = lay(tmp_path / "skills", front="name: tea\ndescription: How to make tea.\nallowed-tools: view, bash")
+    path = write_skill(
+        tmp_path / "skills", front="name: tea\ndescription: How to make tea.\nallowed-tools: view, bash"
+    )
     context = (
         f'<skill-context name="tea">\nBase directory for this skill: {path.parent}\n\n# Tea\n\nWarm the pot.\n\n'
         "</skill-context>"
@@ -67,9 +71,9 @@ async def test_a_model_loads_a_skill_and_gets_its_text(tmp_path: Path) -> None:
 
 
 async def test_the_tool_lists_enabled_skills_and_is_offered_only_if_there_are_any(tmp_path: Path) -> None:
-    lay(tmp_path / "skills")
-    lay(tmp_path / "skills", "coffee")
-    lay(tmp_path / "skills", "secret", front="description: For people.\ndisable-model-invocation: true")
+    write_skill(tmp_path / "skills")
+    write_skill(tmp_path / "skills", "coffee")
+    write_skill(tmp_path / "skills", "secret", front="description: For people.\ndisable-model-invocation: true")
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
 
@@ -94,19 +98,19 @@ async def test_the_nearest_skill_of_a_name_wins(tmp_path: Path) -> None:
     project = tmp_path / "repository" / "sub" / "here"
     home = tmp_path / "home"
     (tmp_path / "repository" / ".git").mkdir(parents=True)
-    given = lay(tmp_path / "given", "one")
-    lay(project / ".github" / "skills", "one")
-    here = lay(project / ".claude" / "skills", "two")
-    above = lay(project.parent / ".agents" / "skills", "three")
-    root = lay(tmp_path / "repository" / ".github" / "skills", "four")
-    lay(tmp_path / ".github" / "skills", "outside")
-    mine = lay(home / "skills", "five")
-    shared = lay(tmp_path / "user" / ".agents" / "skills", "six")
+    given = write_skill(tmp_path / "given", "one")
+    write_skill(project / ".github" / "skills", "one")
+    here = write_skill(project / ".claude" / "skills", "two")
+    above = write_skill(project.parent / ".agents" / "skills", "three")
+    root = write_skill(tmp_path / "repository" / ".github" / "skills", "four")
+    write_skill(tmp_path / ".github" / "skills", "outside")
+    mine = write_skill(home / "skills", "five")
+    shared = write_skill(tmp_path / "user" / ".agents" / "skills", "six")
     async with running_server(tmp_path, env={"HOME": str(tmp_path / "user")}) as server:
         wire = server.wire
         options = {"workingDirectory": str(project), "skillDirectories": ["../../../given"]}
         session = await wire.create(scripted(), **options, enableConfigDiscovery=True)
-        found = {name: (one["source"], one["path"]) for name, one in (await listed(wire, session)).items()}
+        found = {name: (one["source"], one["path"]) for name, one in (await list_skills(wire, session)).items()}
         relative = str(project / "../../../given/one/SKILL.md")
         assert found == {
             "one": ("custom", relative),
@@ -121,12 +125,12 @@ async def test_the_nearest_skill_of_a_name_wins(tmp_path: Path) -> None:
         (warning,) = problems["warnings"]
         assert "ignored, because" in warning
         # Skills of the project are found only with discovery; `enableSkills` can disable all.
-        assert set(await listed(wire, await wire.create(scripted(), **options))) == {"one", "five", "six"}
-        assert await listed(wire, await wire.create(scripted(), **options, enableSkills=False)) == {}
+        assert set(await list_skills(wire, await wire.create(scripted(), **options))) == {"one", "five", "six"}
+        assert await list_skills(wire, await wire.create(scripted(), **options, enableSkills=False)) == {}
 
 
 async def test_skills_can_be_disabled_for_a_session_persistently(tmp_path: Path) -> None:
-    lay(tmp_path / "skills")
+    write_skill(tmp_path / "skills")
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(
@@ -148,7 +152,7 @@ async def test_skills_can_be_disabled_for_a_session_persistently(tmp_path: Path)
         await wire.prompt(session)
         await wire.call("session.destroy", {"sessionId": session})
         await wire.call("session.resume", {"sessionId": "kept"})
-        assert (await listed(wire, "kept"))["tea"]["enabled"] is False
+        assert (await list_skills(wire, "kept"))["tea"]["enabled"] is False
 
 
 async def test_new_and_changed_skills_apply_after_a_reload(tmp_path: Path) -> None:
@@ -157,11 +161,11 @@ async def test_new_and_changed_skills_apply_after_a_reload(tmp_path: Path) -> No
         wire = server.wire
         session = await wire.create(scripted(), skillDirectories=[str(folder)])
         await wire.call("session.skills.ensureLoaded", {"sessionId": session})
-        assert await listed(wire, session) == {}
-        path = lay(folder, front="description: New.\nargument-hint: '[kind]'\nuser-invocable: false")
-        assert await listed(wire, session) == {}
+        assert await list_skills(wire, session) == {}
+        path = write_skill(folder, front="description: New.\nargument-hint: '[kind]'\nuser-invocable: false")
+        assert await list_skills(wire, session) == {}
         assert await wire.call("session.skills.reload", {"sessionId": session}) == {"warnings": [], "errors": []}
-        assert await listed(wire, session) == {
+        assert await list_skills(wire, session) == {
             "tea": {
                 "name": "tea",
                 "description": "New.",
@@ -190,12 +194,12 @@ async def test_an_invalid_file_is_reported_and_loses_only_its_skill(
     tmp_path: Path, text: str, problem: str
 ) -> None:
     folder = tmp_path / "skills"
-    lay(folder)
+    write_skill(folder)
     (folder / "bad").mkdir()
     (folder / "bad" / "SKILL.md").write_text(text)
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted(), skillDirectories=[str(folder)])
-        assert set(await listed(server.wire, session)) == {"tea"}
+        assert set(await list_skills(server.wire, session)) == {"tea"}
         found = await server.wire.call("session.skills.reload", {"sessionId": session})
         assert found["errors"] == [f"{folder}/bad/SKILL.md: {problem}"] or found["errors"][0].startswith(
             f"{folder}/bad/SKILL.md: {problem}"
@@ -203,7 +207,7 @@ async def test_an_invalid_file_is_reported_and_loses_only_its_skill(
 
 
 async def test_an_unknown_skill_is_an_error_that_lists_the_known_ones(tmp_path: Path) -> None:
-    path = lay(tmp_path / "skills")
+    path = write_skill(tmp_path / "skills")
     script = scripted(calls("skill", skill="nope"), calls("skill", "call-2", skill="/tea"), {"text": "x"})
     async with running_server(tmp_path) as server:
         session = await server.wire.create(script, skillDirectories=[str(tmp_path / "skills")])
@@ -219,9 +223,9 @@ async def test_an_unknown_skill_is_an_error_that_lists_the_known_ones(tmp_path: 
 
 async def test_skills_are_discovered_and_disabled_for_the_server(tmp_path: Path) -> None:
     given, project = tmp_path / "given", tmp_path / "project"
-    one = lay(given, "one")
-    two = lay(project / ".claude" / "skills", "two")
-    lay(tmp_path / "home" / "skills", "mine")
+    one = write_skill(given, "one")
+    two = write_skill(project / ".claude" / "skills", "two")
+    write_skill(tmp_path / "home" / "skills", "mine")
     (given / "bad").mkdir()
     (given / "bad" / "SKILL.md").write_text("---\nname: '?'\n---\n")
     everything = {"skillDirectories": [str(given)], "projectPaths": [str(project)]}
@@ -245,7 +249,7 @@ async def test_skills_are_discovered_and_disabled_for_the_server(tmp_path: Path)
         found = await wire.call("skills.discover", everything)
         assert [skill["enabled"] for skill in found["skills"]] == [False, False, True]
         session = await wire.create(scripted(), skillDirectories=[str(given)], disabledSkills=["mine"])
-        assert {name: skill["enabled"] for name, skill in (await listed(wire, session)).items()} == {
+        assert {name: skill["enabled"] for name, skill in (await list_skills(wire, session)).items()} == {
             "one": False,
             "mine": False,
         }
@@ -273,7 +277,7 @@ async def test_the_folders_of_skills_are_listed_with_the_one_for_new_skills(tmp_
 
 
 async def test_a_resumed_session_keeps_the_text_of_a_loaded_skill(tmp_path: Path) -> None:
-    lay(tmp_path / "skills")
+    write_skill(tmp_path / "skills")
     async with serving(tmp_path, says("one"), says("two")) as (server, provider):
         wire = server.wire
         script = scripted(calls("skill", skill="tea"), {"text": "ok"})
@@ -292,7 +296,7 @@ async def test_a_resumed_session_keeps_the_text_of_a_loaded_skill(tmp_path: Path
 
 @pytest.mark.parametrize("prompt", ["/tea green, please", " /TEA"])
 async def test_a_prompt_that_begins_with_the_name_of_a_skill_loads_it(tmp_path: Path, prompt: str) -> None:
-    path = lay(tmp_path / "skills", front="name: tea\ndescription: d\ndisable-model-invocation: true")
+    path = write_skill(tmp_path / "skills", front="name: tea\ndescription: d\ndisable-model-invocation: true")
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m", skillDirectories=[str(tmp_path / "skills")])
@@ -308,9 +312,9 @@ async def test_a_prompt_that_begins_with_the_name_of_a_skill_loads_it(tmp_path: 
 
 @pytest.mark.parametrize("prompt", ["/teapot", "/usr/bin/tea", "make /tea", "/hidden", "/off", "/"])
 async def test_other_prompts_load_no_skill(tmp_path: Path, prompt: str) -> None:
-    lay(tmp_path / "skills")
-    lay(tmp_path / "skills", "hidden", front="description: d\nuser-invocable: false")
-    lay(tmp_path / "skills", "off")
+    write_skill(tmp_path / "skills")
+    write_skill(tmp_path / "skills", "hidden", front="description: d\nuser-invocable: false")
+    write_skill(tmp_path / "skills", "off")
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(
@@ -322,11 +326,11 @@ async def test_other_prompts_load_no_skill(tmp_path: Path, prompt: str) -> None:
 
 
 async def test_an_unreadable_skill_is_reported_and_the_prompt_runs(tmp_path: Path) -> None:
-    path = lay(tmp_path / "skills")
+    path = write_skill(tmp_path / "skills")
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted({"text": "hm"}), skillDirectories=[str(tmp_path / "skills")])
-        assert "tea" in await listed(wire, session)
+        assert "tea" in await list_skills(wire, session)
         path.unlink()
         seen = await wire.prompt(session, "/tea")
     (warning,) = [one["data"] for one in seen if one["type"] == "session.warning"]

@@ -156,7 +156,7 @@ def prepared(example: Example, folder: Path) -> dict[str, str]:
 
     Without the toolchain the test is skipped, also in CI; if the dependencies cannot be fetched, it fails in CI.
     """
-    if (lack := lacking(example)) is not None:
+    if (lack := missing_part(example)) is not None:
         pytest.skip(f"the example in {example.language}: {lack}")
     # Settings of the surrounding environment for servers and builds must not apply here.
     environ = {
@@ -174,14 +174,14 @@ def prepared(example: Example, folder: Path) -> dict[str, str]:
     if example.install:
         done = sh(example.install, folder, environ, BUILD_LIMIT_S)
         if done.returncode != 0:
-            missing(f"what the example in {example.language} needs cannot be had: {ending(done)}")
+            missing(f"what the example in {example.language} needs cannot be had: {end_of_output(done)}")
     if example.build:
         done = sh(example.build, folder, environ, BUILD_LIMIT_S)
-        assert done.returncode == 0, f"{example.build}: {ending(done)}"
+        assert done.returncode == 0, f"{example.build}: {end_of_output(done)}"
     return environ
 
 
-def lacking(example: Example) -> str | None:
+def missing_part(example: Example) -> str | None:
     """Return the missing part of a toolchain, or ``None`` if it can be used."""
     for program in example.programs:
         if shutil.which(program) is None:
@@ -191,7 +191,7 @@ def lacking(example: Example) -> str | None:
     done = subprocess.run(shlex.split(example.version), capture_output=True, text=True, timeout=RUN_LIMIT_S)
     found = re.search(r"\d+(?:\.\d+)+", done.stdout + done.stderr) if done.returncode == 0 else None
     if found is None:
-        return f"{example.version!r} does not work here: {ending(done)}"
+        return f"{example.version!r} does not work here: {end_of_output(done)}"
     if [int(part) for part in found[0].split(".")] < [int(part) for part in example.least.split(".")]:
         return f"{example.language} {example.least} or newer is needed, this is {found[0]}"
     return None
@@ -212,6 +212,6 @@ def sh(command: str, folder: Path, environ: Mapping[str, str], limit_s: float) -
     )
 
 
-def ending(done: subprocess.CompletedProcess[str]) -> str:
+def end_of_output(done: subprocess.CompletedProcess[str]) -> str:
     """Return the end of a command's output."""
     return " ".join((done.stdout + done.stderr).split())[-800:]

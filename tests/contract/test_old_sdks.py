@@ -99,8 +99,8 @@ async def test_an_old_sdk_reads_the_history_of_a_turn_with_permissions(host: Hos
         "tool.execution_complete",
         "assistant.message",
     )
-    assert stored(seen, "tool.execution_complete", "success") == [True, True]
-    assert stored(seen, "user.message", "content") == ["Write a note", "Encrypt Hello"]
+    assert stored_field(seen, "tool.execution_complete", "success") == [True, True]
+    assert stored_field(seen, "user.message", "content") == ["Write a note", "Encrypt Hello"]
 
 
 async def test_a_tool_that_an_old_sdk_refuses_does_not_run_and_ends_the_turn(host: Host) -> None:
@@ -115,7 +115,7 @@ async def test_a_tool_that_an_old_sdk_refuses_does_not_run_and_ends_the_turn(hos
     [completed] = seen.data("tool.execution_complete")
     assert completed["success"] is False
     assert "The user rejected this tool call." in completed["error"]["message"]
-    assert stored(seen, "tool.execution_complete", "success") == [False]
+    assert stored_field(seen, "tool.execution_complete", "success") == [False]
     assert len(model.requests) == 1
 
 
@@ -161,7 +161,7 @@ async def test_an_old_sdk_attaches_a_screenshot_and_reads_its_own_prompt(host: H
 
     assert_healthy(seen, host)
     assert seen.answers == ["A cat."]
-    assert stored(seen, "user.message", "content") == ["What is it?"]
+    assert stored_field(seen, "user.message", "content") == ["What is it?"]
     [attachment] = seen.data("user.message")[0]["attachments"]
     assert (attachment["type"], attachment["displayName"]) == ("file", "screenshot.png")
     [prompt] = [message for message in model.requests[0]["messages"] if message["role"] == "user"]
@@ -201,7 +201,7 @@ async def test_an_old_sdk_aborts_a_turn_and_the_next_one_works(host: Host) -> No
     assert "abort" in [event["type"] for event in seen.history]
 
 
-def stored(seen: Observations, event_type: str, member: str) -> list[object]:
+def stored_field(seen: Observations, event_type: str, member: str) -> list[object]:
     """Return one member of the data of the stored events of one type, in order."""
     return [event["data"][member] for event in seen.history if event["type"] == event_type]
 

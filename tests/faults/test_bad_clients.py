@@ -208,7 +208,7 @@ async def serving(folder: Path, transport: str) -> AsyncGenerator[tuple[RunningS
                 yield server, wire
 
 
-def stored(server: RunningServer, session: str) -> list[str]:
+def stored_types(server: RunningServer, session: str) -> list[str]:
     """Return the types of the events in the session's log."""
     return [json.loads(line)["type"] for line in server.log_of(session).read_text().splitlines()]
 
@@ -221,7 +221,7 @@ async def test_the_end_of_stdin_ends_a_running_command_and_the_server_in_time(tm
         await server.close_stdin()
         assert await server.exited() == 0
         assert server.descendants() == []
-        assert stored(server, session).count("tool.execution_complete") == 1
+        assert stored_types(server, session).count("tool.execution_complete") == 1
 
 
 @pytest.mark.parametrize("mode", ["--headless", "--acp"])
@@ -252,7 +252,7 @@ async def test_the_end_of_stdin_during_a_stream_is_logged(tmp_path: Path) -> Non
         await server.wire.event("assistant.message_delta")
         await server.close_stdin()
         assert await server.exited() == 0
-        assert stored(server, session)[-2:] == ["abort", "assistant.turn_end"]
+        assert stored_types(server, session)[-2:] == ["abort", "assistant.turn_end"]
 
 
 async def test_after_the_end_of_stdin_during_an_approval_nothing_runs(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ async def test_after_the_end_of_stdin_during_an_approval_nothing_runs(tmp_path: 
         await server.close_stdin()
         assert await server.exited() == 0
         assert not (tmp_path / "ran").exists()
-        assert stored(server, session).count("tool.execution_complete") == 1
+        assert stored_types(server, session).count("tool.execution_complete") == 1
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ async def test_a_signal_ends_a_running_command_and_the_server_in_time(
         server.signal(number)
         assert await server.exited() == 0
         assert server.descendants() == []
-        assert stored(server, session).count("tool.execution_complete") == 1
+        assert stored_types(server, session).count("tool.execution_complete") == 1
 
 
 @pytest.mark.parametrize("transport", ["stdio", "tcp"])
@@ -298,7 +298,7 @@ async def test_shutdown_is_answered_before_the_process_exits_in_time(
         assert await wire.call("runtime.shutdown", {}) is None
         assert await server.exited() == 0
         assert server.descendants() == []
-        assert stored(server, session).count("tool.execution_complete") == 1
+        assert stored_types(server, session).count("tool.execution_complete") == 1
 
 
 async def test_shutdown_ends_the_server_even_if_its_client_does_not_wait(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def persisted(events: list[JsonObject]) -> list[JsonObject]:
     return [event for event in events if not event.get("ephemeral")]
 
 
-async def stored(wire: Wire, session: str) -> list[JsonObject]:
+async def stored_events(wire: Wire, session: str) -> list[JsonObject]:
     return (await wire.call("session.getMessages", {"sessionId": session}))["events"]
 
 
@@ -66,7 +66,7 @@ def asks_for(*wanted: tuple[str, str, JsonObject]) -> Reply:
 # --- killed in the middle -----------------------------------------------------------------------------------------
 
 
-async def killed(
+async def kill_during_prompt(
     folder: Path, provider: ModelServer, until: Callable[[Wire], Awaitable[object]], **options: object
 ) -> tuple[str, list[JsonObject]]:
     """Run a prompt until ``until`` returns, then kill the server.
@@ -85,7 +85,7 @@ def openai(provider: ModelServer) -> JsonObject:
     return {"type": "openai", "baseUrl": provider.url, "apiKey": "key"}
 
 
-async def resumed(
+async def resume(
     folder: Path, provider: ModelServer, session: str, seen: list[JsonObject], *, continue_pending: bool = False
 ) -> tuple[list[JsonObject], list[JsonObject]]:
     """Resume a killed session in a new process and send it another prompt.
@@ -95,14 +95,14 @@ async def resumed(
     async with running_server(folder) as server:
         params = {"sessionId": session, "provider": openai(provider), "model": "m"}
         await server.wire.call("session.resume", params | {"continuePendingWork": continue_pending})
-        after = await stored(server.wire, session)
+        after = await stored_events(server.wire, session)
         assert after[: len(seen)] == seen
         chain = [None, *[event["id"] for event in after]]
         assert [event["parentId"] for event in after] == chain[:-1]
         provider.replies[:] = [says("here I am")]
         events = await server.wire.prompt(session, "still there?")
         assert of_type(events, "assistant.message")[0]["content"] == "here I am"
-        assert (await stored(server.wire, session))[: len(after)] == after
+        assert (await stored_events(server.wire, session))[: len(after)] == after
     return after, provider.requests[-1].json["messages"]
 
 
@@ -116,9 +116,9 @@ async def test_a_kill_after_the_first_delta_keeps_the_prompt_and_drops_the_parti
         async def until(wire: Wire) -> None:
             await wire.event("assistant.message_delta")
 
-        session, seen = await killed(tmp_path, provider, until)
+        session, seen = await kill_during_prompt(tmp_path, provider, until)
         assert [event["type"] for event in seen] == ["session.start", "user.message", "assistant.turn_start"]
-        after, messages = await resumed(tmp_path, provider, session, seen)
+        after, messages = await resume(tmp_path, provider, session, seen)
         assert [event["type"] for event in after[len(seen) :]] == ["session.resume"]
         assert roles(messages) == ["system", "user", "user"]
 
@@ -132,9 +132,9 @@ async def test_a_kill_during_a_client_tool_leaves_one_interrupted_call(
         async def until(wire: Wire) -> None:
             await wire.event("external_tool.requested")
 
-        session, seen = await killed(tmp_path, provider, until, tools=[LOOKUP])
+        session, seen = await kill_during_prompt(tmp_path, provider, until, tools=[LOOKUP])
         assert seen[-1]["type"] == "external_tool.requested"
-        after, messages = await resumed(tmp_path, provider, session, seen, continue_pending=continue_pending)
+        after, messages = await resume(tmp_path, provider, session, seen, continue_pending=continue_pending)
         completed = of_type(after, "tool.execution_complete")
         if not continue_pending:
             assert [(data["toolCallId"], data["error"]["message"]) for data in completed] == [
@@ -151,9 +151,9 @@ async def test_after_a_kill_during_a_permission_request_nothing_runs(tmp_path: P
         async def until(wire: Wire) -> None:
             await wire.event("permission.requested")
 
-        session, seen = await killed(tmp_path, provider, until, requestPermission=True)
+        session, seen = await kill_during_prompt(tmp_path, provider, until, requestPermission=True)
         assert seen[-1]["type"] == "permission.requested"
-        _, messages = await resumed(tmp_path, provider, session, seen)
+        _, messages = await resume(tmp_path, provider, session, seen)
         assert roles(messages) == ["system", "user", "assistant", "tool", "user"]
         assert messages[3]["content"] == INTERRUPTED
         assert not (tmp_path / "ran").exists()
@@ -167,9 +167,9 @@ async def test_a_kill_during_a_command_leaves_one_interrupted_call(tmp_path: Pat
             await approve(wire, asked)
             await wire.event("tool.execution_partial_result")
 
-        session, seen = await killed(tmp_path, provider, until, requestPermission=True)
+        session, seen = await kill_during_prompt(tmp_path, provider, until, requestPermission=True)
         assert seen[-1]["type"] == "permission.completed"
-        _, messages = await resumed(tmp_path, provider, session, seen)
+        _, messages = await resume(tmp_path, provider, session, seen)
         assert roles(messages) == ["system", "user", "assistant", "tool", "user"]
         assert messages[3]["content"] == INTERRUPTED
 
@@ -195,8 +195,8 @@ async def test_a_kill_between_two_results_keeps_one_and_interrupts_the_other(tmp
             await wire.call("session.tools.handlePendingToolCall", params)
             await wire.event("tool.execution_complete", toolCallId="quick")
 
-        session, seen = await killed(tmp_path, provider, until, tools=[LOOKUP])
-        after, messages = await resumed(tmp_path, provider, session, seen)
+        session, seen = await kill_during_prompt(tmp_path, provider, until, tools=[LOOKUP])
+        after, messages = await resume(tmp_path, provider, session, seen)
         completed = of_type(after, "tool.execution_complete")
         assert [(data["toolCallId"], data["success"]) for data in completed] == [("quick", True), ("slow", False)]
         assert roles(messages) == ["system", "user", "assistant", "tool", "tool", "user"]
@@ -241,7 +241,7 @@ async def template(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     async with running_server(tmp_path_factory.mktemp("finished")) as server:
         session = await server.wire.create(scripted({"text": "one"}))
         await server.wire.prompt(session, "first")
-        return Finished(session, server.log_of(session), await stored(server.wire, session))
+        return Finished(session, server.log_of(session), await stored_events(server.wire, session))
 
 
 @pytest.fixture
@@ -253,7 +253,7 @@ def past(template: Finished, tmp_path: Path) -> Finished:
 
 
 @asynccontextmanager
-async def reopened(folder: Path, session: str) -> AsyncGenerator[tuple[RunningServer, list[JsonObject]]]:
+async def reopen(folder: Path, session: str) -> AsyncGenerator[tuple[RunningServer, list[JsonObject]]]:
     """Resume the session in a new process; yields the stored events without the resume.
 
     At the end the session must answer a prompt, whatever its log was like.
@@ -261,7 +261,7 @@ async def reopened(folder: Path, session: str) -> AsyncGenerator[tuple[RunningSe
     async with running_server(folder) as server:
         provider = {"type": "scripted", "script": {"turns": [{"text": "next"}], "after_last": "repeat"}}
         await server.wire.call("session.resume", {"sessionId": session, "provider": provider})
-        events = await stored(server.wire, session)
+        events = await stored_events(server.wire, session)
         assert events[-1]["type"] == "session.resume"
         yield server, events[:-1]
         told = await server.wire.prompt(session, "second")
@@ -278,19 +278,19 @@ async def test_a_torn_last_line_is_removed_with_one_warning(tmp_path: Path, past
     session, path, before = past.id, past.log, past.events
     with path.open("ab") as log:
         log.write(torn)
-    async with reopened(tmp_path, session) as (_, events):
+    async with reopen(tmp_path, session) as (_, events):
         assert events[:-1] == before
         assert events[-1]["type"] == "session.warning"
         assert str(len(torn)) in events[-1]["data"]["message"]
     assert len(whole_lines(path)) == len(path.read_bytes().splitlines())
-    async with reopened(tmp_path, session) as (_, events):
+    async with reopen(tmp_path, session) as (_, events):
         assert len(of_type(events, "session.warning")) == 1
 
 
 async def test_a_last_line_without_a_newline_is_kept(tmp_path: Path, past: Finished) -> None:
     session, path, before = past.id, past.log, past.events
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))
-    async with reopened(tmp_path, session) as (_, events):
+    async with reopen(tmp_path, session) as (_, events):
         assert events == before
 
 
@@ -301,7 +301,7 @@ async def test_garbage_in_the_middle_loses_only_its_lines(tmp_path: Path, past: 
     session, path, before = past.id, past.log, past.events
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([*lines[:2], *GARBAGE, *lines[2:]]))
-    async with reopened(tmp_path, session) as (_, events):
+    async with reopen(tmp_path, session) as (_, events):
         assert events == before
 
 
@@ -319,14 +319,14 @@ async def test_unknown_events_are_kept_and_not_interpreted(tmp_path: Path, past:
     session, path, before = past.id, past.log, past.events
     with path.open("ab") as log:
         log.write(b"".join(json.dumps(strange).encode() + b"\n" for strange in STRANGE))
-    async with reopened(tmp_path, session) as (_, events):
+    async with reopen(tmp_path, session) as (_, events):
         assert events == [*before, *STRANGE]
 
 
 async def test_an_empty_log_is_a_session_without_history(tmp_path: Path, past: Finished) -> None:
     session, path = past.id, past.log
     path.write_bytes(b"")
-    async with reopened(tmp_path, session) as (_, events):
+    async with reopen(tmp_path, session) as (_, events):
         assert events == []
 
 
@@ -348,7 +348,7 @@ async def test_a_session_without_its_workspace_file_is_resumed(tmp_path: Path, p
     session, path, before = past.id, past.log, past.events
     path.with_name("workspace.yaml").unlink()
     shutil.rmtree(path.parent / "checkpoints")
-    async with reopened(tmp_path, session) as (_, events):
+    async with reopen(tmp_path, session) as (_, events):
         assert events == before
 
 
@@ -367,7 +367,7 @@ async def test_a_session_whose_log_cannot_be_repaired_is_refused_and_can_be_retr
         assert refused["message"] == f"Session not found: {session}"
         workspace.rmdir()
         await server.wire.call("session.resume", {"sessionId": session, "provider": scripted()})
-        assert (await stored(server.wire, session))[: len(before)] == before
+        assert (await stored_events(server.wire, session))[: len(before)] == before
 
 
 # --- disks that take nothing more ---------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ async def full_disk(folder: Path) -> AsyncGenerator[RunningServer]:
         assert of_type(events, "assistant.message")[0]["content"] == "fine"
 
 
-def failed(events: list[JsonObject]) -> None:
+def assert_failed_run(events: list[JsonObject]) -> None:
     """Assert that the run ended with a single error that names the log."""
     (error,) = of_type(events, "session.error")
     assert "cannot write the session log" in error["message"]
@@ -405,7 +405,7 @@ async def test_a_prompt_that_cannot_be_written_fails_and_the_next_one_works(tmp_
     async with full_disk(tmp_path) as server:
         wire = server.wire
         session = await wire.create(scripted({"text": "small"}))
-        failed(await wire.prompt(session, "x" * FILE_LIMIT))
+        assert_failed_run(await wire.prompt(session, "x" * FILE_LIMIT))
         events = await wire.prompt(session, "y")
         assert of_type(events, "assistant.message")[0]["content"] == "small"
         assert [event["id"] for event in whole_lines(server.log_of(session))] == [
@@ -416,7 +416,7 @@ async def test_a_prompt_that_cannot_be_written_fails_and_the_next_one_works(tmp_
 async def test_an_answer_that_cannot_be_written_fails_the_run(tmp_path: Path) -> None:
     async with full_disk(tmp_path) as server:
         session = await server.wire.create(scripted({"text": "x" * FILE_LIMIT}))
-        failed(await server.wire.prompt(session))
+        assert_failed_run(await server.wire.prompt(session))
         assert all(event["type"] != "assistant.message" for event in whole_lines(server.log_of(session)))
 
 
@@ -433,7 +433,7 @@ async def test_tool_results_that_cannot_be_written_fail_the_run_once(tmp_path: P
         params = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "x" * FILE_LIMIT}
         await wire.call("session.tools.handlePendingToolCall", params)
         await wire.event("session.idle", session=session)
-        failed(wire.events(session, since=since))
+        assert_failed_run(wire.events(session, since=since))
         completed = of_type(wire.events(session), "tool.execution_complete")
         assert len(completed) == len({data["toolCallId"] for data in completed})
 
@@ -475,7 +475,7 @@ async def test_a_log_replaced_by_a_folder_fails_the_run_and_then_the_read(tmp_pa
         path = server.log_of(session)
         path.rename(path.with_name("away"))
         path.mkdir()
-        failed(await wire.prompt(session))
+        assert_failed_run(await wire.prompt(session))
         error = await wire.refused("session.getMessages", {"sessionId": session})
         assert "cannot read the session log" in error["message"]
         assert str(tmp_path) not in error["message"]

@@ -32,7 +32,7 @@ async def stored(wire: Wire, **options: Any) -> str:
     return session
 
 
-def age(server: RunningServer, session: str, seconds: float) -> None:
+def make_older(server: RunningServer, session: str, seconds: float) -> None:
     """Set the time of a session's last change to the past."""
     log = server.log_of(session)
     changed = log.stat().st_mtime - seconds
@@ -55,7 +55,7 @@ def ids(result: dict[str, Any]) -> list[str]:
 async def test_the_list_equals_session_list_with_less_metadata_beyond_the_limit(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         old, new = await stored(server.wire), await stored(server.wire)
-        age(server, old, 10)
+        make_older(server, old, 10)
         whole = await server.wire.call("sessions.list", {})
         limited = await server.wire.call("sessions.list", {"metadataLimit": 1, "source": "all"})
         bare = await server.wire.call("sessions.list", {"metadataLimit": 0})
@@ -117,7 +117,7 @@ async def test_the_last_session_for_a_context_is_the_best_match(tmp_path: Path) 
         second = await stored(server.wire, workingDirectory=here)
         newest = await stored(server.wire, workingDirectory=there)
         for seconds, session in ((30, first), (20, second), (10, newest)):
-            age(server, session, seconds)
+            make_older(server, session, seconds)
         assert await last({"cwd": here}) == {"sessionId": second}
         assert await last() == await last({"cwd": nowhere}) == {"sessionId": newest}
         assert (await server.wire.refused("sessions.getLastForContext", {"context": {}}))["code"] == -32602
@@ -148,12 +148,12 @@ async def test_metadata_that_a_list_left_out_can_be_completed(tmp_path: Path) ->
         named = {**blank, "name": "Mine", "clientName": "host", "mcTaskId": "7"}
         complete = {**listed, "summary": "As it was"}
 
-        async def enriched(*given: dict[str, Any]) -> list[dict[str, Any]]:
+        async def enrich(*given: dict[str, Any]) -> list[dict[str, Any]]:
             return (await server.wire.call("sessions.enrichMetadata", {"sessions": given}))["sessions"]
 
-        assert await enriched(bare) == [listed]
-        assert await enriched(unknown, blank, complete) == [unknown, complete]
-        assert await enriched(named) == [{**named, "summary": "Mine", "context": {"cwd": here}}]
+        assert await enrich(bare) == [listed]
+        assert await enrich(unknown, blank, complete) == [unknown, complete]
+        assert await enrich(named) == [{**named, "summary": "Mine", "context": {"cwd": here}}]
         bad: list[Any] = [{}, {"sessions": [{"sessionId": session}]}, {"sessions": {}}]
         for wrong in bad:
             assert (await server.wire.refused("sessions.enrichMetadata", wrong))["code"] == -32602
@@ -210,7 +210,11 @@ async def test_closing_emits_shutdown_keeps_the_files_and_succeeds_twice(tmp_pat
 
 async def test_bulk_delete_returns_the_freed_bytes(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
-        live, kept, old = await prompted(server.wire), await prompted(server.wire), await stored(server.wire)
+        live, kept, old = (
+            await prompted(server.wire),
+            await prompted(server.wire),
+            await stored(server.wire),
+        )
         size = (await server.wire.call("sessions.getSizes"))["sizes"][old]
         unknown = str(uuid.uuid4())
         freed = (await server.wire.call("sessions.bulkDelete", {"sessionIds": [live, unknown, old, "../x", live]}))[
@@ -239,7 +243,7 @@ async def test_pruning_deletes_old_unnamed_sessions_that_are_not_in_use(tmp_path
         await server.wire.call("session.destroy", {"sessionId": named})
         live = await prompted(server.wire)
         for session in (old, excluded, named, live):
-            age(server, session, YEAR_S)
+            make_older(server, session, YEAR_S)
         size = (await server.wire.call("sessions.getSizes"))["sizes"][old]
         asked = {"olderThanDays": 30, "excludeSessionIds": [excluded]}
 

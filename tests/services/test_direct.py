@@ -38,7 +38,7 @@ async def fetched(*replies: Reply, path: str = "/", max_bytes: int = 100_000) ->
         return await fetcher(max_bytes=max_bytes).fetch(server.url + path, raw=False)
 
 
-async def failed(*replies: Reply, max_bytes: int = 100_000, timeout_s: float = 5) -> str:
+async def failure(*replies: Reply, max_bytes: int = 100_000, timeout_s: float = 5) -> str:
     async with ModelServer(*replies) as server:
         with pytest.raises(WebError) as caught:
             await fetcher(max_bytes=max_bytes, timeout_s=timeout_s).fetch(server.url, raw=False)
@@ -111,7 +111,7 @@ async def test_redirects_on_the_same_site_are_followed() -> None:
 
 
 async def test_too_many_redirects_are_an_error() -> None:
-    assert await failed(*[goes_to("/again")] * 9) == "127.0.0.1 redirects more than 5 times."
+    assert await failure(*[goes_to("/again")] * 9) == "127.0.0.1 redirects more than 5 times."
     assert (await fetched(*[goes_to("/again")] * 5, text_reply("there"))).text == "there"
 
 
@@ -124,7 +124,7 @@ async def test_a_redirect_to_another_site_is_reported_and_not_followed() -> None
 
 @pytest.mark.parametrize("where", ["file:///etc/passwd", "ftp://127.0.0.1/", "gopher://x", "javascript:alert(1)"])
 async def test_redirects_to_other_schemes_are_refused(where: str) -> None:
-    assert await failed(goes_to(where)) == f"127.0.0.1 redirects to an invalid URL: {where!r}."
+    assert await failure(goes_to(where)) == f"127.0.0.1 redirects to an invalid URL: {where!r}."
 
 
 async def test_each_redirect_is_checked_like_the_first_address(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +174,7 @@ async def test_a_response_without_a_type_is_sniffed() -> None:
     assert (await fetched(Reply([b" <!DOCTYPE html><p>x"]))).media_type == "text/html"
     assert (await fetched(Reply([b"plain"]))).media_type == "text/plain"
     assert (await fetched(Reply([PNG]))).picture == PNG
-    assert await failed(Reply([b"\x7fELF\0\0\0"])) == (
+    assert await failure(Reply([b"\x7fELF\0\0\0"])) == (
         "URL is not a text file (unknown type). Download it in the shell if you need it."
     )
 
@@ -182,7 +182,7 @@ async def test_a_response_without_a_type_is_sniffed() -> None:
 async def test_images_are_recognized_by_their_content() -> None:
     page = await fetched(Reply([PNG], headers={"Content-Type": "image/jpeg"}))
     assert (page.media_type, page.picture) == ("image/png", PNG)
-    assert "is not a text file (image/x-icon)" in await failed(
+    assert "is not a text file (image/x-icon)" in await failure(
         Reply([b"\0\0"], headers={"Content-Type": "image/x-icon"})
     )
 
@@ -190,7 +190,7 @@ async def test_images_are_recognized_by_their_content() -> None:
 @pytest.mark.parametrize("kind", ["application/pdf", "video/mp4", "application/zip", "font/woff2", "x" * 200])
 async def test_binaries_are_refused_before_they_are_read(kind: str) -> None:
     reply = Reply([b"x"], headers={"Content-Type": kind}, ending="hang")
-    assert await failed(reply) == f"URL is not a text file ({kind[:80]}). Download it in the shell if you need it."
+    assert await failure(reply) == f"URL is not a text file ({kind[:80]}). Download it in the shell if you need it."
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
@@ -203,10 +203,10 @@ async def test_compressed_pages_are_decompressed(encoding: str) -> None:
 
 async def test_a_response_that_is_too_large_is_not_read_to_its_end() -> None:
     large = "URL is larger than 1000 bytes. Download it in the shell and read parts of the file."
-    assert await failed(Reply([b"x" * 600] * 2, ending="hang"), max_bytes=1000) == large
+    assert await failure(Reply([b"x" * 600] * 2, ending="hang"), max_bytes=1000) == large
     bomb = gzip.compress(b"\0" * 50_000_000)
     headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain"}
-    assert await failed(Reply([bomb], headers=headers), max_bytes=1000) == large
+    assert await failure(Reply([bomb], headers=headers), max_bytes=1000) == large
 
 
 @pytest.mark.parametrize(
@@ -217,20 +217,20 @@ async def test_a_response_that_is_too_large_is_not_read_to_its_end() -> None:
     ],
 )
 async def test_an_unknown_content_encoding_is_an_error(headers: dict[str, str], body: bytes, reason: str) -> None:
-    assert await failed(Reply([body], headers=headers)) == reason
+    assert await failure(Reply([body], headers=headers)) == reason
 
 
 async def test_error_statuses_and_broken_responses_are_reported() -> None:
-    assert await failed(text_reply("gone", status=404)) == "URL returned HTTP 404 Scripted."
-    assert await failed(Reply(status=302)) == "URL returned HTTP 302 Scripted."
-    assert "connection to" in await failed(Reply([b"x"], headers={"Content-Type": "text/plain"}, ending="cut"))
-    assert "connection to" in await failed(Reply(silent=True, ending="cut"))
+    assert await failure(text_reply("gone", status=404)) == "URL returned HTTP 404 Scripted."
+    assert await failure(Reply(status=302)) == "URL returned HTTP 302 Scripted."
+    assert "connection to" in await failure(Reply([b"x"], headers={"Content-Type": "text/plain"}, ending="cut"))
+    assert "connection to" in await failure(Reply(silent=True, ending="cut"))
 
 
 async def test_a_stalled_response_times_out() -> None:
     slow = Reply([b"x"], headers={"Content-Type": "text/plain"}, ending="hang")
-    assert await failed(slow, timeout_s=0.2) == "Fetching URL took longer than 0.2 s."
-    assert await failed(Reply(silent=True, ending="hang"), timeout_s=0.2) == (
+    assert await failure(slow, timeout_s=0.2) == "Fetching URL took longer than 0.2 s."
+    assert await failure(Reply(silent=True, ending="hang"), timeout_s=0.2) == (
         "Fetching URL took longer than 0.2 s."
     )
 

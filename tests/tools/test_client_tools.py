@@ -27,7 +27,7 @@ def outcome(result: Any = None, **answer: Any) -> ToolOutcome:
     return outcome_of(CALL, HandlePendingToolCallParams.model_validate(params))
 
 
-async def answered(tasks: TaskGroup, result: Any = None, **answer: Any) -> MadeSession:
+async def run_with_answer(tasks: TaskGroup, result: Any = None, **answer: Any) -> MadeSession:
     """Run a session in which the tool is called and gives this answer."""
     made = make_session(tasks, script=SCRIPT, tools=[TOOL])
     made.send("go")
@@ -165,7 +165,7 @@ def test_telemetry_and_the_session_log_are_kept_apart_from_the_text() -> None:
 async def test_each_outcome_reaches_the_model_and_the_event_stream_as_observed(
     tasks: TaskGroup, result: dict[str, Any], told: str, error: tuple[str, str] | None, answers: int
 ) -> None:
-    made = await answered(tasks, result)
+    made = await run_with_answer(tasks, result)
 
     (completed,) = made.client.payloads(events.ToolExecutionComplete)
     assert completed.success is (error is None)
@@ -178,7 +178,7 @@ async def test_each_outcome_reaches_the_model_and_the_event_stream_as_observed(
 
 @pytest.mark.anyio
 async def test_the_text_of_an_exception_is_in_no_event(tasks: TaskGroup) -> None:
-    made = await answered(tasks, error="secret boom")
+    made = await run_with_answer(tasks, error="secret boom")
 
     (completed,) = made.client.payloads(events.ToolExecutionComplete)
     assert completed == events.ToolExecutionComplete(
@@ -195,7 +195,7 @@ async def test_the_text_of_an_exception_is_in_no_event(tasks: TaskGroup) -> None
 
 @pytest.mark.anyio
 async def test_all_fields_of_a_result_are_in_its_event(tasks: TaskGroup) -> None:
-    made = await answered(
+    made = await run_with_answer(
         tasks,
         {
             "textResultForLlm": "T",
@@ -224,7 +224,7 @@ async def test_all_fields_of_a_result_are_in_its_event(tasks: TaskGroup) -> None
 
 @pytest.mark.anyio
 async def test_the_question_names_the_call_and_is_closed_by_its_answer(tasks: TaskGroup) -> None:
-    made = await answered(tasks, "Paris")
+    made = await run_with_answer(tasks, "Paris")
 
     (asked,) = made.client.payloads(events.ExternalToolRequested)
     assert asked == events.ExternalToolRequested(

@@ -18,7 +18,7 @@ QUESTION = scripted_call("ask_user", question="Which?", choices=["Red", "Blue"])
 ASKING = scripted(QUESTION, {"text": "{{last_tool_result}}"})
 
 
-def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
+def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
     """Return the data of the events of one type."""
     return [event["data"] for event in events if event["type"] == kind]
 
@@ -55,12 +55,12 @@ async def test_the_model_gets_the_answer_of_the_user(
     expected: JsonObject = {"question": "Which?", "allowFreeform": arguments.get("allow_freeform", True)}
     expected |= {"choices": arguments["choices"]} if "choices" in arguments else {}
     assert client.inputs("userInput.request") == [{"sessionId": session, **expected}]
-    (requested,), (completed,) = of(events, "user_input.requested"), of(events, "user_input.completed")
-    (done,) = of(events, "tool.execution_complete")
+    (requested,), (completed,) = data_of(events, "user_input.requested"), data_of(events, "user_input.completed")
+    (done,) = data_of(events, "tool.execution_complete")
     assert requested == {"requestId": requested["requestId"], "toolCallId": done["toolCallId"], **expected}
     assert (completed["requestId"], completed["answer"]) == (requested["requestId"], answer["answer"])
     assert texts(model.requests[-1], "tool") == [text]
-    assert of(events, "permission.requested") == []
+    assert data_of(events, "permission.requested") == []
 
 
 async def test_a_question_can_be_answered_by_the_id_of_its_event(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_without_a_handler_the_tool_is_not_offered_and_a_call_of_it_fails(
     assert "ask_user" not in [tool["function"]["name"] for tool in model.requests[0]["tools"]]
     (result,) = texts(model.requests[-1], "tool")
     assert result.startswith("Tool 'ask_user' does not exist.")
-    assert of(events, "assistant.message")[-1]["content"] == "I see."
+    assert data_of(events, "assistant.message")[-1]["content"] == "I see."
 
 
 @pytest.mark.parametrize("answer", [THROWS, {}, {"answer": 5}, "Red", None, []], ids=str)
@@ -98,11 +98,11 @@ async def test_an_error_or_an_invalid_answer_of_the_handler_fails_the_call(tmp_p
     ):
         session = await server.wire.create(ASKING, requestUserInput=True)
         events = await server.wire.prompt(session)
-    (done,) = of(events, "tool.execution_complete")
+    (done,) = data_of(events, "tool.execution_complete")
     assert done["success"] is False
-    assert of(events, "assistant.message")[-1]["content"].startswith("The user could not be asked.")
+    assert data_of(events, "assistant.message")[-1]["content"].startswith("The user could not be asked.")
     assert "threw" not in str(events)
-    (requested,), (completed,) = of(events, "user_input.requested"), of(events, "user_input.completed")
+    (requested,), (completed,) = data_of(events, "user_input.requested"), data_of(events, "user_input.completed")
     assert completed == {"requestId": requested["requestId"]}
 
 
@@ -148,8 +148,8 @@ async def test_an_abort_withdraws_a_question(tmp_path: Path) -> None:
         request_id = requested["data"]["requestId"]
         late = {"sessionId": session, "requestId": request_id, "response": {"answer": "Red"}}
         assert await wire.call("session.ui.handlePendingUserInput", late) == {"success": False}
-    assert of(wire.events(), "user_input.completed") == [{"requestId": request_id}]
-    assert [one["success"] for one in of(wire.events(), "tool.execution_complete")] == [False]
+    assert data_of(wire.events(), "user_input.completed") == [{"requestId": request_id}]
+    assert [one["success"] for one in data_of(wire.events(), "tool.execution_complete")] == [False]
     assert wire.events()[-1]["type"] == "session.idle"
 
 
@@ -177,7 +177,7 @@ async def test_a_resumed_session_asks_the_client_that_resumed_it(tmp_path: Path)
         await wire.call("session.detach", {"sessionId": session})
         await wire.call("session.resume", {"sessionId": session, "provider": provider, "requestUserInput": True})
         events = await wire.prompt(session)
-    assert of(events, "assistant.message")[-1]["content"] == "User selected: Red"
+    assert data_of(events, "assistant.message")[-1]["content"] == "User selected: Red"
 
 
 # --- forms --------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ QUIET = scripted({"text": "-"})
 FORM: JsonObject = {"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}
 
 
-async def shown(wire: Wire, session: str, asker: Wire | None = None) -> tuple[int, str]:
+async def open_form(wire: Wire, session: str, asker: Wire | None = None) -> tuple[int, str]:
     """Open a form; returns the id of the request for it, and the id of the form."""
     request = await (asker or wire).ask("session.ui.elicitation", {"sessionId": session, **FORM})
     return request, (await wire.event("elicitation.requested"))["data"]["requestId"]
@@ -204,7 +204,7 @@ async def test_the_outcome_of_a_form_is_returned(tmp_path: Path, answer: JsonObj
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(QUIET, requestElicitation=True)
-        request, form = await shown(wire, session)
+        request, form = await open_form(wire, session)
         handled = {"sessionId": session, "requestId": form, "result": answer}
         assert await wire.call("session.ui.handlePendingElicitation", handled) == {"success": True}
         assert (await wire.response(request))["result"] == answer
@@ -216,7 +216,7 @@ async def test_a_form_is_cancelled_if_no_client_is_left_to_show_it(tmp_path: Pat
         session = await asker.create(QUIET)
         async with server.connect() as able:
             await able.call("session.resume", {"sessionId": session, "requestElicitation": True})
-            request, form = await shown(able, session, asker)
+            request, form = await open_form(able, session, asker)
         assert (await asker.response(request))["result"] == {"action": "cancel"}
         assert (await asker.event("elicitation.completed"))["data"] == {"requestId": form, "action": "cancel"}
 
@@ -225,7 +225,7 @@ async def test_a_form_is_cancelled_with_its_session(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(QUIET, requestElicitation=True)
-        request, _ = await shown(wire, session)
+        request, _ = await open_form(wire, session)
         await wire.call("session.shutdown", {"sessionId": session})
         assert (await wire.response(request))["result"] == {"action": "cancel"}
 
@@ -235,7 +235,7 @@ async def test_a_form_is_withdrawn_with_the_request_for_it(tmp_path: Path) -> No
         session = await able.create(QUIET, requestElicitation=True)
         async with server.connect() as asker:
             await asker.call("session.resume", {"sessionId": session})
-            _, form = await shown(able, session, asker)
+            _, form = await open_form(able, session, asker)
         completed = await able.event("elicitation.completed")
         late = {"sessionId": session, "requestId": form, "result": {"action": "decline"}}
         assert await able.call("session.ui.handlePendingElicitation", late) == {"success": False}

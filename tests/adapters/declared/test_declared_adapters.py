@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 KEY: Final = "key-of-a-test-0123456789"
 
 
-def said(text: str) -> Reply:
+def completion(text: str) -> Reply:
     """Return a chat completion with this text."""
     chunk = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
     return event_stream(f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n")
@@ -83,7 +83,7 @@ maximum = 2
 
 async def test_an_adapter_in_the_configuration_is_called_as_declared(tmp_path: Path) -> None:
     async with (
-        ModelServer(said("Hello."), said("Hello again.")) as model,
+        ModelServer(completion("Hello."), completion("Hello again.")) as model,
         running_server(tmp_path, config=config(model.url), env={"WORK_KEY": KEY}) as server,
     ):
         assert await ask(server) == "Hello."
@@ -128,7 +128,7 @@ async def test_a_key_that_is_not_a_string_is_refused_by_name(tmp_path: Path) -> 
 
 
 async def test_the_short_form_and_a_full_declaration_can_be_combined(tmp_path: Path) -> None:
-    async with ModelServer(said("Hello.")) as model:
+    async with ModelServer(completion("Hello.")) as model:
         table = (
             f'[adapters.work]\ntype = "openai"\nbase_url = "{model.url}/v1"\napi_key_env = "lower_key"\n'
             'models = [{id = "m", wire_model = "wire-m"}]\nparameters = {seed = 7}\n'
@@ -142,7 +142,7 @@ async def test_the_short_form_and_a_full_declaration_can_be_combined(tmp_path: P
 
 
 async def test_a_session_can_override_the_address_of_a_declared_adapter(tmp_path: Path) -> None:
-    async with ModelServer(said("one"), said("two")) as model:
+    async with ModelServer(completion("one"), completion("two")) as model:
         text = config("http://127.0.0.1:1")
         async with running_server(tmp_path, config=text, env={"WORK_KEY": KEY}) as server:
             provider = {"type": "work", "baseUrl": f"{model.url}/v9/", "headers": {"X-Own": "yes"}}
@@ -163,7 +163,7 @@ async def test_secrets_are_only_sent_to_the_declared_server(tmp_path: Path) -> N
     )
     text = text.replace('team = "cmd:', 'work_token = "hidden"\nteam = "cmd:')
     async with (
-        ModelServer(said("one")) as model,
+        ModelServer(completion("one")) as model,
         running_server(tmp_path, config=text, env={"WORK_KEY": KEY}) as server,
     ):
         assert await ask(server, provider={"type": "work", "baseUrl": model.url}) == "one"
@@ -184,7 +184,7 @@ async def test_a_failing_schema_function_ends_the_run_with_an_error(tmp_path: Pa
 
 
 async def test_an_extension_of_openai_at_another_address_does_not_inherit_the_key(tmp_path: Path) -> None:
-    async with ModelServer(said("Hello.")) as model:
+    async with ModelServer(completion("Hello.")) as model:
         write(tmp_path, "near.toml", f'extends = "openai"\n[env]\nbase_url = "{model.url}/v1"\n')
         async with running_server(tmp_path, env={"OPENAI_API_KEY": KEY}) as server:
             assert await ask(server, model="near/m") == "Hello."
@@ -237,7 +237,7 @@ async def test_an_invalid_declaration_ends_its_run_and_hides_no_other(tmp_path: 
 
 
 async def test_limits_and_proxy_apply_to_their_adapter_only(tmp_path: Path) -> None:
-    async with ModelServer(said("By proxy."), Reply(silent=True, ending="hang")) as proxy:
+    async with ModelServer(completion("By proxy."), Reply(silent=True, ending="hang")) as proxy:
         text = (
             "[retry]\nattempts = 1\n"
             '[adapters.far]\ntype = "openai"\nbase_url = "http://far.invalid/v1"\n'
@@ -254,7 +254,7 @@ async def test_limits_and_proxy_apply_to_their_adapter_only(tmp_path: Path) -> N
 
 
 async def sent_temperature(server: RunningServer, model: ModelServer, session: str, **send: Any) -> float:
-    model.replies.append(said("ok"))
+    model.replies.append(completion("ok"))
     await server.wire.call("session.sendAndWait", {"sessionId": session, "prompt": "hi", **send})
     return model.requests[-1].json["temperature"]
 
@@ -360,7 +360,7 @@ async def by_resume(wire: Wire, session: JsonObject, providers: list[JsonObject]
 async def test_settings_unknown_to_the_next_model_are_removed_and_reported(
     tmp_path: Path, switch: Callable[[Wire, JsonObject, list[JsonObject]], Awaitable[None]]
 ) -> None:
-    async with ModelServer(*[said("Fine.")] * 3) as model, running_server(tmp_path) as server:
+    async with ModelServer(*[completion("Fine.")] * 3) as model, running_server(tmp_path) as server:
         wire, session = server.wire, {"sessionId": "s"}
         await wire.call(
             "jumpseat.adapters.register",
@@ -470,7 +470,7 @@ async def test_an_adapter_is_described_for_a_form_without_its_secrets(tmp_path: 
 
 
 async def test_an_adapter_registered_by_a_client_answers_a_session(tmp_path: Path) -> None:
-    async with ModelServer(said("Registered."), said("Again."), said("As a provider.")) as model:
+    async with ModelServer(completion("Registered."), completion("Again."), completion("As a provider.")) as model:
         declaration = {
             "name": "theirs",
             "extends": "openai_compatible",
@@ -665,7 +665,7 @@ async def test_the_endpoint_of_a_declared_adapter_is_returned_if_the_operator_al
 
 
 async def test_an_empty_variable_counts_as_set_in_a_declaration(tmp_path: Path) -> None:
-    async with ModelServer(said("hello")) as provider:
+    async with ModelServer(completion("hello")) as provider:
         lines = 'extends = "openai_compatible"\nparameters = {user = "u-${team}"}\nschema.model.default = "m"\n'
         write(tmp_path, "work.toml", f'{lines}env = {{base_url = "{provider.url}", team = "WORK_TEAM"}}\n')
         async with running_server(tmp_path, env={"WORK_TEAM": ""}) as server:

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.adapters.declared.test_declared_adapters import ask, failure, said
+from tests.adapters.declared.test_declared_adapters import ask, completion, failure
 from tests.support.model_server import ModelServer
 from tests.support.server import JsonObject, RunningServer, running_server
 
@@ -35,14 +35,14 @@ def trusting(folder: Path) -> str:
     return f'trusted_folders = ["{folder}"]\n[retry]\nattempts = 1\n'
 
 
-async def listed(server: RunningServer, cwd: Path | None) -> dict[str, JsonObject]:
+async def list_adapters(server: RunningServer, cwd: Path | None) -> dict[str, JsonObject]:
     params = {} if cwd is None else {"cwd": str(cwd)}
     adapters = (await server.wire.call("jumpseat.adapters.list", params))["adapters"]
     return {one["name"]: one for one in adapters}
 
 
 async def test_an_adapter_of_a_trusted_project_serves_only_sessions_in_the_project(tmp_path: Path) -> None:
-    async with ModelServer(said("Ours."), said("As a provider."), said("Set.")) as model:
+    async with ModelServer(completion("Ours."), completion("As a provider."), completion("Set.")) as model:
         deep = project(tmp_path, model.url)
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
@@ -59,9 +59,9 @@ async def test_an_adapter_of_a_trusted_project_serves_only_sessions_in_the_proje
             refused = await server.wire.refused("session.create", options)
             assert "provider.type 'ours' is unknown" in refused["message"]
             assert await failure(server, model="ours/m", workingDirectory=str(elsewhere))
-            assert (await listed(server, deep))["ours"]["origin"] == "project"
-            assert "ours" not in await listed(server, elsewhere)
-            assert "ours" not in await listed(server, None)
+            assert (await list_adapters(server, deep))["ours"]["origin"] == "project"
+            assert "ours" not in await list_adapters(server, elsewhere)
+            assert "ours" not in await list_adapters(server, None)
             shown = await server.wire.call("jumpseat.adapters.get", {"name": "ours", "cwd": str(deep)})
             assert shown["adapter"]["baseUrl"] == f"{model.url}/v1"
 
@@ -77,7 +77,7 @@ async def test_an_untrusted_project_has_no_adapters_and_its_python_does_not_run(
         f"open({str(ran)!r}, 'w').close()\nADAPTER = {{'extends': 'openai'}}\n"
     )
     async with running_server(tmp_path, config="[retry]\nattempts = 1\n") as server:
-        assert not {"ours", "evil"} & set(await listed(server, deep))
+        assert not {"ours", "evil"} & set(await list_adapters(server, deep))
         assert await failure(server, model="evil/m", workingDirectory=str(deep))
 
     assert not ran.exists()
@@ -89,14 +89,14 @@ async def test_the_target_of_a_link_in_a_trusted_project_stays_untrusted(tmp_pat
     outside.write_text('extends = "openai"\n')
     os.symlink(outside, tmp_path / "project" / ".jumpseat" / "adapters" / "linked.toml")
     async with running_server(tmp_path, config=trusting(tmp_path / "project")) as server:
-        names = await listed(server, deep)
+        names = await list_adapters(server, deep)
 
     assert "ours" in names
     assert "linked" not in names
 
 
 async def test_a_changed_file_is_read_again_and_an_invalid_one_is_named(tmp_path: Path) -> None:
-    async with ModelServer(said("One."), said("Two.")) as model:
+    async with ModelServer(completion("One."), completion("Two.")) as model:
         deep = project(tmp_path, model.url)
         async with running_server(tmp_path, config=trusting(tmp_path / "project")) as server:
             assert await ask(server, model="ours/m", workingDirectory=str(deep)) == "One."
@@ -109,7 +109,7 @@ async def test_a_changed_file_is_read_again_and_an_invalid_one_is_named(tmp_path
 
 
 async def test_an_adapter_of_the_project_wins_over_that_of_the_user_in_the_project_only(tmp_path: Path) -> None:
-    async with ModelServer(said("Theirs."), said("Mine.")) as model:
+    async with ModelServer(completion("Theirs."), completion("Mine.")) as model:
         deep = project(tmp_path, model.url, "mine.toml", team="theirs")
         mine = f'[adapters.mine]\nextends = "openai_compatible"\nenv = {{base_url = "{model.url}"}}\n'
         mine += 'headers = {X-Team = "mine"}\n'
@@ -121,7 +121,7 @@ async def test_an_adapter_of_the_project_wins_over_that_of_the_user_in_the_proje
 
 
 async def test_a_cached_key_is_not_used_for_another_adapter_with_the_same_name(tmp_path: Path) -> None:
-    async with ModelServer(said("Mine."), said("Theirs.")) as model:
+    async with ModelServer(completion("Mine."), completion("Theirs.")) as model:
         deep = project(tmp_path, model.url, "mine.toml")
         file = tmp_path / "project" / ".jumpseat" / "adapters" / "mine.toml"
         kept = 'api_key = {{value = "cmd:printf {key}", cache_s = 3600}}\n'

@@ -24,7 +24,7 @@ async def copilot() -> AsyncGenerator[FakeCopilot]:
         yield fake
 
 
-async def opened(wire: Wire, **options: Any) -> str:
+async def open_session(wire: Wire, **options: Any) -> str:
     return (await wire.call("session.create", options))["sessionId"]
 
 
@@ -32,7 +32,7 @@ async def status(wire: Wire, session: str) -> dict[str, Any]:
     return await wire.call("session.gitHubAuth.getStatus", {"sessionId": session})
 
 
-async def said(wire: Wire, session: str) -> str:
+async def answer_to_prompt(wire: Wire, session: str) -> str:
     """Return the answer to a prompt."""
     events = await wire.prompt(session)
     failures = [event["data"]["message"] for event in events if event["type"] == "session.error"]
@@ -67,9 +67,9 @@ def token(value: str, expires_in: float = EIGHT_HOURS_S, **more: Any) -> dict[st
 async def test_each_session_has_the_identity_of_its_token(tmp_path: Path, copilot: FakeCopilot) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
         wire = server.wire
-        alice, bob = await opened(wire, gitHubToken=ALICE), await opened(wire, gitHubToken=BOB)
+        alice, bob = await open_session(wire, gitHubToken=ALICE), await open_session(wire, gitHubToken=BOB)
         seen = [await status(wire, session) for session in (alice, bob)]
-        heard = [await said(wire, session) for session in (alice, bob)]
+        heard = [await answer_to_prompt(wire, session) for session in (alice, bob)]
         listed = [await wire.call("session.model.list", {"sessionId": session}) for session in (alice, bob)]
         older = await wire.call("session.auth.getStatus", {"sessionId": bob})
 
@@ -95,7 +95,7 @@ async def test_an_invalid_token_creates_no_session(tmp_path: Path, copilot: Fake
         error = await server.wire.refused("session.create", {"gitHubToken": bad, "sessionId": "s"})
         left = await server.wire.call("session.list", {})
         # The id can be used again.
-        assert await opened(server.wire, gitHubToken=BOB, sessionId="s") == "s"
+        assert await open_session(server.wire, gitHubToken=BOB, sessionId="s") == "s"
 
     assert bad.strip() == "" or bad not in error["message"]
     assert left == {"sessions": []}
@@ -107,9 +107,9 @@ async def test_a_session_without_a_token_has_the_identity_of_the_process_if_any(
     tmp_path: Path, copilot: FakeCopilot
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
-        nobody = await status(server.wire, await opened(server.wire))
+        nobody = await status(server.wire, await open_session(server.wire))
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": ALICE}) as server:
-        ambient = await status(server.wire, await opened(server.wire))
+        ambient = await status(server.wire, await open_session(server.wire))
 
     assert nobody == {"isAuthenticated": False, "statusMessage": "Not authenticated"}
     assert (ambient["login"], ambient["authType"]) == ("alice", "env")
@@ -120,8 +120,8 @@ async def test_a_resumed_session_keeps_its_identity_unless_a_client_changes_it(
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
         wire = server.wire
-        session = await opened(wire, gitHubToken=ALICE)
-        await said(wire, session)
+        session = await open_session(wire, gitHubToken=ALICE)
+        await answer_to_prompt(wire, session)
         await wire.call("session.resume", {"sessionId": session})
         kept = await status(wire, session)
         await wire.refused("session.resume", {"sessionId": session, "gitHubToken": "token-of-nobody"})
@@ -144,9 +144,9 @@ async def test_a_model_is_called_over_the_wire_in_its_list_entry(
     tmp_path: Path, copilot: FakeCopilot, model: str, wire_name: str, *, streaming: bool
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
-        session = await opened(server.wire, gitHubToken=ALICE, model=model, streaming=streaming)
-        assert await said(server.wire, session) == f"{wire_name} of alice"
-        assert await said(server.wire, session) == f"{wire_name} of alice"
+        session = await open_session(server.wire, gitHubToken=ALICE, model=model, streaming=streaming)
+        assert await answer_to_prompt(server.wire, session) == f"{wire_name} of alice"
+        assert await answer_to_prompt(server.wire, session) == f"{wire_name} of alice"
 
     paths = [one.path for one in copilot.server.requests]
     # The list is requested once, the user only at the start of the session.
@@ -164,10 +164,10 @@ async def test_the_api_address_of_the_operator_wins_over_that_of_github(
     elsewhere = {"api": "http://127.0.0.1:9", "telemetry": "http://127.0.0.1:9"}
     async with running_server(tmp_path, env=env) as server:
         wire = server.wire
-        session = await opened(wire)
+        session = await open_session(wire)
         credentials = {"type": "token", "token": BOB, "copilotUser": {"login": "bob", "endpoints": elsewhere}}
         await wire.call("session.gitHubAuth.setCredentials", {"sessionId": session, "credentials": credentials})
-        assert await said(wire, session) == "chat/completions of bob"
+        assert await answer_to_prompt(wire, session) == "chat/completions of bob"
 
 
 # --- credentials --------------------------------------------------------------------------------------------------
@@ -176,17 +176,17 @@ async def test_the_api_address_of_the_operator_wins_over_that_of_github(
 async def test_new_credentials_apply_from_the_next_request_on(tmp_path: Path, copilot: FakeCopilot) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
         wire = server.wire
-        session = await opened(wire, gitHubToken=ALICE)
-        heard = [await said(wire, session)]
+        session = await open_session(wire, gitHubToken=ALICE)
+        heard = [await answer_to_prompt(wire, session)]
         for kind in ("token", "env", "gh-cli"):
             credentials = {"type": kind, "host": "https://github.com", "token": BOB, "envVar": "GH_TOKEN"}
             params = {"sessionId": session, "credentials": credentials}
             assert await wire.call("session.gitHubAuth.setCredentials", params) == {"success": True}
             seen = await status(wire, session)
             assert (seen["login"], seen["authType"], seen["copilotPlan"]) == ("bob", kind, "business")
-        heard.append(await said(wire, session))
+        heard.append(await answer_to_prompt(wire, session))
         assert await wire.call("session.gitHubAuth.setCredentials", {"sessionId": session}) == {"success": True}
-        heard.append(await said(wire, session))
+        heard.append(await answer_to_prompt(wire, session))
 
     assert heard == ["chat/completions of alice", "chat/completions of bob", "chat/completions of bob"]
 
@@ -196,7 +196,7 @@ async def test_a_login_without_a_token_never_uses_the_token_of_another_user(
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": ALICE}) as server:
         wire = server.wire
-        session = await opened(wire)
+        session = await open_session(wire)
         user = {"login": "carol", "copilot_plan": "individual_pro", "endpoints": {"api": copilot.server.url}}
         credentials = {"type": "user", "host": "https://github.com", "login": "carol", "copilotUser": user}
         await wire.call("session.gitHubAuth.setCredentials", {"sessionId": session, "credentials": credentials})
@@ -229,7 +229,7 @@ async def test_invalid_credentials_are_refused_and_change_nothing(
     tmp_path: Path, copilot: FakeCopilot, credentials: Any, text: str
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
-        session = await opened(server.wire, gitHubToken=ALICE)
+        session = await open_session(server.wire, gitHubToken=ALICE)
         params = {"sessionId": session, "credentials": credentials}
         error = await server.wire.refused("session.gitHubAuth.setCredentials", params)
         assert (await status(server.wire, session))["login"] == "alice"
@@ -268,7 +268,7 @@ async def test_the_quota_is_that_of_the_given_token_or_of_the_process(tmp_path: 
 async def test_models_are_listed_for_the_given_token(tmp_path: Path, copilot: FakeCopilot) -> None:
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": ALICE}) as server:
         lists = [await server.wire.call("models.list", params) for params in ({}, {"gitHubToken": BOB})]
-        session = await opened(server.wire)
+        session = await open_session(server.wire)
         await server.wire.call("session.model.list", {"sessionId": session})
         asked = len(copilot.seen("/models"))
         await server.wire.call("session.model.list", {"sessionId": session, "skipCache": True})
@@ -281,10 +281,10 @@ async def test_the_endpoint_of_a_session_suffices_for_a_call(tmp_path: Path, cop
     env = copilot.environ | {"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
     async with running_server(tmp_path, env=env) as server:
         wire = server.wire
-        session = await opened(wire, gitHubToken=ALICE)
+        session = await open_session(wire, gitHubToken=ALICE)
         chat = await wire.call("session.provider.getEndpoint", {"sessionId": session})
         other = await wire.call("session.provider.getEndpoint", {"sessionId": session, "modelId": "by-messages"})
-        byok = await opened(wire, provider=BYOK)
+        byok = await open_session(wire, provider=BYOK)
         own = await wire.call("session.provider.getEndpoint", {"sessionId": byok})
 
     assert (chat["type"], chat["wireApi"], chat["baseUrl"]) == (
@@ -310,7 +310,7 @@ async def test_the_endpoint_of_a_session_suffices_for_a_call(tmp_path: Path, cop
 # --- tokens that the client is asked for --------------------------------------------------------------------------
 
 
-async def begun(wire: Wire, **options: Any) -> tuple[int, Any]:
+async def start_session(wire: Wire, **options: Any) -> tuple[int, Any]:
     since = len(wire.messages)
     options = {"gitHubTokenProviderRegistrationId": REGISTRATION, **options}
     return since, await wire.ask("session.create", options)
@@ -321,11 +321,11 @@ async def test_a_token_is_requested_when_the_session_opens_and_reused_while_vali
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": BOB}) as server:
         wire = server.wire
-        since, creating = await begun(wire, sessionId="s")
+        since, creating = await start_session(wire, sessionId="s")
         params = await asked_for_token(wire, since, result=token(ALICE, tokenType="Bearer"))
         await wire.response(creating)
         seen = await status(wire, "s")
-        heard = [await said(wire, "s") for _ in range(2)]
+        heard = [await answer_to_prompt(wire, "s") for _ in range(2)]
         asked = [one for one in wire.messages if one.get("method") == "gitHubToken.getToken"]
 
     assert params == {
@@ -347,7 +347,7 @@ async def test_a_token_with_an_hour_or_less_left_is_replaced_before_it_is_used(
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
         wire = server.wire
-        since, creating = await begun(wire)
+        since, creating = await start_session(wire)
         await asked_for_token(wire, since, result=token(ALICE, 3600))
         session = (await wire.response(creating))["result"]["sessionId"]
         since = len(wire.messages)
@@ -357,7 +357,7 @@ async def test_a_token_with_an_hour_or_less_left_is_replaced_before_it_is_used(
         assert (asked["sessionId"], asked["reason"]) == (session, "refresh")
         assert answer["data"]["content"] == "chat/completions of bob"
         await wire.event("session.idle", session=session)
-        assert await said(wire, session) == "chat/completions of bob"
+        assert await answer_to_prompt(wire, session) == "chat/completions of bob"
 
     assert copilot.seen("/chat/completions") == [BOB, BOB]
 
@@ -384,7 +384,7 @@ async def test_without_the_requested_token_no_session_is_created(
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": BOB}) as server:
         wire = server.wire
-        since, creating = await begun(wire, sessionId="s")
+        since, creating = await start_session(wire, sessionId="s")
         await asked_for_token(wire, since, **answer)
         error = (await wire.response(creating))["error"]
         await wire.refused("session.send", {"sessionId": "s", "prompt": "hi"})
@@ -398,7 +398,7 @@ async def test_without_the_requested_token_no_session_is_created(
 async def test_a_failed_resume_keeps_the_identity_of_the_session(tmp_path: Path, copilot: FakeCopilot) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
         wire = server.wire
-        since, creating = await begun(wire, sessionId="s")
+        since, creating = await start_session(wire, sessionId="s")
         await asked_for_token(wire, since, result=token(ALICE))
         await wire.response(creating)
         answers: list[tuple[dict[str, Any], str]] = [({"kind": "cancelled"}, "alice"), (token(BOB), "bob")]
@@ -426,17 +426,17 @@ async def test_a_client_that_disconnects_instead_of_providing_a_token_leaves_no_
 ) -> None:
     async with running_server(tmp_path, tcp=True, env=copilot.environ) as server, server.connect() as other:
         async with server.connect() as leaving:
-            since, _ = await begun(leaving, sessionId="s")
+            since, _ = await start_session(leaving, sessionId="s")
             await leaving.until(lambda message: message.get("method") == "gitHubToken.getToken", since=since)
         await other.refused("session.send", {"sessionId": "s", "prompt": "hi"})
-        assert await opened(other, sessionId="s", gitHubToken=BOB) == "s"
+        assert await open_session(other, sessionId="s", gitHubToken=BOB) == "s"
 
 
 async def test_the_token_of_a_session_with_its_own_provider_is_not_checked_with_github(
     tmp_path: Path, copilot: FakeCopilot
 ) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
-        since, creating = await begun(server.wire, provider=BYOK, model="m")
+        since, creating = await start_session(server.wire, provider=BYOK, model="m")
         await asked_for_token(server.wire, since, result=token("token-of-nobody"))
         assert "result" in await server.wire.response(creating)
 
@@ -451,7 +451,7 @@ async def test_the_server_never_requests_a_client_to_cancel_a_task(tmp_path: Pat
     async with running_server(tmp_path, handshake=False) as server:
         wire = server.wire
         await wire.call("connect", {"supportedTaskKinds": ["agent", "client", "shell"], "clientInfo": {}})
-        session = await opened(wire, provider=BYOK, model="m")
+        session = await open_session(wire, provider=BYOK, model="m")
         refused = await wire.refused(
             "session.tasks.register", {"sessionId": session, "clientTaskId": "t", "type": "client"}
         )

@@ -21,7 +21,7 @@ def names(*ids: str) -> Reply:
     return json_reply({"data": [{"id": one} for one in ids]})
 
 
-async def listed(server: RunningServer) -> dict[str, Any]:
+async def list_models(server: RunningServer) -> dict[str, Any]:
     return {one["id"]: one for one in (await server.wire.call("models.list", {}))["models"]}
 
 
@@ -32,7 +32,7 @@ def cents(model: dict[str, Any]) -> float:
 async def test_a_model_is_listed_with_its_capabilities_limits_and_prices(tmp_path: Path) -> None:
     config = '[adapters.work]\ntype = "openai"\nbase_url = "http://127.0.0.1:1"\nmodels = ["gpt-5", "unheard-of"]\n'
     async with running_server(tmp_path, config=config) as server:
-        models = await listed(server)
+        models = await list_models(server)
         units = await server.wire.call("models.listTokenPriceUnits", {})
 
     assert units == {"units": [{"modelId": "work/gpt-5", "unit": "ai_credits"}]}
@@ -74,7 +74,7 @@ env = {base_url = "http://127.0.0.1:1"}
 choices = [{id = "m", meta = {price = {input = 3, output = 4}}, opts = {can_reason = true, can_use_tools = false}}]
 """
     async with running_server(tmp_path, config=config) as server:
-        models = await listed(server)
+        models = await list_models(server)
 
     supports = {name: one["capabilities"]["supports"] for name, one in models.items()}
     prices = {name: one["billing"]["tokenPrices"] for name, one in models.items()}
@@ -150,8 +150,8 @@ model = "gpt-5-nano"
         )
         async with running_server(tmp_path, config=config, env={"DEEPSEEK_API_KEY": KEY}) as server:
             assert provider.requests == []
-            models = await listed(server)
-            again = await listed(server)
+            models = await list_models(server)
+            again = await list_models(server)
 
     assert list(models) == [
         "fast",
@@ -181,10 +181,10 @@ async def test_a_key_meant_for_other_programs_is_used_for_a_list_only_without_ot
     async with ModelServer(names("deepseek-chat"), names("unasked")) as provider:
         env = {"DEEPSEEK_API_KEY": KEY, "DEEPSEEK_BASE_URL": provider.url}
         async with running_server(tmp_path, env=env) as server:
-            alone = await listed(server)
+            alone = await list_models(server)
         main = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://127.0.0.1:1", "OPENAI_MODEL": "m"}
         async with running_server(tmp_path, env={**env, **main}) as server:
-            beside = await listed(server)
+            beside = await list_models(server)
 
     assert (list(alone), list(beside)) == (["deepseek/deepseek-chat"], ["openai/m"])
 
@@ -214,7 +214,7 @@ base_url = "http://127.0.0.1:1"
 models = ["m"]
 """
     async with running_server(tmp_path, config=config) as server:
-        assert list(await listed(server)) == ["fine/m"]
+        assert list(await list_models(server)) == ["fine/m"]
     assert "cannot list the models of refused" in server.stderr
     assert "cannot list the models of wire" in server.stderr
     assert KEY not in server.stderr

@@ -64,7 +64,7 @@ def at(adapter: str, endpoint: Endpoint) -> FindListEndpoint:
     return find_endpoint
 
 
-async def asked(transport: HttpTransport, server: ModelServer, adapter: str, base: str, **options: Any) -> Any:
+async def get_list(transport: HttpTransport, server: ModelServer, adapter: str, base: str, **options: Any) -> Any:
     endpoint = Endpoint(f"{server.url}{base}", api_key=KEY, headers={"X-Mine": "1"}, options=options)
     with anyio.fail_after(5):
         found = await ModelLists(lambda: transport).get({"work": at(adapter, endpoint)})
@@ -81,7 +81,7 @@ async def test_a_list_of_an_openai_provider_leaves_out_models_that_do_not_chat(
     moonshot = {"id": "kimi-k2.6", "context_length": 262144, "supports_image_in": True, "supports_reasoning": True}
     server.replies.append(data(*({"id": name} for name in names), moonshot, {"id": "local", "max_model_len": 4096}))
 
-    assert await asked(transport, server, "openai", "/v1") == [
+    assert await get_list(transport, server, "openai", "/v1") == [
         ModelInfo("gpt-5"),
         ModelInfo("kimi-k2.6", vision=True, reasoning=True, context_window=262144),
         ModelInfo("local", context_window=4096),
@@ -105,7 +105,7 @@ async def test_the_list_of_anthropic_is_read_page_by_page(server: ModelServer, t
         data({"id": "b"}, has_more=False, last_id="b"),
     ]
 
-    assert await asked(transport, server, "anthropic", "/v1") == [
+    assert await get_list(transport, server, "anthropic", "/v1") == [
         ModelInfo(
             "claude-a",
             "A",
@@ -144,7 +144,7 @@ async def test_the_list_of_gemini_has_the_models_that_generate_content(
         json_reply({"models": [third]}),
     ]
 
-    assert await asked(transport, server, "gemini", "") == [
+    assert await get_list(transport, server, "gemini", "") == [
         ModelInfo(
             "gemini-2.5-pro", "Gemini 2.5 Pro", reasoning=True, context_window=1048576, max_output_tokens=65536
         ),
@@ -166,7 +166,7 @@ async def test_the_list_of_mistral_has_capabilities(server: ModelServer, transpo
             {"id": "codestral-2508", "capabilities": able},
         )
     )
-    assert await asked(transport, server, "mistral", "/v1") == [
+    assert await get_list(transport, server, "mistral", "/v1") == [
         ModelInfo("codestral-2508", vision=False, tools=True, context_window=256000)
     ]
 
@@ -190,7 +190,7 @@ async def test_the_list_of_openrouter_has_capabilities_and_prices(
             {"id": "an/image-maker", "architecture": {"output_modalities": ["image"]}},
         )
     )
-    assert await asked(transport, server, "openrouter", "/api/v1") == [
+    assert await get_list(transport, server, "openrouter", "/api/v1") == [
         ModelInfo(
             "openai/gpt-5",
             "OpenAI: GPT-5",
@@ -222,8 +222,8 @@ async def test_ollama_is_requested_for_the_details_of_every_model(transport: Htt
         return json_reply(found) if found else json_reply({"error": "not found"}, status=404)
 
     async with ModelServer(answer=answer) as server:
-        found = await asked(transport, server, "ollama", "")
-        narrow = await asked(transport, server, "ollama", "/api", num_ctx=8192)
+        found = await get_list(transport, server, "ollama", "")
+        narrow = await get_list(transport, server, "ollama", "/api", num_ctx=8192)
     able = ModelInfo("qwen3:32b", vision=False, tools=True, reasoning=True, context_window=40960)
     assert found == [able, ModelInfo("gone")]
     assert narrow[0].context_window == 8192
@@ -235,7 +235,7 @@ async def test_an_invalid_list_is_empty(adapter: str, server: ModelServer, trans
     for key in ("data", "models"):
         for value in (nonsense, {"a": 1}, "x", None):
             server.replies.append(json_reply({key: value}))
-            assert await asked(transport, server, adapter, "") == []
+            assert await get_list(transport, server, adapter, "") == []
     assert all(one.headers.get("x-mine") == "1" for one in server.requests)
 
 
@@ -394,7 +394,7 @@ async def test_names_with_control_characters_or_excessive_length_are_left_out(
     odd: list[Any] = [{"id": None}, {"id": 5}, "text", None, [], {"id": "x" * 257}, {"id": "a\n\x1b[31mred"}]
     server.replies.append(json_reply({"data": [*odd, {"id": "ok", "display_name": "\x1b[2J"}, {"id": "ok"}]}))
 
-    assert await asked(transport, server, "anthropic", "/v1") == [ModelInfo("ok")]
+    assert await get_list(transport, server, "anthropic", "/v1") == [ModelInfo("ok")]
 
 
 async def test_an_unexpected_error_of_an_adapter_affects_only_its_list(

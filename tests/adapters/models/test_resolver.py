@@ -56,7 +56,7 @@ async def server() -> AsyncGenerator[ModelServer, None]:
 
 
 @pytest.fixture
-async def made(server: ModelServer) -> AsyncGenerator[Make, None]:
+async def build(server: ModelServer) -> AsyncGenerator[Make, None]:
     """Return a function that makes a resolver; ``server`` stands for the APIs of GitHub and Copilot."""
     opened: list[Models] = []
     apis = {"COPILOT_DEBUG_GITHUB_API_URL": f"{server.url}/github", "COPILOT_API_URL": f"{server.url}/copilot"}
@@ -76,7 +76,7 @@ async def made(server: ModelServer) -> AsyncGenerator[Make, None]:
         await models.connections.close()
 
 
-def wanting(model: str | None = None, **fields: Any) -> SessionSettings:
+def settings_for(model: str | None = None, **fields: Any) -> SessionSettings:
     return SessionSettings(cwd=Path("/project"), model=model, **fields)
 
 
@@ -84,14 +84,14 @@ def provider(**fields: Any) -> ProviderConfig:
     return ProviderConfig.model_validate(fields)
 
 
-async def found(models: Models, model: str | None = None, **fields: Any) -> ResolvedModel:
+async def resolve(models: Models, model: str | None = None, **fields: Any) -> ResolvedModel:
     with anyio.fail_after(5):
-        return await models.resolve(wanting(model, **fields))
+        return await models.resolve(settings_for(model, **fields))
 
 
 async def call(server: ModelServer, models: Models, model: str | None = None, **fields: Any) -> SeenRequest:
     """Return the request that a session with these settings sends."""
-    resolved = await found(models, model, **fields)
+    resolved = await resolve(models, model, **fields)
     server.replies.append(ANSWER)
     request = ModelRequest(resolved.wire_name, "", [UserMessage([TextBlock("p")])], stream=False)
     with anyio.fail_after(5):
@@ -130,43 +130,43 @@ def two_adapters(server: ModelServer) -> dict[str, Any]:
     ],
 )
 async def test_a_name_resolves_to_its_adapter(
-    made: Make, server: ModelServer, name: str | None, path: str, wire_name: str, model_id: str
+    build: Make, server: ModelServer, name: str | None, path: str, wire_name: str, model_id: str
 ) -> None:
-    models = made(auth_token=TOKEN, **two_adapters(server))
+    models = build(auth_token=TOKEN, **two_adapters(server))
     seen = await call(server, models, name)
-    resolved = await found(models, name)
+    resolved = await resolve(models, name)
 
     assert (seen.path, seen.json["model"]) == (path, wire_name)
     assert (resolved.wire_name, resolved.info.id, resolved.byok) == (wire_name, model_id, True)
     assert (resolved.model.adapter_name, len(server.requests)) == ("openai", 1)
 
 
-async def test_the_sessions_own_provider_wins_over_everything(made: Make, server: ModelServer) -> None:
-    models = made(auth_token=TOKEN, **two_adapters(server))
+async def test_the_sessions_own_provider_wins_over_everything(build: Make, server: ModelServer) -> None:
+    models = build(auth_token=TOKEN, **two_adapters(server))
     seen = await call(server, models, "fast", provider=provider(baseUrl=f"{server.url}/mine/", apiKey=SECRET))
 
     assert (seen.path, seen.json["model"]) == ("/mine/chat/completions", "fast")
     assert seen.headers["authorization"] == f"Bearer {SECRET}"
 
 
-async def test_an_alias_wins_over_a_declared_model_of_its_name(made: Make, server: ModelServer) -> None:
+async def test_an_alias_wins_over_a_declared_model_of_its_name(build: Make, server: ModelServer) -> None:
     config = two_adapters(server) | {"models": {"gpt": {"adapter": "home", "model": "llama"}}}
 
-    assert (await call(server, made(**config), "gpt")).path == "/home/chat/completions"
+    assert (await call(server, build(**config), "gpt")).path == "/home/chat/completions"
 
 
 async def test_the_configured_default_is_used_if_the_session_names_no_model(
-    made: Make, server: ModelServer
+    build: Make, server: ModelServer
 ) -> None:
-    models = made(auth_token=TOKEN, default_model="fast", **two_adapters(server))
+    models = build(auth_token=TOKEN, default_model="fast", **two_adapters(server))
 
-    assert (await found(models)).info.id == "home/tiny"
-    assert await models.default_name(wanting()) == "home/tiny"
+    assert (await resolve(models)).info.id == "home/tiny"
+    assert await models.default_name(settings_for()) == "home/tiny"
 
 
-async def test_an_undeclared_name_resolves_to_copilot_if_there_is_a_token(made: Make, server: ModelServer) -> None:
+async def test_an_undeclared_name_resolves_to_copilot_if_there_is_a_token(build: Make, server: ModelServer) -> None:
     server.replies.append(COPILOT_MODELS)
-    models = made(auth_token=TOKEN, **two_adapters(server))
+    models = build(auth_token=TOKEN, **two_adapters(server))
     seen = await call(server, models, "of-tomorrow", client_name="editor")
 
     assert [one.path for one in server.requests] == ["/copilot/models", "/copilot/chat/completions"]
@@ -175,30 +175,30 @@ async def test_an_undeclared_name_resolves_to_copilot_if_there_is_a_token(made: 
 
 
 async def test_with_only_a_token_the_first_usable_model_of_copilot_is_the_default(
-    made: Make,
+    build: Make,
     server: ModelServer,
 ) -> None:
     server.replies.append(COPILOT_MODELS)
-    models = made(auth_token=TOKEN)
-    resolved = await found(models)
+    models = build(auth_token=TOKEN)
+    resolved = await resolve(models)
 
     assert (resolved.wire_name, resolved.info, resolved.byok) == ("first", FIRST, False)
-    assert await models.default_name(wanting()) == "first"
-    assert (await found(models, "off")).wire_name == "off"
+    assert await models.default_name(settings_for()) == "first"
+    assert (await resolve(models, "off")).wire_name == "off"
     assert len(server.requests) == 1
 
 
-async def test_copilot_without_a_usable_model_is_an_error(made: Make, server: ModelServer) -> None:
+async def test_copilot_without_a_usable_model_is_an_error(build: Make, server: ModelServer) -> None:
     server.replies.append(json_reply({"data": [{"id": "off", "policy": {"state": "disabled"}}]}))
 
     with pytest.raises(ConfigError, match="the Copilot API lists no usable model"):
-        await found(made(auth_token=TOKEN))
+        await resolve(build(auth_token=TOKEN))
 
 
-async def test_the_token_of_a_session_wins_over_that_of_the_process(made: Make, server: ModelServer) -> None:
+async def test_the_token_of_a_session_wins_over_that_of_the_process(build: Make, server: ModelServer) -> None:
     server.replies += [COPILOT_MODELS, COPILOT_MODELS]
-    models = made(auth_token=TOKEN)
-    await found(models)
+    models = build(auth_token=TOKEN)
+    await resolve(models)
     seen = await call(server, models, login=GivenLogin("gho-of-the-session"))
 
     assert [one.path for one in server.requests] == ["/copilot/models"] * 2 + ["/copilot/chat/completions"]
@@ -206,59 +206,59 @@ async def test_the_token_of_a_session_wins_over_that_of_the_process(made: Make, 
 
 
 @pytest.mark.parametrize("name", ["of-tomorrow", "vendor/of-tomorrow"])
-async def test_a_single_adapter_gets_every_name(made: Make, server: ModelServer, name: str) -> None:
-    models = made(adapters={"work": {"type": "openai", "base_url": server.url}})
+async def test_a_single_adapter_gets_every_name(build: Make, server: ModelServer, name: str) -> None:
+    models = build(adapters={"work": {"type": "openai", "base_url": server.url}})
 
     assert (await call(server, models, name)).json["model"] == name
 
 
 async def test_with_several_adapters_an_unknown_name_is_refused_with_their_names(
-    made: Make, server: ModelServer
+    build: Make, server: ModelServer
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        await found(made(**two_adapters(server)), "of-tomorrow")
+        await resolve(build(**two_adapters(server)), "of-tomorrow")
 
     assert str(caught.value) == ("unknown model 'of-tomorrow': name it as 'adapter/model', adapters: work, home")
 
 
 @pytest.mark.parametrize("name", [None, "gpt"])
 async def test_without_any_configuration_the_error_names_the_ways_to_configure(
-    made: Make, name: str | None
+    build: Make, name: str | None
 ) -> None:
     expected = (
         "no model is configured: give the session a provider, set OPENAI_API_KEY or ANTHROPIC_API_KEY,"
         " or name an adapter in config.toml"
     )
     with pytest.raises(ConfigError) as resolving:
-        await found(made(), name)
+        await resolve(build(), name)
     with pytest.raises(ConfigError) as listing:
-        await made().catalogue.list()
+        await build().catalogue.list()
 
     assert str(listing.value) == expected
     assert str(resolving.value) == (f"unknown model {name!r}: {expected}" if name else expected)
-    assert await made().default_name(wanting(name)) is None
+    assert await build().default_name(settings_for(name)) is None
 
 
 # --- keys and tokens ----------------------------------------------------------------------------------------------
 
 
-async def test_keys_of_the_environment_configure_their_adapters(made: Make, server: ModelServer) -> None:
+async def test_keys_of_the_environment_configure_their_adapters(build: Make, server: ModelServer) -> None:
     environ = {
         "OPENAI_API_KEY": SECRET,
         "OPENAI_BASE_URL": f"{server.url}/v1/",
         "OPENAI_MODEL": "gpt",
         "ANTHROPIC_API_KEY": "x",
     }
-    models = made(environ=environ)
+    models = build(environ=environ)
     seen = await call(server, models)
 
     assert (seen.path, seen.json["model"]) == ("/v1/chat/completions", "gpt")
     assert seen.headers["authorization"] == f"Bearer {SECRET}"
-    assert (await found(models, "anthropic/claude")).model.adapter_name == "anthropic"
+    assert (await resolve(models, "anthropic/claude")).model.adapter_name == "anthropic"
 
 
-async def test_a_base_url_alone_is_an_adapter_without_a_key(made: Make, server: ModelServer) -> None:
-    models = made(environ={"OPENAI_BASE_URL": server.url})
+async def test_a_base_url_alone_is_an_adapter_without_a_key(build: Make, server: ModelServer) -> None:
+    models = build(environ={"OPENAI_BASE_URL": server.url})
 
     assert "authorization" not in (await call(server, models, "llama")).headers
 
@@ -273,10 +273,10 @@ BESIDE = {"DEEPSEEK_API_KEY": SECRET, "OPENROUTER_API_KEY": SECRET, "HF_TOKEN": 
 )
 @pytest.mark.parametrize("name", [None, "gpt", "of-tomorrow"])
 async def test_keys_of_other_providers_do_not_change_the_resolution_of_a_name(
-    made: Make, environ: dict[str, str], name: str | None
+    build: Make, environ: dict[str, str], name: str | None
 ) -> None:
-    alone = await found(made(environ=environ), name)
-    beside = await found(made(environ={**environ, **BESIDE, "DEEPSEEK_MODEL": "gpt"}), name)
+    alone = await resolve(build(environ=environ), name)
+    beside = await resolve(build(environ={**environ, **BESIDE, "DEEPSEEK_MODEL": "gpt"}), name)
 
     assert (beside.info, beside.model.adapter_name, beside.wire_name) == (
         alone.info,
@@ -286,7 +286,7 @@ async def test_keys_of_other_providers_do_not_change_the_resolution_of_a_name(
 
 
 async def test_keys_of_other_providers_do_not_change_the_default_of_an_account_or_of_a_registry(
-    made: Make, server: ModelServer
+    build: Make, server: ModelServer
 ) -> None:
     server.replies.append(COPILOT_MODELS)
     environ = {**BESIDE, "DEEPSEEK_MODEL": "deepseek-v4-flash"}
@@ -295,95 +295,97 @@ async def test_keys_of_other_providers_do_not_change_the_default_of_an_account_o
         "provider_models": [ProviderModelConfig(id="own", provider="mine")],
     }
 
-    assert (await found(made(environ=environ, auth_token=TOKEN))).info == FIRST
-    assert await made(environ=environ).default_name(wanting(**registry)) == "mine/own"
+    assert (await resolve(build(environ=environ, auth_token=TOKEN))).info == FIRST
+    assert await build(environ=environ).default_name(settings_for(**registry)) == "mine/own"
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
 @pytest.mark.parametrize("more", [{}, {"OPENAI_API_KEY": "o"}, {"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a"}])
 async def test_a_provider_whose_key_is_in_the_environment_can_be_named(
-    made: Make, server: ModelServer, token: str | None, more: dict[str, str]
+    build: Make, server: ModelServer, token: str | None, more: dict[str, str]
 ) -> None:
     environ = {**more, "DEEPSEEK_API_KEY": SECRET, "DEEPSEEK_BASE_URL": server.url}
-    seen = await call(server, made(environ=environ, auth_token=token), "deepseek/deepseek-v4-pro")
+    seen = await call(server, build(environ=environ, auth_token=token), "deepseek/deepseek-v4-pro")
 
     assert (seen.path, seen.json["model"]) == ("/chat/completions", "deepseek-v4-pro")
     assert seen.headers["authorization"] == f"Bearer {SECRET}"
 
 
-async def test_a_gateway_keeps_the_names_that_begin_like_another_provider(made: Make, server: ModelServer) -> None:
+async def test_a_gateway_keeps_the_names_that_begin_like_another_provider(build: Make, server: ModelServer) -> None:
     environ = {"OPENAI_BASE_URL": server.url, "DEEPSEEK_API_KEY": SECRET}
-    seen = await call(server, made(environ=environ), "deepseek/deepseek-v4-pro")
+    seen = await call(server, build(environ=environ), "deepseek/deepseek-v4-pro")
 
     assert seen.json["model"] == "deepseek/deepseek-v4-pro"
     assert "authorization" not in seen.headers
 
 
 async def test_without_any_configuration_the_key_of_another_provider_is_used(
-    made: Make, server: ModelServer
+    build: Make, server: ModelServer
 ) -> None:
     environ = {"MISTRAL_API_KEY": SECRET, "MISTRAL_BASE_URL": server.url}
     several = {**environ, "XAI_API_KEY": "x", "MISTRAL_MODEL": "mistral-small-latest"}
 
-    assert (await call(server, made(environ=environ), "any")).json["model"] == "any"
-    assert await made(environ=several).default_name(wanting()) == "mistral/mistral-small-latest"
-    assert [one.id for one in await made(environ=several).catalogue.list()] == ["mistral/mistral-small-latest"]
-    assert (await made(environ=several).auth_status()).status_message == "Configured providers: mistral, xai"
+    assert (await call(server, build(environ=environ), "any")).json["model"] == "any"
+    assert await build(environ=several).default_name(settings_for()) == "mistral/mistral-small-latest"
+    assert [one.id for one in await build(environ=several).catalogue.list()] == ["mistral/mistral-small-latest"]
+    assert (await build(environ=several).auth_status()).status_message == "Configured providers: mistral, xai"
     with pytest.raises(ConfigError, match=r"^unknown model 'any': .* adapters: mistral, xai$"):
-        await found(made(environ=several), "any")
+        await resolve(build(environ=several), "any")
 
 
-async def test_models_of_other_providers_are_listed_after_those_of_copilot(made: Make, server: ModelServer) -> None:
+async def test_models_of_other_providers_are_listed_after_those_of_copilot(
+    build: Make, server: ModelServer
+) -> None:
     server.replies.append(COPILOT_MODELS)
     environ = {"DEEPSEEK_API_KEY": SECRET, "DEEPSEEK_MODEL": "d"}
-    listed = await made(environ=environ, auth_token=TOKEN).catalogue.list()
+    listed = await build(environ=environ, auth_token=TOKEN).catalogue.list()
 
     assert [one.id for one in listed] == ["off", "first", "second", "deepseek/d"]
 
 
-async def test_an_ollama_server_needs_only_its_host(made: Make) -> None:
-    resolved = await found(made(environ={"OLLAMA_HOST": "0.0.0.0:8080"}), "llama3.2")
+async def test_an_ollama_server_needs_only_its_host(build: Make) -> None:
+    resolved = await resolve(build(environ={"OLLAMA_HOST": "0.0.0.0:8080"}), "llama3.2")
     assert (resolved.model.adapter_name, resolved.wire_name) == ("ollama", "llama3.2")
 
 
-async def test_an_alias_can_refer_to_a_provider_of_the_environment(made: Make, server: ModelServer) -> None:
+async def test_an_alias_can_refer_to_a_provider_of_the_environment(build: Make, server: ModelServer) -> None:
     alias = {"fast": {"adapter": "xai", "model": "grok-4.3"}}
     environ = {"XAI_API_KEY": SECRET, "XAI_BASE_URL": server.url}
 
-    assert (await call(server, made(environ=environ, models=alias), "fast")).json["model"] == "grok-4.3"
+    assert (await call(server, build(environ=environ, models=alias), "fast")).json["model"] == "grok-4.3"
     with pytest.raises(ConfigError, match="model 'fast' needs the adapter 'xai': set XAI_API_KEY"):
-        await found(made(models=alias), "fast")
+        await resolve(build(models=alias), "fast")
 
 
-async def test_the_endpoint_of_a_wire_unknown_to_clients_is_not_returned(made: Make) -> None:
-    models = made(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"})
+async def test_the_endpoint_of_a_wire_unknown_to_clients_is_not_returned(build: Make) -> None:
+    models = build(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"})
     own = {"baseUrl": "http://h", "apiKey": "k", "modelId": "m"}
-    known = await models.endpoint(wanting(provider=provider(type="kimi", **own)))
+    known = await models.endpoint(settings_for(provider=provider(type="kimi", **own)))
 
     assert (known.type, known.wire_api, known.base_url) == ("openai", "completions", "http://h")
     with pytest.raises(InvalidRequestError, match="called through 'ollama'"):
-        await models.endpoint(wanting(provider=provider(type="ollama", **own)))
+        await models.endpoint(settings_for(provider=provider(type="ollama", **own)))
 
 
-async def test_the_configuration_of_an_adapter_wins_over_the_environment(made: Make, server: ModelServer) -> None:
+async def test_the_configuration_of_an_adapter_wins_over_the_environment(build: Make, server: ModelServer) -> None:
     environ = {"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": "http://127.0.0.1:9", "MINE": "my-key"}
     mine = {"base_url": server.url, "api_key_env": "MINE", "headers": {"X-Team": "blue"}}
-    seen = await call(server, made(environ=environ, adapters={"openai": mine}), "gpt")
+    seen = await call(server, build(environ=environ, adapters={"openai": mine}), "gpt")
 
     assert (seen.headers["authorization"], seen.headers["x-team"]) == ("Bearer my-key", "blue")
 
 
-async def test_a_well_known_key_is_not_sent_to_another_server(made: Make, server: ModelServer) -> None:
-    models = made(environ={"OPENAI_API_KEY": SECRET}, adapters={"openai": {"base_url": server.url}})
+async def test_a_well_known_key_is_not_sent_to_another_server(build: Make, server: ModelServer) -> None:
+    models = build(environ={"OPENAI_API_KEY": SECRET}, adapters={"openai": {"base_url": server.url}})
 
     assert "authorization" not in (await call(server, models, "gpt")).headers
 
 
-async def test_a_missing_key_is_named_by_its_variable(made: Make, server: ModelServer) -> None:
-    models = made(adapters={"work": {"type": "openai", "base_url": server.url, "api_key_env": "WORK_KEY"}})
+async def test_a_missing_key_is_named_by_its_variable(build: Make, server: ModelServer) -> None:
+    models = build(adapters={"work": {"type": "openai", "base_url": server.url, "api_key_env": "WORK_KEY"}})
 
     with pytest.raises(ConfigError) as caught:
-        await found(models, "gpt")
+        await resolve(models, "gpt")
     assert str(caught.value) == "adapter 'work': the environment variable 'WORK_KEY' is not set"
 
 
@@ -397,10 +399,10 @@ async def test_a_missing_key_is_named_by_its_variable(made: Make, server: ModelS
     ],
 )
 async def test_tokens_of_the_environment_are_looked_up_in_order(
-    made: Make, server: ModelServer, environ: dict[str, str], token: str | None
+    build: Make, server: ModelServer, environ: dict[str, str], token: str | None
 ) -> None:
     server.replies.append(json_reply({"login": "me"}))
-    status = await made(environ=environ).auth_status()
+    status = await build(environ=environ).auth_status()
 
     seen = [one.headers["authorization"] for one in server.requests]
     assert seen == ([] if token is None else [f"Bearer {token}"])
@@ -408,10 +410,10 @@ async def test_tokens_of_the_environment_are_looked_up_in_order(
 
 
 async def test_a_token_of_the_api_wins_over_github_tokens_and_is_sent_only_to_the_api(
-    made: Make, server: ModelServer
+    build: Make, server: ModelServer
 ) -> None:
     server.replies.append(COPILOT_MODELS)
-    models = made(environ={"GITHUB_COPILOT_API_TOKEN": "of-the-api", "COPILOT_GITHUB_TOKEN": TOKEN})
+    models = build(environ={"GITHUB_COPILOT_API_TOKEN": "of-the-api", "COPILOT_GITHUB_TOKEN": TOKEN})
     status = await models.auth_status()
     await models.catalogue.list()
 
@@ -421,8 +423,8 @@ async def test_a_token_of_the_api_wins_over_github_tokens_and_is_sent_only_to_th
     ]
 
 
-async def test_a_token_of_the_api_requires_its_address(made: Make, server: ModelServer) -> None:
-    models = made(environ={"GITHUB_COPILOT_API_TOKEN": "of-the-api", "COPILOT_API_URL": ""})
+async def test_a_token_of_the_api_requires_its_address(build: Make, server: ModelServer) -> None:
+    models = build(environ={"GITHUB_COPILOT_API_TOKEN": "of-the-api", "COPILOT_API_URL": ""})
 
     assert await models.auth_status() == AuthStatusResult(
         is_authenticated=False, status_message="Not authenticated"
@@ -430,9 +432,9 @@ async def test_a_token_of_the_api_requires_its_address(made: Make, server: Model
     assert server.requests == []
 
 
-async def test_the_token_of_the_host_wins_over_those_of_the_environment(made: Make, server: ModelServer) -> None:
+async def test_the_token_of_the_host_wins_over_those_of_the_environment(build: Make, server: ModelServer) -> None:
     server.replies.append(json_reply({"login": "me"}))
-    models = made(environ={"GH_TOKEN": "other"}, auth_token=TOKEN)
+    models = build(environ={"GH_TOKEN": "other"}, auth_token=TOKEN)
 
     assert await models.auth_status() == AuthStatusResult(
         is_authenticated=True,
@@ -444,31 +446,31 @@ async def test_the_token_of_the_host_wins_over_those_of_the_environment(made: Ma
     assert server.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
 
 
-async def test_the_login_status_without_a_token_names_the_configuration(made: Make, server: ModelServer) -> None:
-    assert await made().auth_status() == AuthStatusResult(
+async def test_the_login_status_without_a_token_names_the_configuration(build: Make, server: ModelServer) -> None:
+    assert await build().auth_status() == AuthStatusResult(
         is_authenticated=False, status_message="Not authenticated"
     )
-    assert await made(**two_adapters(server)).auth_status() == AuthStatusResult(
+    assert await build(**two_adapters(server)).auth_status() == AuthStatusResult(
         is_authenticated=True, auth_type="api-key", status_message="Configured providers: work, home"
     )
 
 
-async def test_a_refused_token_is_not_a_login(made: Make, server: ModelServer) -> None:
+async def test_a_refused_token_is_not_a_login(build: Make, server: ModelServer) -> None:
     server.replies += [json_reply({"message": f"Bad credentials {TOKEN}"}, status=401)] * 2
-    models = made(auth_token=TOKEN)
+    models = build(auth_token=TOKEN)
 
     assert await models.auth_status() == AuthStatusResult(
         is_authenticated=False,
         status_message="Not authenticated: HTTP 401 Unauthorized: Bad credentials [redacted]",
     )
     with pytest.raises(ProviderAuthError, match="401 Unauthorized"):
-        await models.copilot.authenticate(wanting(login=GivenLogin(TOKEN)))
+        await models.copilot.authenticate(settings_for(login=GivenLogin(TOKEN)))
 
 
-async def test_a_session_token_is_checked_only_if_it_would_be_used(made: Make, server: ModelServer) -> None:
-    models = made(auth_token=TOKEN)
-    await models.copilot.authenticate(wanting())
-    await models.copilot.authenticate(wanting(login=GivenLogin("x"), provider=provider(baseUrl=server.url)))
+async def test_a_session_token_is_checked_only_if_it_would_be_used(build: Make, server: ModelServer) -> None:
+    models = build(auth_token=TOKEN)
+    await models.copilot.authenticate(settings_for())
+    await models.copilot.authenticate(settings_for(login=GivenLogin("x"), provider=provider(baseUrl=server.url)))
 
     assert server.requests == []
 
@@ -486,38 +488,38 @@ async def test_a_session_token_is_checked_only_if_it_would_be_used(made: Make, s
     ],
 )
 async def test_the_name_on_the_wire_is_the_wire_model_the_model_id_or_the_sessions_model(
-    made: Make, fields: dict[str, str], model: str | None, wire_name: str
+    build: Make, fields: dict[str, str], model: str | None, wire_name: str
 ) -> None:
-    resolved = await found(made(), model, provider=provider(baseUrl="http://h", **fields))
+    resolved = await resolve(build(), model, provider=provider(baseUrl="http://h", **fields))
 
     assert (resolved.wire_name, resolved.info) == (wire_name, ModelInfo(model or wire_name))
 
 
-async def test_a_provider_without_a_model_gets_an_error_that_names_the_option(made: Make) -> None:
+async def test_a_provider_without_a_model_gets_an_error_that_names_the_option(build: Make) -> None:
     with pytest.raises(ConfigError, match=r"needs a model: set model, or provider\.modelId"):
-        await found(made(), provider=provider(baseUrl="http://h"))
+        await resolve(build(), provider=provider(baseUrl="http://h"))
 
 
-async def test_the_headers_and_the_bearer_token_of_a_provider_are_sent(made: Make, server: ModelServer) -> None:
+async def test_the_headers_and_the_bearer_token_of_a_provider_are_sent(build: Make, server: ModelServer) -> None:
     mine = provider(baseUrl=server.url, apiKey="unused", bearerToken=SECRET, headers={"X-Mine": "1"}, modelId="m")
-    seen = await call(server, made(), provider=mine, client_name="editor")
+    seen = await call(server, build(), provider=mine, client_name="editor")
 
     assert (seen.headers["authorization"], seen.headers["x-mine"]) == (f"Bearer {SECRET}", "1")
     assert seen.headers["user-agent"] == f"jumpseat/{__version__} editor"
 
 
-async def test_facts_from_the_client_win_over_configured_ones(made: Make) -> None:
+async def test_facts_from_the_client_win_over_configured_ones(build: Make) -> None:
     configured = {
         "type": "openai",
         "base_url": "http://h",
         "models": [{"id": "m", "vision": True, "context_window": 5}],
     }
-    models = made(adapters={"work": configured})
+    models = build(adapters={"work": configured})
     known = ModelInfo("work/m", "m", vision=True, context_window=5)
 
     async def info(capabilities: dict[str, Any] | None) -> ModelInfo:
         told = ModelCapabilities.model_validate(capabilities) if capabilities is not None else None
-        return (await found(models, "work/m", model_capabilities=told)).info
+        return (await resolve(models, "work/m", model_capabilities=told)).info
 
     assert await info(None) == await info({}) == await info({"supports": {}, "limits": {}}) == known
     assert await info(
@@ -525,7 +527,7 @@ async def test_facts_from_the_client_win_over_configured_ones(made: Make) -> Non
     ) == ModelInfo("work/m", "m", vision=False, context_window=7, max_output_tokens=3)
 
 
-async def test_the_capabilities_of_the_session_win_over_those_of_its_provider(made: Make) -> None:
+async def test_the_capabilities_of_the_session_win_over_those_of_its_provider(build: Make) -> None:
     mine = provider(
         baseUrl="http://h",
         maxPromptTokens=1,
@@ -534,7 +536,7 @@ async def test_the_capabilities_of_the_session_win_over_those_of_its_provider(ma
         modelCapabilities={"supports": {"vision": True}, "limits": {"max_output_tokens": 20}},
     )
     told = ModelCapabilities.model_validate({"limits": {"max_context_window_tokens": 30}})
-    resolved = await found(made(), "m", provider=mine, model_capabilities=told)
+    resolved = await resolve(build(), "m", provider=mine, model_capabilities=told)
 
     assert resolved.info == ModelInfo(
         "m", vision=True, max_prompt_tokens=1, max_output_tokens=20, context_window=30
@@ -551,30 +553,30 @@ async def test_the_capabilities_of_the_session_win_over_those_of_its_provider(ma
     ],
 )
 async def test_an_invalid_provider_is_refused_before_it_is_called(
-    made: Make, fields: dict[str, Any], complaint: str
+    build: Make, fields: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(JumpseatError) as caught:
-        made().check(wanting("m", provider=provider(**fields)))
+        build().check(settings_for("m", provider=provider(**fields)))
 
     assert str(caught.value).startswith(complaint)
     assert isinstance(caught.value, InvalidRequestError | ConfigError)
 
 
-async def test_a_valid_provider_and_none_pass_the_check(made: Make) -> None:
-    models = made()
-    models.check(wanting())
-    models.check(wanting(provider=provider(type="openai", baseUrl="http://h", modelId="m")))
-    models.check(wanting(provider=provider(type="anthropic", apiKey="x", modelId="m")))
-    models.check(wanting(provider=provider(type="scripted", script=SCRIPT)))
+async def test_a_valid_provider_and_none_pass_the_check(build: Make) -> None:
+    models = build()
+    models.check(settings_for())
+    models.check(settings_for(provider=provider(type="openai", baseUrl="http://h", modelId="m")))
+    models.check(settings_for(provider=provider(type="anthropic", apiKey="x", modelId="m")))
+    models.check(settings_for(provider=provider(type="scripted", script=SCRIPT)))
 
 
-async def test_a_scripted_provider_needs_no_model_and_its_script_is_shared(made: Make, tmp_path: Path) -> None:
+async def test_a_scripted_provider_needs_no_model_and_its_script_is_shared(build: Make, tmp_path: Path) -> None:
     path = tmp_path / "script.yaml"
     path.write_text("turns: [{text: hi}]")
-    models = made(adapters={"demo": {"type": "scripted", "script": str(path)}})
+    models = build(adapters={"demo": {"type": "scripted", "script": str(path)}})
     mine = provider(type="scripted", script=SCRIPT)
-    first, second = [await found(models, provider=mine) for _ in range(2)]
-    configured = await found(models)
+    first, second = [await resolve(models, provider=mine) for _ in range(2)]
+    configured = await resolve(models)
 
     assert (first.wire_name, first.info, first.model.adapter_name) == (
         "scripted",
@@ -602,10 +604,10 @@ async def test_a_scripted_provider_needs_no_model_and_its_script_is_shared(made:
     ],
 )
 async def test_an_invalid_configured_adapter_reports_the_reason(
-    made: Make, adapter: dict[str, str], model: str | None, complaint: str
+    build: Make, adapter: dict[str, str], model: str | None, complaint: str
 ) -> None:
     with pytest.raises(JumpseatError) as caught:
-        await found(made(adapters={"work": adapter}), model)
+        await resolve(build(adapters={"work": adapter}), model)
 
     assert str(caught.value).startswith(complaint)
 
@@ -613,9 +615,9 @@ async def test_an_invalid_configured_adapter_reports_the_reason(
 # --- lists and secrets --------------------------------------------------------------------------------------------
 
 
-async def test_the_list_has_aliases_declared_models_and_those_of_copilot(made: Make, server: ModelServer) -> None:
+async def test_the_list_has_aliases_declared_models_and_those_of_copilot(build: Make, server: ModelServer) -> None:
     server.replies.append(COPILOT_MODELS)
-    listed = await made(auth_token=TOKEN, **two_adapters(server)).catalogue.list()
+    listed = await build(auth_token=TOKEN, **two_adapters(server)).catalogue.list()
 
     assert listed == [
         ModelInfo("fast", "fast"),
@@ -650,26 +652,26 @@ async def test_a_token_callback_that_times_out_is_a_typed_error() -> None:
         await AskedToken("mine", never, patience_s=0.01)()
 
 
-async def test_the_list_without_a_token_sends_no_request(made: Make, server: ModelServer) -> None:
+async def test_the_list_without_a_token_sends_no_request(build: Make, server: ModelServer) -> None:
     environ = {"OPENAI_API_KEY": SECRET, "OPENAI_MODEL": "gpt"}
 
-    assert await made(environ=environ).catalogue.list() == [ModelInfo("openai/gpt", "gpt")]
+    assert await build(environ=environ).catalogue.list() == [ModelInfo("openai/gpt", "gpt")]
     assert server.requests == []
 
 
-async def test_no_secret_is_in_the_repr_of_models_and_settings(made: Make, server: ModelServer) -> None:
+async def test_no_secret_is_in_the_repr_of_models_and_settings(build: Make, server: ModelServer) -> None:
     server.replies.append(COPILOT_MODELS)
     mine = provider(baseUrl="http://h", apiKey=SECRET, bearerToken=SECRET, headers={"X": SECRET}, modelId="m")
-    models = made(environ={"OPENAI_API_KEY": SECRET}, auth_token=SECRET)
-    settings = wanting(provider=mine, login=GivenLogin(SECRET))
-    shown = [models, settings, mine, await models.resolve(settings), await found(models, "first")]
+    models = build(environ={"OPENAI_API_KEY": SECRET}, auth_token=SECRET)
+    settings = settings_for(provider=mine, login=GivenLogin(SECRET))
+    shown = [models, settings, mine, await models.resolve(settings), await resolve(models, "first")]
 
     assert SECRET not in "".join(repr(one) + str(one) for one in shown)
 
 
-async def test_no_secret_is_in_the_text_of_a_failed_call(made: Make, server: ModelServer) -> None:
+async def test_no_secret_is_in_the_text_of_a_failed_call(build: Make, server: ModelServer) -> None:
     mine = provider(baseUrl=server.url, apiKey=SECRET, headers={"X-Mine": "header-secret"}, modelId="m")
-    resolved = await found(made(), provider=mine)
+    resolved = await resolve(build(), provider=mine)
     server.replies.append(json_reply({"error": {"message": f"bad key {SECRET} and header-secret"}}, status=401))
 
     with anyio.fail_after(5), pytest.raises(ProviderAuthError) as caught:
@@ -681,10 +683,10 @@ async def test_no_secret_is_in_the_text_of_a_failed_call(made: Make, server: Mod
     assert "header-secret" not in text
 
 
-async def test_an_alias_can_refer_to_an_adapter_that_only_the_environment_configures(made: Make) -> None:
+async def test_an_alias_can_refer_to_an_adapter_that_only_the_environment_configures(build: Make) -> None:
     fast = {"fast": {"adapter": "openai", "model": "gpt-mini"}}
-    models = made(environ={"OPENAI_API_KEY": "k"}, models=fast)
+    models = build(environ={"OPENAI_API_KEY": "k"}, models=fast)
 
-    assert (await found(models, "fast")).wire_name == "gpt-mini"
+    assert (await resolve(models, "fast")).wire_name == "gpt-mini"
     with pytest.raises(ConfigError, match="model 'fast' needs the adapter 'openai': set OPENAI_API_KEY"):
-        await found(made(models=fast), "fast")
+        await resolve(build(models=fast), "fast")

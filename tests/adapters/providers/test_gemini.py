@@ -26,7 +26,7 @@ def frames(*chunks: dict[str, Any]) -> Reply:
     return event_stream(*(b"data: %s\r\n\r\n" % json.dumps(chunk).encode() for chunk in chunks))
 
 
-def said(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+def candidate(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"candidates": [{"content": {"parts": list(parts), "role": "model"}, **more}]}
 
 
@@ -36,15 +36,15 @@ def step(kind: str, **fields: Any) -> dict[str, Any]:
 
 GENERATE_CONTENT = [
     frames(
-        said({"text": "I should look.", "thought": True}),
-        said(
+        candidate({"text": "I should look.", "thought": True}),
+        candidate(
             {"functionCall": {"id": "a1", "name": "lookup", "args": {"key": "k"}}, "thoughtSignature": SIGNATURE},
             finishReason="STOP",
         ),
     ),
     frames(
-        said({"text": "It is "}),
-        said({"text": "42."}, finishReason="STOP")
+        candidate({"text": "It is "}),
+        candidate({"text": "42."}, finishReason="STOP")
         | {"usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12}},
     ),
 ]
@@ -140,11 +140,11 @@ async def test_a_session_thinks_calls_a_tool_and_answers(tmp_path: Path, kind: s
 
 async def test_a_session_resumed_in_another_process_returns_its_signatures(tmp_path: Path) -> None:
     first = frames(
-        said({"text": "One, "}),
-        said({"text": "two", "thoughtSignature": SIGNATURE}),
-        said({"text": "."}, finishReason="STOP"),
+        candidate({"text": "One, "}),
+        candidate({"text": "two", "thoughtSignature": SIGNATURE}),
+        candidate({"text": "."}, finishReason="STOP"),
     )
-    second = frames(said({"text": "Three."}, finishReason="STOP"))
+    second = frames(candidate({"text": "Three."}, finishReason="STOP"))
     async with ModelServer(first, second) as model:
         provider = {"type": "gemini", "baseUrl": f"{model.url}/v1beta", "apiKey": "the-key"}
         async with running_server(tmp_path) as server:

@@ -84,7 +84,7 @@ async def events_of(
             return [event async for event in events]
 
 
-def shown(error: ProviderError) -> str:
+def loggable_text(error: ProviderError) -> str:
     """Return everything that a log could show of ``error``, without source lines, which are part of the test."""
     chain: list[BaseException] = [error]
     while (cause := chain[-1].__cause__) or (cause := chain[-1].__context__):
@@ -391,7 +391,7 @@ async def test_no_error_ever_shows_a_key_or_a_header(transport: HttpTransport, t
             await events_of(model, headers={"X-Prompt": "h-1234567"})
 
     for secret in (SECRET, SECRET[:12], "purple", "h-1234567"):
-        assert secret not in shown(caught.value)
+        assert secret not in loggable_text(caught.value)
 
 
 @pytest.mark.parametrize("value", ["line\nbreak-secret", "nul\x00-secret"])
@@ -403,7 +403,7 @@ async def test_a_header_that_cannot_be_sent_is_refused_without_showing_it(
             await events_of(openai(server.url, transport, headers={"X-Odd": value}))
 
     assert type(caught.value) is ProviderRequestError
-    assert "secret" not in shown(caught.value)
+    assert "secret" not in loggable_text(caught.value)
 
 
 async def test_header_values_can_be_any_text(transport: HttpTransport) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import trustme
 
-from tests.adapters.declared.test_declared_adapters import ask, failure, said
+from tests.adapters.declared.test_declared_adapters import ask, completion, failure
 from tests.support.model_server import ModelServer
 from tests.support.server import running_server
 
@@ -47,7 +47,7 @@ async def test_a_server_with_an_authority_trusted_by_its_adapter_only_is_called(
 ) -> None:
     file = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(file))
-    async with ModelServer(said("Trusted."), tls=shown_by(authority)) as model:
+    async with ModelServer(completion("Trusted."), tls=shown_by(authority)) as model:
         near = f'[adapters.near]\ntype = "openai"\nbase_url = "{model.url}/v1"\n'
         async with running_server(tmp_path, config=config(model.url, "--cacert", str(file)) + near) as server:
             assert await ask(server, model="far/m") == "Trusted."
@@ -58,7 +58,7 @@ async def test_an_adapter_without_verification_accepts_an_untrusted_certificate(
     tmp_path: Path, authority: trustme.CA
 ) -> None:
     async with (
-        ModelServer(said("Whoever you are."), tls=shown_by(authority)) as model,
+        ModelServer(completion("Whoever you are."), tls=shown_by(authority)) as model,
         running_server(tmp_path, config=config(model.url, "--insecure")) as server,
     ):
         assert await ask(server, model="far/m") == "Whoever you are."
@@ -72,7 +72,7 @@ async def test_a_server_that_requires_a_certificate_gets_that_of_the_adapter(
     own.cert_chain_pems[0].write_to_path(str(cert))
     own.private_key_pem.write_to_path(str(key))
     authority.cert_pem.write_to_path(str(ca))
-    async with ModelServer(said("I know you."), tls=shown_by(authority, asks_back=authority)) as model:
+    async with ModelServer(completion("I know you."), tls=shown_by(authority, asks_back=authority)) as model:
         shown = config(model.url, "--cacert", str(ca), "--cert", str(cert), "--key", str(key))
         async with running_server(tmp_path, config=shown) as server:
             assert await ask(server, model="far/m") == "I know you."
@@ -116,7 +116,7 @@ async def tunnel() -> AsyncGenerator[tuple[str, list[str]]]:
 async def test_a_proxy_before_tls_gets_its_password_and_not_the_call(tmp_path: Path, authority: trustme.CA) -> None:
     file = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(file))
-    async with tunnel() as (proxy, asked), ModelServer(said("Through."), tls=shown_by(authority)) as model:
+    async with tunnel() as (proxy, asked), ModelServer(completion("Through."), tls=shown_by(authority)) as model:
         flags = ("--cacert", str(file), "--proxy", f"http://me:hidden@{proxy}")
         async with running_server(tmp_path, config=config(model.url, *flags)) as server:
             assert await ask(server, model="far/m") == "Through."

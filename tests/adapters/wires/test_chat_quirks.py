@@ -24,7 +24,7 @@ def user(content: Any) -> dict[str, Any]:
     return {"role": "user", "content": content}
 
 
-def said(content: Any, **more: Any) -> dict[str, Any]:
+def reply(content: Any, **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": content, **more}
 
 
@@ -39,13 +39,22 @@ def result(call_id: str) -> dict[str, Any]:
         ([user("a"), user([IMAGE])], [user([{"type": "text", "text": "a"}, IMAGE])]),
         ([user([IMAGE]), user("b")], [user([IMAGE, {"type": "text", "text": "b"}])]),
         ([user("  "), user("b"), user("")], [user("b")]),
-        ([said("a"), said("b", tool_calls=[CALL])], [said("a\n\nb", tool_calls=[CALL])]),
         (
-            [said("a", reasoning_content="x"), said("b", reasoning_content="y")],
-            [said("a\n\nb", reasoning_content="x\n\ny")],
+            [reply("a"), reply("b", tool_calls=[CALL])],
+            [reply("a\n\nb", tool_calls=[CALL])],
         ),
-        ([user("a"), said(""), said(None), said(" \n"), user("b")], [user("a\n\nb")]),
-        ([said("", tool_calls=[CALL]), said("b")], [said("", tool_calls=[CALL]), said("b")]),
+        (
+            [reply("a", reasoning_content="x"), reply("b", reasoning_content="y")],
+            [reply("a\n\nb", reasoning_content="x\n\ny")],
+        ),
+        (
+            [user("a"), reply(""), reply(None), reply(" \n"), user("b")],
+            [user("a\n\nb")],
+        ),
+        (
+            [reply("", tool_calls=[CALL]), reply("b")],
+            [reply("", tool_calls=[CALL]), reply("b")],
+        ),
         ([result("1"), result("2")], [result("1"), result("2")]),
     ],
 )
@@ -60,7 +69,7 @@ def test_adjacent_messages_of_one_role_are_merged(
 
 def test_content_with_only_text_is_a_string() -> None:
     texts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    messages = [user(texts), user([*texts, IMAGE]), said(None), {"role": "assistant"}]
+    messages = [user(texts), user([*texts, IMAGE]), reply(None), {"role": "assistant"}]
 
     assert [one["content"] for one in string_content(messages)] == ["a\nb", [*texts, IMAGE], "", ""]
 
@@ -79,7 +88,7 @@ def test_a_file_becomes_a_line_with_its_name() -> None:
 
 
 def test_an_answer_is_put_between_a_result_and_a_prompt() -> None:
-    messages = [user("a"), said("", tool_calls=[CALL]), result("1"), result("2"), user("b"), user("c")]
+    messages = [user("a"), reply("", tool_calls=[CALL]), result("1"), result("2"), user("b"), user("c")]
 
     roles = [one["role"] for one in answer_before_user(messages, "stopped")]
     assert roles == ["user", "assistant", "tool", "tool", "assistant", "user", "user"]

@@ -41,7 +41,7 @@ NOT_OF_THE_FORM = {
 BESIDE = {"Interaction.object", "InteractionSseEventInteraction.errors"}
 
 
-def written(name: str, request: ModelRequest) -> dict[str, Any]:
+def request_body(name: str, request: ModelRequest) -> dict[str, Any]:
     body = (
         load_adapter(name).request(Endpoint("https://h", options={"hosted_tools": ["google_search"]}), request).body
     )
@@ -64,7 +64,7 @@ def chunks(path: Path) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("conversation", REQUESTS)
 def test_a_request_of_generate_content_matches_the_sdk(conversation: str) -> None:
-    body = written("gemini", REQUESTS[conversation])
+    body = request_body("gemini", REQUESTS[conversation])
 
     assert set(body) <= {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig"}
     for content in body["contents"]:
@@ -87,7 +87,7 @@ def test_an_answer_of_generate_content_matches_the_sdk(path: Path) -> None:
 @pytest.mark.parametrize("conversation", REQUESTS)
 def test_a_request_of_interactions_matches_the_sdk(conversation: str) -> None:
     kinds = pytest.importorskip("google.genai._gaos.types.interactions")
-    body = written("gemini_interactions", REQUESTS[conversation])
+    body = request_body("gemini_interactions", REQUESTS[conversation])
 
     read = kinds.CreateModelInteraction.model_validate(body)
 
@@ -97,7 +97,7 @@ def test_a_request_of_interactions_matches_the_sdk(conversation: str) -> None:
 @pytest.mark.parametrize("file", ["thinking_and_tools.sse", "google_search.sse"])
 def test_steps_that_are_sent_back_match_the_sdk(file: str) -> None:
     kinds = pytest.importorskip("google.genai._gaos.types.interactions")
-    body = written("gemini_interactions", ModelRequest("m", "", [answer("gemini_interactions", file)]))
+    body = request_body("gemini_interactions", ModelRequest("m", "", [answer("gemini_interactions", file)]))
 
     assert unknown(kinds.CreateModelInteraction.model_validate(body)) == []
 

@@ -61,11 +61,11 @@ class Provider:
 
     @property
     def asked_for_summaries(self) -> list[list[tuple[str, str]]]:
-        return [said(one) for one in self.server.requests if is_summary(one)]
+        return [texts_of(one) for one in self.server.requests if is_summary(one)]
 
     @property
     def asked(self) -> list[list[tuple[str, str]]]:
-        return [said(one) for one in self.server.requests if not is_summary(one)]
+        return [texts_of(one) for one in self.server.requests if not is_summary(one)]
 
 
 def is_summary(request: SeenRequest) -> bool:
@@ -77,7 +77,7 @@ def is_summary_body(body: JsonObject) -> bool:
     return last["role"] == "user" and str(last["content"]).startswith(FIRST_WORDS)
 
 
-def said(request: SeenRequest) -> list[tuple[str, str]]:
+def texts_of(request: SeenRequest) -> list[tuple[str, str]]:
     """Return roles and texts after the system message, prompts without the text around them."""
     return [(one["role"], _bare(str(one["content"]))) for one in request.json["messages"][1:]]
 
@@ -101,11 +101,11 @@ async def serving(folder: Path, provider: Provider) -> AsyncGenerator[RunningSer
         yield server
 
 
-async def opened(server: RunningServer, provider: Provider, **options: Any) -> str:
+async def open_session(server: RunningServer, provider: Provider, **options: Any) -> str:
     return await server.wire.create(at(provider.server), model="m", **options)
 
 
-def of(wire: Wire, kind: str) -> list[JsonObject]:
+def data_of(wire: Wire, kind: str) -> list[JsonObject]:
     return [event["data"] for event in wire.events() if event["type"] == kind]
 
 
@@ -115,14 +115,14 @@ def of(wire: Wire, kind: str) -> list[JsonObject]:
 async def test_a_filling_context_is_compacted_while_the_session_works(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **SOON)
+        session = await open_session(server, provider, **SOON)
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
         done = (await server.wire.event("session.compaction_complete"))["data"]
         await server.wire.prompt(session, "three")
-        usage = of(server.wire, "session.usage_info")
+        usage = data_of(server.wire, "session.usage_info")
 
-    (started,) = of(server.wire, "session.compaction_start")
+    (started,) = data_of(server.wire, "session.compaction_start")
     first, second, third = provider.asked
     assert first == [("user", "one")]
     assert second == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
@@ -140,7 +140,7 @@ async def test_a_filling_context_is_compacted_while_the_session_works(tmp_path: 
 async def test_a_turn_without_room_waits_for_the_compaction(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **NOW)
+        session = await open_session(server, provider, **NOW)
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
     assert provider.asked == [[("user", "one")], [compacted("one", "two")]]
@@ -151,7 +151,7 @@ async def test_a_turn_without_room_waits_for_the_compaction(tmp_path: Path) -> N
 async def test_a_conversation_is_not_compacted_again_before_it_has_grown(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **NOW)
+        session = await open_session(server, provider, **NOW)
         for prompt in ("one", "two", "three", "four"):
             await server.wire.prompt(session, prompt)
         # A tenth of the 128,000 tokens has to be new.
@@ -165,11 +165,11 @@ async def test_without_compaction_a_request_that_is_too_long_is_an_error(tmp_pat
     provider = Provider(refuses=lambda body: len(body["messages"]) > 4)
     async with serving(tmp_path, provider) as server:
         off = {"infiniteSessions": {**NOW["infiniteSessions"], "enabled": False}}
-        session = await opened(server, provider, **off)
+        session = await open_session(server, provider, **off)
         for prompt in ("one", "two", "three"):
             await server.wire.prompt(session, prompt)
-    assert of(server.wire, "session.compaction_start") == []
-    (error,) = of(server.wire, "session.error")
+    assert data_of(server.wire, "session.compaction_start") == []
+    (error,) = data_of(server.wire, "session.error")
     assert error["errorType"] == "context_limit"
 
 
@@ -177,14 +177,18 @@ async def test_a_request_refused_as_too_long_is_compacted_and_sent_again(tmp_pat
     """The context window of the model is unknown. The request for the summary must be shortened as well."""
     provider = Provider(refuses=lambda body: len(json.dumps(body["messages"])) > 80_000)
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         long = "word " * 6_000
         for prompt in (f"one {long}", f"two {long}", f"three {long}"):
             await server.wire.prompt(session, prompt)
-    assert of(server.wire, "session.error") == []
-    (started,) = of(server.wire, "session.compaction_start")
+    assert data_of(server.wire, "session.error") == []
+    (started,) = data_of(server.wire, "session.compaction_start")
     assert started["trigger"] == "context_limit_retry"
-    assert [one["content"] for one in of(server.wire, "assistant.message")] == ["answer 1", "answer 2", "answer 3"]
+    assert [one["content"] for one in data_of(server.wire, "assistant.message")] == [
+        "answer 1",
+        "answer 2",
+        "answer 3",
+    ]
     assert provider.asked[-1][-1][0] == "user"
     assert "three word" in provider.asked[-1][-1][1]
     # The summarized text is complete, except for the middle of long texts.
@@ -197,13 +201,13 @@ async def test_a_failed_summary_changes_nothing(tmp_path: Path) -> None:
     gone = json_reply({"error": {"message": "no such thing"}}, status=404)
     provider = Provider(summaries=[gone])
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **NOW)
+        session = await open_session(server, provider, **NOW)
         for prompt in ("one", "two", "three"):
             await server.wire.prompt(session, prompt)
-    (done,) = of(server.wire, "session.compaction_complete")
+    (done,) = data_of(server.wire, "session.compaction_complete")
     assert (done["success"], done["statusCode"]) == (False, 404)
     assert "no such thing" in done["error"]
-    assert of(server.wire, "session.error") == []
+    assert data_of(server.wire, "session.error") == []
     assert [len(one) for one in provider.asked] == [1, 3, 5]
 
 
@@ -213,35 +217,35 @@ async def test_a_model_that_calls_tools_instead_of_summarizing_is_asked_again_wi
     goes_on = json_reply({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
     provider = Provider(summaries=[goes_on])
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **NOW, toolChoice={"mode": "required"})
+        session = await open_session(server, provider, **NOW, toolChoice={"mode": "required"})
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
     choices = [one.json.get("tool_choice") for one in provider.server.requests if is_summary(one)]
     assert choices == [None, "none"]
-    (done,) = of(server.wire, "session.compaction_complete")
+    (done,) = data_of(server.wire, "session.compaction_complete")
     assert (done["success"], done["summaryContent"]) == (True, SUMMARY)
-    assert of(server.wire, "tool.execution_start") == []
+    assert data_of(server.wire, "tool.execution_start") == []
 
 
 async def test_a_busy_provider_is_asked_again_for_the_summary(tmp_path: Path) -> None:
     busy = json_reply({"error": {"message": "busy"}}, status=503, headers={"Retry-After": "0"})
     provider = Provider(summaries=[busy])
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **NOW)
+        session = await open_session(server, provider, **NOW)
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
-    assert [one["success"] for one in of(server.wire, "session.compaction_complete")] == [True]
+    assert [one["success"] for one in data_of(server.wire, "session.compaction_complete")] == [True]
 
 
 async def test_the_tokens_of_a_summary_count_as_usage(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 700, "completion_tokens": 30}
     provider = Provider(summaries=[says(SUMMARY, usage=usage)])
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **NOW)
+        session = await open_session(server, provider, **NOW)
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
         metrics = await server.wire.call("session.usage.getMetrics", {"sessionId": session})
-    used = of(server.wire, "session.compaction_complete")[0]["compactionTokensUsed"]
+    used = data_of(server.wire, "session.compaction_complete")[0]["compactionTokensUsed"]
     assert (used["inputTokens"], used["outputTokens"], used["model"]) == (700, 30, "m")
     assert metrics["modelMetrics"]["m"]["requests"]["count"] == 3
     assert metrics["modelMetrics"]["m"]["usage"]["inputTokens"] == 700
@@ -250,12 +254,12 @@ async def test_the_tokens_of_a_summary_count_as_usage(tmp_path: Path) -> None:
 async def test_the_current_prompt_and_its_context_are_not_summarized(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **NOW)
+        session = await open_session(server, provider, **NOW)
         await server.wire.prompt(session, "one")
         picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png"}
         await server.wire.prompt(session, "two", attachments=[picture])
         await server.wire.prompt(session, "three")
-    (done,) = of(server.wire, "session.compaction_complete")
+    (done,) = data_of(server.wire, "session.compaction_complete")
     assert done["success"] is True
     second = provider.server.requests[-2].json["messages"][1:]
     assert second[0]["content"] == compacted("one")[1]
@@ -267,10 +271,10 @@ async def test_the_request_to_correct_a_structured_answer_is_not_summarized(tmp_
     form = {"type": "json_schema", "jsonSchema": {"name": "f", "schema": schema}}
     provider = Provider(replies=[says("answer"), says("no json"), says('{"n": 1}')])
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **NOW)
+        session = await open_session(server, provider, **NOW)
         await server.wire.prompt(session, "one")
         await server.wire.prompt(session, "word " * 15_000, responseFormat=form)
-    assert of(server.wire, "session.error") == []
+    assert data_of(server.wire, "session.error") == []
     assert "JSON" in provider.asked[-1][-1][1]
 
 
@@ -279,11 +283,11 @@ async def test_prompts_do_not_fill_a_small_context_window(tmp_path: Path) -> Non
     provider = Provider(refuses=lambda body: len(json.dumps(body)) > window * 4)
     async with serving(tmp_path, provider) as server:
         limits = {"limits": {"max_context_window_tokens": window, "max_output_tokens": 500}}
-        session = await opened(server, provider, modelCapabilities=limits)
+        session = await open_session(server, provider, modelCapabilities=limits)
         for number in range(8):
             await server.wire.prompt(session, f"{number} " + "word " * 1_400)
         await server.wire.prompt(session, "short")
-    assert of(server.wire, "session.error") == []
+    assert data_of(server.wire, "session.error") == []
     assert provider.answers == 9
     assert provider.asked[-1][-1] == ("user", "short")
 
@@ -293,15 +297,15 @@ async def test_a_turn_continues_if_the_summary_arrives_during_its_request(tmp_pa
     late = Reply([b" ", json.dumps(TOO_LONG).encode()], status=400, gate=gate)
     provider = Provider(replies=[says("answer 1"), late, says("answer 2")])
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **SOON)
+        session = await open_session(server, provider, **SOON)
         await server.wire.prompt(session, "one")
         since = len(server.wire.messages)
         await server.wire.call("session.send", {"sessionId": session, "prompt": "two"})
         await server.wire.event("session.compaction_complete", since=since)
         gate.set()
         await server.wire.event("session.idle", since=since)
-    assert of(server.wire, "session.error") == []
-    assert len(of(server.wire, "session.compaction_start")) == 1
+    assert data_of(server.wire, "session.error") == []
+    assert len(data_of(server.wire, "session.compaction_start")) == 1
     assert provider.asked[-1] == [compacted("one", "two")]
 
 
@@ -309,12 +313,12 @@ async def test_a_truncated_summary_is_not_used(tmp_path: Path) -> None:
     cut = json_reply({"choices": [{"message": {"content": "<overview>\nThe user wa"}, "finish_reason": "length"}]})
     provider = Provider(summaries=[cut, cut])
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         await server.wire.prompt(session, "one")
         result = await server.wire.call("session.history.compact", {"sessionId": session})
         metrics = await server.wire.call("session.usage.getMetrics", {"sessionId": session})
     assert result["success"] is False
-    assert "gave no summary" in of(server.wire, "session.compaction_complete")[0]["error"]
+    assert "gave no summary" in data_of(server.wire, "session.compaction_complete")[0]["error"]
     # The tokens they used are still counted.
     assert metrics["modelMetrics"]["m"]["requests"]["count"] == 3
 
@@ -324,7 +328,7 @@ async def test_nothing_is_compacted_after_the_limits_are_used_up(tmp_path: Path)
     costly = says("answer", usage=usage, copilot_usage={"total_nano_aiu": 31 * 10**9})
     provider = Provider(replies=[costly])
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, sessionLimits={"maxAiCredits": 30})
+        session = await open_session(server, provider, sessionLimits={"maxAiCredits": 30})
         await server.wire.prompt(session, "one")
         refused = [
             await server.wire.refused(f"session.history.{name}", {"sessionId": session})
@@ -339,10 +343,10 @@ async def test_the_tokens_of_a_summary_count_against_the_limits_of_its_turn(tmp_
     costly = says(SUMMARY, usage=usage, copilot_usage={"total_nano_aiu": 31 * 10**9})
     provider = Provider(summaries=[costly])
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider, **NOW, sessionLimits={"maxAiCredits": 30})
+        session = await open_session(server, provider, **NOW, sessionLimits={"maxAiCredits": 30})
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
-    assert [one["errorType"] for one in of(server.wire, "session.error")] == ["quota"]
+    assert [one["errorType"] for one in data_of(server.wire, "session.error")] == ["quota"]
     assert len(provider.asked) == 1
 
 
@@ -351,7 +355,7 @@ async def test_a_required_tool_is_required_again_after_the_compaction(tmp_path: 
     provider = Provider(replies=[says("answer 1"), refused, calls_tool("c1"), says("done")])
     async with serving(tmp_path, provider) as server:
         tools = [{"name": "look", "skipPermission": True}]
-        session = await opened(server, provider, tools=tools)
+        session = await open_session(server, provider, tools=tools)
         await server.wire.prompt(session, "one")
         since = len(server.wire.messages)
         choice = {"mode": "required"}
@@ -370,11 +374,11 @@ async def test_a_provider_that_refuses_tools_can_summarize(tmp_path: Path) -> No
     provider.refused = json_reply(no_tools, status=400)
     provider.refuses = lambda body: bool(body.get("tools")) and is_summary_body(body)
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         await server.wire.prompt(session, "one")
         result = await server.wire.call("session.history.compact", {"sessionId": session})
     assert result["success"] is True
-    assert [one["warningType"] for one in of(server.wire, "session.warning")] == ["tool_protocol"]
+    assert [one["warningType"] for one in data_of(server.wire, "session.warning")] == ["tool_protocol"]
 
 
 # --- when it is asked for ---------------------------------------------------------------------------------------
@@ -383,7 +387,7 @@ async def test_a_provider_that_refuses_tools_can_summarize(tmp_path: Path) -> No
 async def test_a_client_can_compact_the_conversation_and_gets_the_summary(tmp_path: Path) -> None:
     provider = Provider(more=" word" * 2000)
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         await server.wire.prompt(session, "one")
         result = await server.wire.call(
             "session.history.compact", {"sessionId": session, "customInstructions": "Keep the numbers."}
@@ -394,7 +398,7 @@ async def test_a_client_can_compact_the_conversation_and_gets_the_summary(tmp_pa
         await server.wire.prompt(session, "two")
     (asked,) = provider.asked_for_summaries
     assert asked[-1][1].endswith("Keep the numbers.")
-    (done,) = of(server.wire, "session.compaction_complete")
+    (done,) = data_of(server.wire, "session.compaction_complete")
     assert (done["trigger"], done["customInstructions"]) == ("manual", "Keep the numbers.")
     assert result["success"] is True
     assert result["summaryContent"] == SUMMARY
@@ -410,7 +414,7 @@ async def test_a_client_can_compact_the_conversation_and_gets_the_summary(tmp_pa
 async def test_the_command_compacts_and_reports_the_freed_tokens(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         empty = await server.wire.refused("session.commands.invoke", {"sessionId": session, "name": "compact"})
         await server.wire.prompt(session, "one")
         about = {"sessionId": session, "name": "/compact", "input": "Keep names."}
@@ -418,7 +422,7 @@ async def test_the_command_compacts_and_reports_the_freed_tokens(tmp_path: Path)
         since = len(server.wire.messages)
         await server.wire.call("session.commands.enqueue", {"sessionId": session, "command": "/compact"})
         await server.wire.event("session.idle", since=since)
-        warned = of(server.wire, "session.warning")
+        warned = data_of(server.wire, "session.warning")
     assert "nothing to compact" in empty["message"]
     assert told["kind"] == "text"
     assert told["text"].startswith("The conversation was compacted from about ")
@@ -430,12 +434,12 @@ async def test_the_command_compacts_and_reports_the_freed_tokens(tmp_path: Path)
 async def test_a_summary_for_a_handoff_changes_nothing(tmp_path: Path) -> None:
     provider = Provider()
     async with serving(tmp_path, provider) as server:
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         await server.wire.prompt(session, "one")
         handoff = await server.wire.call("session.history.summarizeForHandoff", {"sessionId": session})
         await server.wire.prompt(session, "two")
     assert handoff == {"summary": SUMMARY}
-    assert of(server.wire, "session.compaction_start") == []
+    assert data_of(server.wire, "session.compaction_start") == []
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
 
 
@@ -445,7 +449,7 @@ async def test_prompts_wait_for_a_requested_compaction(tmp_path: Path) -> None:
     provider = Provider(summaries=[held])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         await wire.prompt(session, "one")
         asked = await wire.ask("session.history.compact", {"sessionId": session})
         await wire.event("session.compaction_start")
@@ -474,7 +478,7 @@ async def test_a_requested_compaction_can_be_aborted(tmp_path: Path, method: str
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         await wire.prompt(session, "one")
         asked = await wire.ask("session.history.compact", {"sessionId": session})
         await provider.summing_up.wait()
@@ -488,7 +492,7 @@ async def test_a_requested_compaction_can_be_aborted(tmp_path: Path, method: str
         again = await wire.call("session.history.abortManualCompaction", {"sessionId": session})
         await wire.prompt(session, "two")
     assert result == {"success": False, "tokensRemoved": 0, "messagesRemoved": 0}
-    (done,) = of(wire, "session.compaction_complete")
+    (done,) = data_of(wire, "session.compaction_complete")
     assert (done["success"], done["error"]) == (False, "it was cancelled")
     assert again == {"aborted": False}
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
@@ -498,7 +502,7 @@ async def test_an_abort_ends_a_turn_and_the_compaction_it_waits_for(tmp_path: Pa
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider, **NOW)
+        session = await open_session(server, provider, **NOW)
         await wire.prompt(session, "one")
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "two"})
@@ -517,7 +521,7 @@ async def test_a_background_compaction_can_be_cancelled_while_the_turn_continues
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider, **NOW)
+        session = await open_session(server, provider, **NOW)
         await wire.prompt(session, "one")
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "two"})
@@ -525,7 +529,7 @@ async def test_a_background_compaction_can_be_cancelled_while_the_turn_continues
         cancelled = await wire.call("session.history.cancelBackgroundCompaction", {"sessionId": session})
         await wire.event("session.idle", since=since)
     assert cancelled == {"cancelled": True}
-    assert of(wire, "session.error") == []
+    assert data_of(wire, "session.error") == []
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
 
 
@@ -533,7 +537,7 @@ async def test_a_running_compaction_ends_when_its_client_detaches(tmp_path: Path
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         await wire.prompt(session, "one")
         asked = await wire.ask("session.history.compact", {"sessionId": session})
         await provider.summing_up.wait()
@@ -551,7 +555,7 @@ async def test_a_closed_session_is_not_compacted(tmp_path: Path) -> None:
     slow = {"systemMessage": {"mode": "customize", "sections": {"tone": {"action": "transform"}}}}
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         await wire.prompt(session, "one")
         about = {"sessionId": session, "provider": at(provider.server), "model": "m"}
         await wire.call("session.resume", {**about, **slow})
@@ -588,7 +592,7 @@ async def test_a_resumed_session_continues_from_the_summary_with_its_thresholds(
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider, **NOW)
+        session = await open_session(server, provider, **NOW)
         for prompt in ("one", "two"):
             await wire.prompt(session, prompt)
         await wire.call("session.destroy", {"sessionId": session})
@@ -612,7 +616,7 @@ async def test_a_kill_during_a_compaction_leaves_the_conversation_unchanged(
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with provider.server:
         async with running_server(tmp_path) as server:
-            session = await opened(server, provider)
+            session = await open_session(server, provider)
             await server.wire.prompt(session, "one")
             await server.wire.ask("session.history.compact", {"sessionId": session})
             await server.wire.event("session.compaction_start")
@@ -628,7 +632,7 @@ async def test_truncating_before_a_compaction_restores_the_conversation(tmp_path
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
 
         async def compact() -> str:
             await wire.call("session.history.compact", {"sessionId": session})
@@ -671,7 +675,7 @@ async def test_truncating_stops_a_compaction_of_removed_messages(tmp_path: Path)
     provider = Provider(summaries=[Reply(silent=True, ending="hang")])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         for prompt in ("one", "two"):
             await wire.prompt(session, prompt)
         asked = await wire.ask("session.history.compact", {"sessionId": session})
@@ -688,7 +692,7 @@ async def test_each_summary_is_stored_as_a_file_that_clients_can_read(tmp_path: 
     provider = Provider(summaries=[says(SUMMARY), *[says("No sections at all.")] * 2])
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         about = {"sessionId": session}
         assert await wire.call("session.workspaces.listCheckpoints", about) == {"checkpoints": []}
         for prompt in ("one", "two"):
@@ -708,7 +712,7 @@ async def test_each_summary_is_stored_as_a_file_that_clients_can_read(tmp_path: 
     ]
     assert texts == [f"# Talk about dragons\n\n{SUMMARY}\n", "# Conversation so far\n\nNo sections at all.\n", None]
     assert workspace["summary_count"] == 2
-    done = of(wire, "session.compaction_complete")
+    done = data_of(wire, "session.compaction_complete")
     assert [one["checkpointNumber"] for one in done] == [1, 2]
     assert [Path(one["checkpointPath"]) for one in done] == [folder / one["filename"] for one in found]
     index = (folder / "index.md").read_text()
@@ -720,7 +724,7 @@ async def test_secrets_stay_out_of_summaries(tmp_path: Path) -> None:
     provider = Provider(summaries=[says(f"<overview>The key is {key}.</overview>")])
     async with serving(tmp_path, provider) as server:
         await server.wire.call("secrets.addFilterValues", {"values": [key]})
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         await server.wire.prompt(session, "one")
         result = await server.wire.call("session.history.compact", {"sessionId": session})
         written = "".join(path.read_text() for path in server.log_of(session).parent.rglob("*") if path.is_file())
@@ -732,7 +736,7 @@ async def test_a_write_error_loses_the_file_and_not_the_summary(tmp_path: Path) 
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider)
+        session = await open_session(server, provider)
         await wire.prompt(session, "one")
         folder = server.log_of(session).parent / "checkpoints"
         for path in folder.iterdir():
@@ -742,7 +746,7 @@ async def test_a_write_error_loses_the_file_and_not_the_summary(tmp_path: Path) 
         result = await wire.call("session.history.compact", {"sessionId": session})
         await wire.prompt(session, "two")
     assert result["success"] is True
-    (done,) = of(wire, "session.compaction_complete")
+    (done,) = data_of(wire, "session.compaction_complete")
     assert (done["checkpointNumber"], done.get("checkpointPath")) == (1, None)
     assert provider.asked[-1] == [compacted("one"), ("user", "two")]
 
@@ -773,7 +777,7 @@ async def test_a_summary_replaces_the_messages_that_existed_at_its_start(tmp_pat
     )
     async with serving(tmp_path, provider) as server:
         wire = server.wire
-        session = await opened(server, provider, **SOON, tools=[{"name": "look", "skipPermission": True}])
+        session = await open_session(server, provider, **SOON, tools=[{"name": "look", "skipPermission": True}])
         await wire.prompt(session, "one")
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "two"})
@@ -791,7 +795,7 @@ async def test_a_summary_replaces_the_messages_that_existed_at_its_start(tmp_pat
     assert [one[0] for one in provider.asked[-1]] == ["user", "assistant", "tool", "assistant", "tool"]
     assert provider.asked[-1][0] == compacted("one", "two")
     assert [one[1] for one in provider.asked[-1] if one[0] == "tool"] == ["seen 1", "seen 2"]
-    assert of(wire, "session.error") == []
+    assert data_of(wire, "session.error") == []
 
 
 def calls_tool(call_id: str) -> Reply:

@@ -281,7 +281,7 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "wait", "arguments"
 ASKS = json_reply({"choices": [{"message": {"role": "assistant", "tool_calls": [CALL]}}]})
 
 
-def said(request: SeenRequest) -> list[str]:
+def texts_of(request: SeenRequest) -> list[str]:
     """Return the texts of users and tools in a request, without the text around them."""
     texts = [str(one["content"]) for one in request.json["messages"] if one["role"] in ("user", "tool")]
     return [text.split("\n\n")[1] if "</current_datetime>" in text else text for text in texts]
@@ -317,7 +317,7 @@ async def test_a_prompt_during_a_turn_steers_it_or_waits(tmp_path: Path) -> None
         answers = [(await wire.response(one))["result"] for one in (running, steering, queued)]
         idle = await wire.event("session.idle", session=session)
         events = wire.events(session)
-    assert [said(one)[-2:] for one in provider.requests] == [
+    assert [texts_of(one)[-2:] for one in provider.requests] == [
         ["go"],
         ["left", "further left"],
         ["further left", "next"],
@@ -378,7 +378,7 @@ async def test_an_abort_drops_waiting_prompts_and_not_later_ones(tmp_path: Path)
         "assistant.message",
         "session.idle",
     ]
-    assert said(provider.requests[-1])[::2] == ["stuck", "behind"]
+    assert texts_of(provider.requests[-1])[::2] == ["stuck", "behind"]
 
 
 async def test_a_turn_that_never_yields_can_be_aborted(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class Scene:
 
 
 @asynccontextmanager
-async def opened(
+async def open_session(
     folder: Path,
     opening: Opening,
     answers: dict[str, list[Any]] | None = None,
@@ -98,7 +98,7 @@ def customized(**sections: str | tuple[str, str]) -> JsonObject:
 
 @pytest.mark.parametrize("mode", [{}, {"mode": "append"}])
 async def test_content_goes_after_the_default_message(tmp_path: Path, opening: Opening, mode: JsonObject) -> None:
-    async with opened(tmp_path, opening, systemMessage={**mode, "content": "End with\n  a haiku."}) as scene:
+    async with open_session(tmp_path, opening, systemMessage={**mode, "content": "End with\n  a haiku."}) as scene:
         text = await scene.system()
     assert text.endswith("\n\nEnd with\n  a haiku.")
     assert all(part in text for part in (IDENTITY, "GitHub", TONE, CODE, f"{CWD} {tmp_path}"))
@@ -107,7 +107,7 @@ async def test_content_goes_after_the_default_message(tmp_path: Path, opening: O
 async def test_a_replaced_message_is_only_the_content(tmp_path: Path, opening: Opening) -> None:
     (tmp_path / "AGENTS.md").write_text("Use tabs.")
     message = {"mode": "replace", "content": " Only this.\n"}
-    async with opened(tmp_path, opening, systemMessage=message) as scene:
+    async with open_session(tmp_path, opening, systemMessage=message) as scene:
         assert await scene.system() == " Only this.\n"
 
 
@@ -130,7 +130,7 @@ async def test_sections_are_edited_individually(
     tmp_path: Path, sections: dict[str, Any], there: list[str], gone: list[str]
 ) -> None:
     message = customized(**sections) | {"content": "At the very end."}
-    async with opened(tmp_path, "created", systemMessage=message) as scene:
+    async with open_session(tmp_path, "created", systemMessage=message) as scene:
         text = await scene.system()
     assert [part for part in there if part not in text] == []
     assert [part for part in gone if part in text] == []
@@ -138,7 +138,7 @@ async def test_sections_are_edited_individually(
 
 
 async def test_edits_of_a_resume_replace_earlier_ones(tmp_path: Path) -> None:
-    async with opened(tmp_path, "resumed", systemMessage=customized(tone=("replace", "Rhyme."))) as scene:
+    async with open_session(tmp_path, "resumed", systemMessage=customized(tone=("replace", "Rhyme."))) as scene:
         text = await scene.system()
     assert "Rhyme." in text
     assert IDENTITY in text
@@ -160,7 +160,7 @@ REWRITTEN = customized(identity="transform", tone="transform", safety=("replace"
 async def test_a_client_rewrites_the_sections_that_it_requested(tmp_path: Path, opening: Opening) -> None:
     answer = {"sections": {"identity": {"content": "I am me."}, "tone": {"content": "Rhyme,\n  please."}}}
     answers = {"systemMessage.transform": [answer]}
-    async with opened(tmp_path, opening, answers, systemMessage=REWRITTEN) as scene:
+    async with open_session(tmp_path, opening, answers, systemMessage=REWRITTEN) as scene:
         text = await scene.system()
     (asked,) = scene.client.inputs("systemMessage.transform")
     assert asked["sessionId"] == scene.session
@@ -190,7 +190,7 @@ async def test_sections_stay_unchanged_if_the_client_fails_or_answers_invalidly(
     tmp_path: Path, answer: Any
 ) -> None:
     answers = {"systemMessage.transform": [answer]}
-    async with opened(tmp_path, "created", answers, systemMessage=REWRITTEN) as scene:
+    async with open_session(tmp_path, "created", answers, systemMessage=REWRITTEN) as scene:
         text = await scene.system()
         assert "session.error" not in [event["type"] for event in scene.wire.events()]
     assert [part for part in (IDENTITY, TONE, "Mind the gap.") if part not in text] == []
@@ -200,14 +200,14 @@ async def test_sections_stay_unchanged_if_the_client_fails_or_answers_invalidly(
 async def test_sections_stay_unchanged_if_the_client_does_not_answer_in_time(tmp_path: Path) -> None:
     answers: dict[str, list[Any]] = {"systemMessage.transform": [SILENT]}
     config = "[hooks]\ntimeout_s = 0.05\n"
-    async with opened(tmp_path, "created", answers, config=config, systemMessage=REWRITTEN) as scene:
+    async with open_session(tmp_path, "created", answers, config=config, systemMessage=REWRITTEN) as scene:
         text = await scene.system()
     assert [part for part in (IDENTITY, TONE, "Mind the gap.") if part not in text] == []
 
 
 async def test_an_abort_does_not_wait_for_a_rewrite(tmp_path: Path) -> None:
     answers: dict[str, list[Any]] = {"systemMessage.transform": [SILENT]}
-    async with opened(tmp_path, "created", answers, systemMessage=REWRITTEN) as scene:
+    async with open_session(tmp_path, "created", answers, systemMessage=REWRITTEN) as scene:
         await scene.wire.call("session.send", {"sessionId": scene.session, "prompt": "Hello"})
         await asked_for(scene.wire, "systemMessage.transform")
         await scene.wire.call("session.abort", {"sessionId": scene.session})
@@ -256,7 +256,7 @@ async def test_instructions_of_the_project_and_of_named_folders_are_in_the_messa
         path.write_text(text)
     options: JsonObject = {"instructionDirectories": [str(team)], "organizationCustomInstructions": "Be civil."}
     options["systemMessage"] = {"mode": "append"}
-    async with opened(tmp_path, opening, **options) as scene:
+    async with open_session(tmp_path, opening, **options) as scene:
         text = await scene.system()
         await scene.wire.call(
             "session.options.update", {"sessionId": scene.session, "skipCustomInstructions": True}
@@ -272,7 +272,7 @@ async def test_unreadable_instructions_are_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "AGENTS.md")
     (tmp_path / ".github" / "copilot-instructions.md").mkdir(parents=True)
     folders = ["\0", "missing", str(tmp_path / "AGENTS.md"), "x" * 5000]
-    async with opened(tmp_path, "created", instructionDirectories=folders) as scene:
+    async with open_session(tmp_path, "created", instructionDirectories=folders) as scene:
         assert IDENTITY in await scene.system()
 
 
@@ -280,7 +280,7 @@ async def test_unreadable_instructions_are_skipped(tmp_path: Path) -> None:
 
 
 async def test_the_first_request_with_the_default_tools_stays_small(tmp_path: Path) -> None:
-    async with opened(tmp_path, "created", requestUserInput=True) as scene:
+    async with open_session(tmp_path, "created", requestUserInput=True) as scene:
         await scene.system()
     (request,) = scene.model.requests
     assert "bash" in [tool["function"]["name"] for tool in request["tools"]]
@@ -289,7 +289,7 @@ async def test_the_first_request_with_the_default_tools_stays_small(tmp_path: Pa
 
 async def test_the_first_request_of_the_empty_mode_stays_tiny(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("x" * 2000)
-    async with opened(tmp_path, "created", **EMPTY) as scene:
+    async with open_session(tmp_path, "created", **EMPTY) as scene:
         await scene.wire.call("session.options.update", {"sessionId": scene.session, **EMPTY_UPDATE})
         text = await scene.system()
     (request,) = scene.model.requests

@@ -11,7 +11,7 @@ from jumpseat.agent.model import Completed, StopReason
 from jumpseat.agent.model_calls.arguments import repair_arguments, repair_calls
 
 
-def answered(*texts: str, stop_reason: StopReason = "tool_use") -> list[ToolUseBlock]:
+def repaired_calls(*texts: str, stop_reason: StopReason = "tool_use") -> list[ToolUseBlock]:
     """Return the repaired calls of an answer whose arguments are ``texts``."""
     calls = [ToolUseBlock(str(number), "add", text, None, "wire", {"raw": 1}) for number, text in enumerate(texts)]
     return repair_calls(Completed(AssistantMessage([TextBlock("So:"), *calls]), stop_reason)).message.tool_uses()
@@ -33,7 +33,7 @@ def answered(*texts: str, stop_reason: StopReason = "tool_use") -> list[ToolUseB
 )
 def test_malformed_arguments_with_a_certain_meaning_are_repaired(written: str, meant: dict[str, Any]) -> None:
     assert repair_arguments(written) == meant
-    (call,) = answered(written)
+    (call,) = repaired_calls(written)
     assert (call.arguments, call.problem, call.provider_data) == (meant, None, None)
     assert repair_arguments(call.arguments_json) == meant
 
@@ -63,7 +63,7 @@ def test_malformed_arguments_with_a_certain_meaning_are_repaired(written: str, m
 )
 def test_other_malformed_arguments_are_kept_and_reported_to_the_model(written: str) -> None:
     assert repair_arguments(written) is None
-    (call,) = answered(written)
+    (call,) = repaired_calls(written)
     assert (call.arguments, call.arguments_json) == (None, written)
     assert call.problem is not None
     assert call.problem.startswith("The arguments of `add` are not a JSON object")
@@ -71,7 +71,7 @@ def test_other_malformed_arguments_are_kept_and_reported_to_the_model(written: s
 
 
 def test_a_call_cut_off_by_the_token_limit_is_not_run_however_little_is_missing() -> None:
-    first, last = answered('{"a": 1,}', '{"a": 1,', stop_reason="max_tokens")
+    first, last = repaired_calls('{"a": 1,}', '{"a": 1,', stop_reason="max_tokens")
     assert (first.arguments, first.problem) == ({"a": 1}, None)
     assert last.arguments is None
     assert last.problem is not None

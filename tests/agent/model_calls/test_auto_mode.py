@@ -39,7 +39,7 @@ async def limited(
         yield server.wire, created["sessionId"], copilot, client
 
 
-def of(events: Sequence[JsonObject], kind: str) -> list[JsonObject]:
+def data_of(events: Sequence[JsonObject], kind: str) -> list[JsonObject]:
     return [event["data"] for event in events if event["type"] == kind]
 
 
@@ -50,16 +50,19 @@ async def test_after_consent_the_provider_chooses_the_model(tmp_path: Path) -> N
 
     why = {"errorCode": WEEKLY, "retryAfterSeconds": 1}
     assert client.inputs(QUESTION) == [{"sessionId": session, **why}]
-    (asked,), (answered,) = of(events, "auto_mode_switch.requested"), of(events, "auto_mode_switch.completed")
+    (asked,), (answered,) = (
+        data_of(events, "auto_mode_switch.requested"),
+        data_of(events, "auto_mode_switch.completed"),
+    )
     assert asked == {"requestId": answered["requestId"], **why}
     assert answered["response"] == "yes"
-    (changed,) = of(events, "session.model_change")
+    (changed,) = data_of(events, "session.model_change")
     assert (changed["newModel"], changed["previousModel"]) == ("auto", "by-chat")
     assert changed["cause"] == "rate_limit_auto_switch"
     assert (copilot.called(), current["modelId"]) == (["by-chat", "auto"], "auto")
-    assert [said["content"] for said in of(events, "assistant.message")] == ["chat/completions of alice"]
-    assert len(of(events, "assistant.turn_start")) == 1
-    assert of(events, "session.error") == []
+    assert [said["content"] for said in data_of(events, "assistant.message")] == ["chat/completions of alice"]
+    assert len(data_of(events, "assistant.turn_start")) == 1
+    assert data_of(events, "session.error") == []
 
 
 @pytest.mark.parametrize(("asked", "told"), [("0.2", 1), ("1e300", 365 * 24 * 3600), ("soon", None)])
@@ -106,7 +109,7 @@ async def test_an_option_can_give_consent_in_advance(tmp_path: Path) -> None:
     async with limited(tmp_path, continueOnAutoMode=True) as (wire, session, copilot, client):
         events = await wire.prompt(session)
 
-    assert (client.names(), of(events, "auto_mode_switch.requested")) == ([], [])
+    assert (client.names(), data_of(events, "auto_mode_switch.requested")) == ([], [])
     assert copilot.called() == ["by-chat", "auto"]
 
 
@@ -182,6 +185,6 @@ async def test_no_request_is_made_if_a_switch_cannot_help(
         await wire.event("session.idle", session=session)
         events = wire.events(session)
 
-    assert (client.names(), of(events, "auto_mode_switch.requested")) == ([], [])
+    assert (client.names(), data_of(events, "auto_mode_switch.requested")) == ([], [])
     assert set(copilot.called()) == {"by-chat"}
-    assert of(events, "assistant.message")
+    assert data_of(events, "assistant.message")

@@ -110,7 +110,7 @@ def provider(kind: str, server: ModelServer) -> JsonObject:
     return {"type": kind, "baseUrl": server.url, "apiKey": "k"}
 
 
-def said(events: list[JsonObject], kind: str) -> list[JsonObject]:
+def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
     return [event["data"] for event in events if event["type"] == kind]
 
 
@@ -134,8 +134,8 @@ async def test_hosted_calls_are_events_and_go_back_unchanged_also_after_a_resume
     assert third[field][: len(sent)] == sent
     answer = objects(sent[len(first[field]) :])
     assert [one for one in answer if one in kept] == kept
-    assert not said(events, "session.warning") + said(events, "session.error")
-    blocks = said(events, "assistant.message")[0]["providerBlocks"]
+    assert not data_of(events, "session.warning") + data_of(events, "session.error")
+    blocks = data_of(events, "assistant.message")[0]["providerBlocks"]
     assert (
         {"anthropic", "openai_responses", "gemini", "gemini_interactions", "openrouter"}
         >= {block["provider"] for block in blocks if "provider" in block}
@@ -150,7 +150,7 @@ async def test_citations_have_their_sources_and_cited_text(tmp_path: Path) -> No
             recording = (DATA / kind / PROVIDERS[kind][0]).read_bytes()
             async with ModelServer(event_stream(recording)) as server:
                 session = await ours.wire.create(provider(kind, server), model="m", streaming=True)
-                (message,) = said(await ours.wire.prompt(session), "assistant.message")
+                (message,) = data_of(await ours.wire.prompt(session), "assistant.message")
                 found[kind] = message.get("citations")
 
     assert found == {
@@ -191,7 +191,7 @@ async def test_citations_are_reported_for_every_provider_type(tmp_path: Path, ki
             ):
                 params = {"streaming": True, **options}
                 session = (await ours.wire.call("session.create", params))["sessionId"]
-                (message,) = said(await ours.wire.prompt(session), "assistant.message")
+                (message,) = data_of(await ours.wire.prompt(session), "assistant.message")
                 (source,) = message["citations"]["sources"]
                 assert source["title"] == "A"
 
@@ -204,10 +204,10 @@ async def test_a_model_without_the_tool_is_called_without_it_and_the_client_is_w
         params: JsonObject = {"sessionId": session, "prompt": "three", "hostedTools": []}
         await ours.wire.call("session.sendAndWait", params)
 
-    (warning,) = said(events, "session.warning")
+    (warning,) = data_of(events, "session.warning")
     assert warning["warningType"] == "hosted_tool"
     assert warning["message"].endswith("does not support these hosted tools: quantum, web_search.")
-    assert [one["content"] for one in said(events, "assistant.message")] == ["one", "two"]
+    assert [one["content"] for one in data_of(events, "assistant.message")] == ["one", "two"]
 
 
 async def test_the_hosted_tools_of_a_message_apply_only_to_its_run(tmp_path: Path) -> None:
@@ -257,8 +257,8 @@ async def test_an_answer_paused_by_hosted_tools_is_continued(tmp_path: Path) -> 
 
     first, second = (request.json["messages"] for request in server.requests)
     assert [message["role"] for message in second[len(first) :]] == ["assistant"]
-    assert len(said(events, "assistant.message")) == 2
-    assert not said(events, "session.error")
+    assert len(data_of(events, "assistant.message")) == 2
+    assert not data_of(events, "session.error")
 
 
 # --- tools that the model was trained on, and that run here -----------------------------------------------------
@@ -344,12 +344,12 @@ async def test_native_tools_of_a_model_run_as_built_in_ones_and_go_back_unchange
         elsewhere = await wire.prompt(session, "and you?")
 
     # For another model they are ordinary calls: nothing is left out.
-    assert not said(elsewhere, "session.warning") + said(elsewhere, "session.error")
+    assert not data_of(elsewhere, "session.warning") + data_of(elsewhere, "session.error")
     assert (folder / "a.txt").read_text() == "uno\ntwo\ntre\n"
-    started = said(events, "tool.execution_start")
+    started = data_of(events, "tool.execution_start")
     assert [(one["toolName"], one["arguments"]) for one in started] == [(ours, args) for *_, ours, args in NATIVE]
-    assert all(one["success"] for one in said(events, "tool.execution_complete"))
-    deltas = said(events, "assistant.tool_call_delta")
+    assert all(one["success"] for one in data_of(events, "tool.execution_complete"))
+    deltas = data_of(events, "assistant.tool_call_delta")
     assert {one["toolName"] for one in deltas} == {"create", "edit", "view", "bash"}
     names = [tool["name"] for tool in server.requests[0].json["tools"]]
     assert names[-2:] == ["bash", EDITOR]
@@ -378,7 +378,7 @@ async def test_native_tools_of_a_model_require_the_same_approval(tmp_path: Path)
         events = wire.events(session, since=since)
 
     assert asked["data"]["permissionRequest"]["kind"] == "write"
-    assert said(events, "tool.execution_start")[0]["toolName"] == ours_name
+    assert data_of(events, "tool.execution_start")[0]["toolName"] == ours_name
     assert not (folder / "a.txt").exists()
 
 
@@ -390,5 +390,5 @@ async def test_an_excluded_built_in_tool_is_not_offered_as_a_native_one(tmp_path
     names = {tool["name"] for tool in server.requests[0].json["tools"]}
     assert not names & {"bash", "edit", EDITOR}
     assert {"view", "create"} <= names
-    (warning,) = said(events, "session.warning")
+    (warning,) = data_of(events, "session.warning")
     assert warning["message"].endswith("bash, text_editor.")

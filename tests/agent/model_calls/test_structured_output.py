@@ -26,11 +26,11 @@ def form(schema: JsonObject = CITY, **more: Any) -> JsonObject:
     return {"responseFormat": {"type": "json_schema", "jsonSchema": {"name": "place", "schema": schema, **more}}}
 
 
-def said(events: list[JsonObject], kind: str) -> list[JsonObject]:
+def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
     return [event["data"] for event in events if event["type"] == kind]
 
 
-async def asked(wire: Wire, session: str, **more: Any) -> list[JsonObject]:
+async def run_prompt(wire: Wire, session: str, **more: Any) -> list[JsonObject]:
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "Where?", **more})
     await wire.event("session.idle", session=session, since=since)
@@ -49,10 +49,10 @@ def use(name: str, given: JsonObject, number: int = 1) -> JsonObject:
 async def test_a_matching_answer_ends_the_run_unchanged(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
         session = await ours.wire.create(scripted({"text": GOOD}))
-        events = await asked(ours.wire, session, **form())
+        events = await run_prompt(ours.wire, session, **form())
 
-    assert [one["content"] for one in said(events, "assistant.message")] == [GOOD]
-    assert not said(events, "session.error")
+    assert [one["content"] for one in data_of(events, "assistant.message")] == [GOOD]
+    assert not data_of(events, "session.error")
 
 
 @pytest.mark.parametrize(
@@ -66,36 +66,36 @@ async def test_a_matching_answer_ends_the_run_unchanged(tmp_path: Path) -> None:
 async def test_a_model_is_asked_once_to_correct_a_violation(tmp_path: Path, answer: str, problem: str) -> None:
     async with running_server(tmp_path) as ours:
         session = await ours.wire.create(scripted({"text": answer}, {"text": GOOD}))
-        events = await asked(ours.wire, session, **form())
+        events = await run_prompt(ours.wire, session, **form())
 
-    told = said(events, "user.message")[1]
+    told = data_of(events, "user.message")[1]
     assert told["source"] == "response_format"
     assert problem in told["content"]
-    assert said(events, "assistant.message")[-1]["content"] == GOOD
-    assert not said(events, "session.error")
+    assert data_of(events, "assistant.message")[-1]["content"] == GOOD
+    assert not data_of(events, "session.error")
 
 
 async def test_a_second_violation_ends_the_run_with_a_specific_error(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
         wire = ours.wire
         session = await wire.create(scripted({"text": "{}"}, {"text": '{"city": 3}'}, {"text": "Hello"}))
-        events = await asked(wire, session, **form())
+        events = await run_prompt(wire, session, **form())
         # The session continues, and the format applied to one message.
-        after = await asked(wire, session)
+        after = await run_prompt(wire, session)
 
-    (error,) = said(events, "session.error")
+    (error,) = data_of(events, "session.error")
     assert error["errorType"] == "response_format"
     assert "/city: 3 is not of type 'string'" in error["message"]
-    assert len(said(events, "assistant.message")) == 2
-    assert [one["content"] for one in said(after, "assistant.message")] == ["Hello"]
+    assert len(data_of(events, "assistant.message")) == 2
+    assert [one["content"] for one in data_of(after, "assistant.message")] == ["Hello"]
 
 
 async def test_a_model_that_refuses_is_not_asked_again(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
         session = await ours.wire.create(scripted({"text": "I will not.", "stop_reason": "refusal"}))
-        events = await asked(ours.wire, session, **form())
+        events = await run_prompt(ours.wire, session, **form())
 
-    (error,) = said(events, "session.error")
+    (error,) = data_of(events, "session.error")
     assert (error["errorType"], "refused" in error["message"]) == ("response_format", True)
 
 
@@ -106,17 +106,17 @@ async def test_a_session_can_have_a_format_for_all_answers(tmp_path: Path, taken
         wire = ours.wire
         provider = {"type": "openai", "baseUrl": server.url}
         session = await wire.create(provider, model="m")
-        await asked(wire, session)
+        await run_prompt(wire, session)
         await wire.call("session.options.update", {"sessionId": session, **form()})
-        await asked(wire, session)
-        await asked(wire, session, responseFormat={"type": "text"})
+        await run_prompt(wire, session)
+        await run_prompt(wire, session, responseFormat={"type": "text"})
         await wire.call("session.destroy", {"sessionId": session})
         await wire.call("session.resume", {"sessionId": session, "provider": provider, "model": "m"})
-        await asked(wire, session)
+        await run_prompt(wire, session)
         await wire.call("session.options.update", {"sessionId": session, "responseFormat": taken_back})
-        await asked(wire, session)
+        await run_prompt(wire, session)
         await wire.call("session.options.update", {"sessionId": session, "streaming": True})
-        await asked(wire, session)
+        await run_prompt(wire, session)
 
     wanted = ["response_format" in request.json for request in server.requests]
     assert wanted == [False, True, False, True, False, False]
@@ -134,7 +134,7 @@ async def test_an_invalid_schema_is_refused_with_its_location(tmp_path: Path) ->
             refused = await ours.wire.refused(method, {**params, **wrong})
             assert refused["code"] == -32003
             assert refused["message"].startswith("responseFormat.jsonSchema.schema.properties.a.type ")
-        assert said(await asked(ours.wire, session), "assistant.message")[0]["content"] == "fine"
+        assert data_of(await run_prompt(ours.wire, session), "assistant.message")[0]["content"] == "fine"
 
 
 @pytest.mark.parametrize(("reference", "problem"), [("URL", "unresolvable reference"), ("#", "to itself")])
@@ -144,9 +144,9 @@ async def test_schemas_are_never_fetched_and_references_are_limited(
     async with ModelServer() as elsewhere, running_server(tmp_path) as ours:
         session = await ours.wire.create(scripted({"text": GOOD}))
         schema = {"$ref": f"{elsewhere.url}/schema" if reference == "URL" else reference}
-        events = await asked(ours.wire, session, **form(schema))
+        events = await run_prompt(ours.wire, session, **form(schema))
 
-    (error,) = said(events, "session.error")
+    (error,) = data_of(events, "session.error")
     assert (error["errorType"], problem in error["message"]) == ("response_format", True)
     assert elsewhere.requests == []
 
@@ -159,7 +159,7 @@ async def test_models_of_anthropic_with_structured_output_get_the_schema_in_thei
 ) -> None:
     async with ModelServer(messages({"type": "text", "text": GOOD})) as server, running_server(tmp_path) as ours:
         session = await ours.wire.create({"type": "anthropic", "baseUrl": server.url}, model="claude-sonnet-4-5")
-        await asked(ours.wire, session, **form())
+        await run_prompt(ours.wire, session, **form())
 
     (request,) = server.requests
     city = {"type": "object", "properties": {"city": {"type": "string"}, "population": {"type": "number"}}}
@@ -189,7 +189,7 @@ async def test_without_a_field_for_schemas_the_answer_is_a_hidden_forced_tool(tm
         await wire.call("session.tools.handlePendingToolCall", answer)
         await wire.event("session.idle", session=session)
         events = wire.events(session)
-        await asked(wire, session)
+        await run_prompt(wire, session)
 
     bodies = [request.json for request in server.requests]
     assert [body.get("tool_choice") for body in bodies] == [*[{"type": "any"}] * 3, None]
@@ -198,12 +198,12 @@ async def test_without_a_field_for_schemas_the_answer_is_a_hidden_forced_tool(tm
     assert "A city" in final["description"]
     assert all("output_config" not in body for body in bodies)
     assert [one["name"] for one in bodies[3]["tools"]] == ["add"]
-    contents = [json.loads(one["content"]) for one in said(events, "assistant.message") if one["content"]]
+    contents = [json.loads(one["content"]) for one in data_of(events, "assistant.message") if one["content"]]
     assert contents == [{"city": "B"}, {"city": "Bonn"}]
-    assert "/city: 'B' is too short" in said(events, "user.message")[1]["content"]
-    assert [one["toolName"] for one in said(events, "tool.execution_start")] == ["add"]
+    assert "/city: 'B' is too short" in data_of(events, "user.message")[1]["content"]
+    assert [one["toolName"] for one in data_of(events, "tool.execution_start")] == ["add"]
     assert "final_answer" not in json.dumps(events)
-    deltas = "".join(one["deltaContent"] for one in said(events, "assistant.message_delta"))
+    deltas = "".join(one["deltaContent"] for one in data_of(events, "assistant.message_delta"))
     assert deltas.endswith('{"city":"Bonn"}')
     assert "final_answer" not in json.dumps(bodies[3])
 
@@ -214,7 +214,7 @@ async def test_an_answer_that_is_not_an_object_is_wrapped_for_the_tool_and_unwra
     async with ModelServer(reply) as server, running_server(tmp_path) as ours:
         provider = {"type": "anthropic", "baseUrl": server.url}
         session = await ours.wire.create(provider, model="claude-3-haiku", availableTools=[])
-        events = await asked(ours.wire, session, **form(schema))
+        events = await run_prompt(ours.wire, session, **form(schema))
 
     (body,) = (request.json for request in server.requests)
     assert body["tool_choice"] == {"type": "tool", "name": "final_answer"}
@@ -224,7 +224,7 @@ async def test_an_answer_that_is_not_an_object_is_wrapped_for_the_tool_and_unwra
         "required": ["answer"],
         "$defs": {"n": {"type": "number"}},
     }
-    assert [one["content"] for one in said(events, "assistant.message")] == ["[1,2]"]
+    assert [one["content"] for one in data_of(events, "assistant.message")] == ["[1,2]"]
 
 
 @pytest.mark.parametrize(
@@ -242,9 +242,9 @@ async def test_gemini_gets_the_schema_unless_its_model_cannot_combine_it_with_to
     async with ModelServer(reply) as server, running_server(tmp_path) as ours:
         provider = {"type": "gemini", "baseUrl": server.url}
         session = await ours.wire.create(provider, model=model, streaming=True, availableTools=tools)
-        events = await asked(ours.wire, session, **form())
+        events = await run_prompt(ours.wire, session, **form())
 
     (body,) = (request.json for request in server.requests)
     assert ("responseSchema" in body.get("generationConfig", {})) == field
     assert ("final_answer" in json.dumps(body)) != field
-    assert json.loads(said(events, "assistant.message")[0]["content"]) == {"city": "Bonn"}
+    assert json.loads(data_of(events, "assistant.message")[0]["content"]) == {"city": "Bonn"}

@@ -59,7 +59,7 @@ async def run(wire: Wire, session: str, *decisions: JsonObject) -> list[JsonObje
         assert (await wire.call("session.permissions.handlePendingPermissionRequest", answer))["success"]
     await wire.event("session.idle", session=session, since=since)
     events = wire.events(session, since=since)
-    assert len(of(events, "permission.requested")) == len(decisions)
+    assert len(data_of(events, "permission.requested")) == len(decisions)
     return events
 
 
@@ -67,13 +67,13 @@ def _type(message: JsonObject) -> str:
     return message["params"]["event"]["type"] if message.get("method") == "session.event" else ""
 
 
-def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
+def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
     return [event["data"] for event in events if event["type"] == kind]
 
 
 def outcomes(events: list[JsonObject]) -> list[str]:
     """Return the outcome of each call: ``ok``, or the code of its error."""
-    return ["ok" if one["success"] else one["error"]["code"] for one in of(events, "tool.execution_complete")]
+    return ["ok" if one["success"] else one["error"]["code"] for one in data_of(events, "tool.execution_complete")]
 
 
 @asynccontextmanager
@@ -172,9 +172,9 @@ async def test_the_server_answers_other_clients_while_an_approval_is_being_store
                 answer | {"result": {"kind": "approve-for-location"}},
             )
             await wire.alive()
-            assert of(wire.events(session), "permission.completed") == []
+            assert data_of(wire.events(session), "permission.completed") == []
         await wire.event("session.idle")
-        assert of(wire.events(session), "permission.completed")[0]["result"]["kind"] == "approved-for-location"
+        assert data_of(wire.events(session), "permission.completed")[0]["result"]["kind"] == "approved-for-location"
         assert outcomes(wire.events(session)) == ["ok"]
 
 
@@ -185,7 +185,7 @@ async def test_an_approval_that_cannot_be_stored_applies_to_the_session(tmp_path
         session = await open_session(server, project, *turns)
         events = await run(server.wire, session, {"kind": "approve-for-location"})
         assert outcomes(events) == ["ok"]
-        (warning,) = of(events, "session.warning")
+        (warning,) = data_of(events, "session.warning")
         assert "holds for this session only" in warning["message"]
         assert outcomes(await run(server.wire, session)) == ["ok"]
 
@@ -201,8 +201,8 @@ async def test_approved_folders_are_read_without_further_requests(tmp_path: Path
         decision = {"kind": "approve-read-only-for-session", "directories": [str(outside)]}
         events = await run(server.wire, session, decision)
     assert outcomes(events) == ["ok", "ok"]
-    assert of(events, "permission.requested")[0]["permissionRequest"]["resolvedPath"] == str(outside / "a")
-    assert of(events, "permission.completed")[0]["result"] == {
+    assert data_of(events, "permission.requested")[0]["permissionRequest"]["resolvedPath"] == str(outside / "a")
+    assert data_of(events, "permission.completed")[0]["result"] == {
         "kind": "approved-read-only-for-session",
         "directories": [str(outside)],
     }
@@ -234,10 +234,10 @@ async def test_the_user_can_change_a_call_and_the_model_is_informed(tmp_path: Pa
         events = await run(server.wire, session, decision)
         assert outcomes(events) == ["ok"]
         # The arguments of the model were not approved.
-        assert of(events, "permission.completed")[0]["result"] == {"kind": "approved"}
+        assert data_of(events, "permission.completed")[0]["result"] == {"kind": "approved"}
         await run(server.wire, session, REJECT)
     assert set(os.listdir(project)) == {"note.txt", "better"}
-    (told,) = [one for one in of(events, "user.message") if one.get("source")]
+    (told,) = [one for one in data_of(events, "user.message") if one.get("source")]
     assert "touch a" in told["content"]
     assert "touch better" in told["content"]
 
@@ -307,13 +307,13 @@ async def test_rules_are_applied_before_any_request(tmp_path: Path, project: Pat
             if mode == "allow-all":
                 await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
             expected = manual if mode == "manual" else everything
-            came = await what_comes_of(wire, session)
+            came = await outcome_of(wire, session)
             if came != expected:
                 wrong.append((turn, came))
     assert wrong == []
 
 
-async def what_comes_of(wire: Wire, session: str) -> str:
+async def outcome_of(wire: Wire, session: str) -> str:
     """Return ``asked``, ``denied`` for a denial by a rule, or ``ok`` if the call runs."""
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
@@ -334,7 +334,7 @@ async def test_ask_rules_apply_even_with_yolo(tmp_path: Path, project: Path) -> 
         session = await open_session(server, project, bash("touch a"), bash("touch b"), DONE, asks=False)
         events = await run(server.wire, session)
     assert outcomes(events) == ["ok", "denied"]
-    (warning,) = of(events, "session.warning")
+    (warning,) = data_of(events, "session.warning")
     assert "shell(touch b)" in warning["message"]
 
 
@@ -364,7 +364,9 @@ async def test_rules_of_a_project_allow_calls_only_if_it_is_trusted(
             assert await wire.call("session.permissions.folderTrust.isTrusted", trust) == {"trusted": True}
         events = await run(wire, session, *([] if trusted else [REJECT]))
     assert outcomes(events) == (["ok", "denied"] if trusted else ["denied", "denied"])
-    assert len([one for one in of(events, "session.warning") if "not trusted" in one["message"]]) == (not trusted)
+    assert len([one for one in data_of(events, "session.warning") if "not trusted" in one["message"]]) == (
+        not trusted
+    )
 
 
 async def test_a_hook_cannot_allow_what_a_rule_denies(tmp_path: Path, project: Path) -> None:
@@ -400,10 +402,10 @@ async def test_a_call_approved_by_the_judge_runs_and_is_logged(tmp_path: Path, p
         await wire.event("session.idle")
         events = wire.events(session)
     assert outcomes(events) == ["ok"]
-    (asked,) = of(events, "permission.requested")
+    (asked,) = data_of(events, "permission.requested")
     assert asked["resolvedByHook"] is True
     assert asked["promptRequest"]["assistedApproval"]["recommendation"] == "approve"
-    assert of(events, "permission.completed")[0]["result"]["kind"] == "approved"
+    assert data_of(events, "permission.completed")[0]["result"]["kind"] == "approved"
 
 
 @pytest.mark.parametrize(
@@ -428,7 +430,7 @@ async def test_without_an_approval_of_the_judge_the_user_decides(
         session = await open_session(server, project, bash("touch a"), DONE)
         events = await run(server.wire, session, REJECT)
     assert outcomes(events) == ["denied"]
-    (asked,) = of(events, "permission.requested")
+    (asked,) = data_of(events, "permission.requested")
     assert asked["promptRequest"]["assistedApproval"]["recommendation"] == recommendation
 
 
@@ -464,7 +466,7 @@ async def test_every_change_of_the_mode_is_announced(tmp_path: Path, project: Pa
         ):
             assert (await wire.call(f"session.permissions.{method}", here | params))["success"] is True
         await wire.alive()
-        changes = of(wire.events(session), "session.permissions_changed")
+        changes = data_of(wire.events(session), "session.permissions_changed")
     assert [(one["previousMode"], one["mode"]) for one in changes] == [
         ("manual", "allow-all"),
         ("allow-all", "assisted"),

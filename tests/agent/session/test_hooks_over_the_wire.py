@@ -53,7 +53,7 @@ class Scene:
 
 
 @asynccontextmanager
-async def hooked(
+async def opened(
     folder: Path,
     opening: Opening,
     turns: Sequence[Answer],
@@ -87,7 +87,7 @@ async def hooked(
             yield Scene(wire, client, model, session, folder)
 
 
-def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
+def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
     """Return the data of the events of one type."""
     return [event["data"] for event in events if event["type"] == kind]
 
@@ -96,7 +96,7 @@ def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
 
 
 async def test_the_hooks_of_a_session_are_called_in_order(tmp_path: Path, opening: Opening) -> None:
-    async with hooked(tmp_path, opening, [calls("view", path="note.txt"), says("Seen.")]) as scene:
+    async with opened(tmp_path, opening, [calls("view", path="note.txt"), says("Seen.")]) as scene:
         events = await scene.run()
         await scene.wire.call("session.detach", {"sessionId": scene.session})
     assert scene.client.names() == [*HOOKS_OF_A_RUN, "sessionEnd"]
@@ -117,15 +117,15 @@ async def test_the_hooks_of_a_session_are_called_in_order(tmp_path: Path, openin
     assert (told["agentStop"]["stopReason"], told["agentStop"]["stop_hook_active"]) == ("end_turn", False)
     assert Path(told["agentStop"]["transcriptPath"]).name == "events.jsonl"
     assert told["sessionEnd"]["reason"] == "complete"
-    assert [one["hookType"] for one in of(events, "hook.start")] == list(HOOKS_OF_A_RUN)
-    assert [one["success"] for one in of(events, "hook.end")] == [True] * len(HOOKS_OF_A_RUN)
+    assert [one["hookType"] for one in data_of(events, "hook.start")] == list(HOOKS_OF_A_RUN)
+    assert [one["success"] for one in data_of(events, "hook.end")] == [True] * len(HOOKS_OF_A_RUN)
     kinds = [event["data"].get("hookType", event["type"]) for event in events]
     assert kinds.index("tool.execution_start") < kinds.index("preToolUse") < kinds.index("postToolUse")
     assert kinds.index("postToolUse") < kinds.index("tool.execution_complete")
 
 
 async def test_session_start_is_called_once(tmp_path: Path, opening: Opening) -> None:
-    async with hooked(tmp_path, opening, [says("One."), says("Two.")]) as scene:
+    async with opened(tmp_path, opening, [says("One."), says("Two.")]) as scene:
         await scene.run()
         await scene.run()
         assert scene.client.names().count("sessionStart") == 1
@@ -223,29 +223,29 @@ async def test_a_denial_reaches_the_model_and_the_call_does_not_run(
     tmp_path: Path, opening: Opening, answer: Any, reason: str, tool: str
 ) -> None:
     turns = [calls(tool, path="note.txt"), says("As you wish.")]
-    async with hooked(tmp_path, opening, turns, {"preToolUse": [answer]}) as scene:
+    async with opened(tmp_path, opening, turns, {"preToolUse": [answer]}) as scene:
         events = await scene.run()
     assert texts(scene.requests()[-1], "tool") == [f"Denied by preToolUse hook: {reason}"]
-    assert [one["success"] for one in of(events, "tool.execution_complete")] == [False]
+    assert [one["success"] for one in data_of(events, "tool.execution_complete")] == [False]
     assert "postToolUse" not in scene.client.names()
     assert "postToolUseFailure" not in scene.client.names()
-    assert of(events, "assistant.message")[-1]["content"] == "As you wish."
+    assert data_of(events, "assistant.message")[-1]["content"] == "As you wish."
 
 
 async def test_an_allowance_replaces_the_permission_request(tmp_path: Path, opening: Opening) -> None:
     turns = [calls("view", path="note.txt"), says("Seen.")]
     hooks = {"preToolUse": [{"permissionDecision": "allow"}]}
-    async with hooked(tmp_path, opening, turns, hooks, approve_all=False) as scene:
+    async with opened(tmp_path, opening, turns, hooks, approve_all=False) as scene:
         events = await scene.run()
-    assert of(events, "permission.requested") == []
-    assert [one["success"] for one in of(events, "tool.execution_complete")] == [True]
+    assert data_of(events, "permission.requested") == []
+    assert [one["success"] for one in data_of(events, "tool.execution_complete")] == [True]
 
 
 @pytest.mark.parametrize("decision", ["approve-once", "reject"])
 async def test_a_hook_can_leave_the_decision_to_the_user(tmp_path: Path, opening: Opening, decision: str) -> None:
     turns = [calls("view", path="note.txt"), says("Seen.")]
     answer = {"permissionDecision": "ask", "permissionDecisionReason": "is this wise?"}
-    scenery = hooked(tmp_path, opening, turns, {"preToolUse": [answer]}, approve_all=False, requestPermission=True)
+    scenery = opened(tmp_path, opening, turns, {"preToolUse": [answer]}, approve_all=False, requestPermission=True)
     async with scenery as scene:
         wire = scene.wire
         since = len(wire.messages)
@@ -260,14 +260,14 @@ async def test_a_hook_can_leave_the_decision_to_the_user(tmp_path: Path, opening
     request = asked["permissionRequest"]
     assert (request["kind"], request["hookMessage"]) == ("hook", "is this wise?")
     assert (request["toolName"], request["toolArgs"]) == ("view", {"path": "note.txt"})
-    assert len(of(events, "permission.requested")) == 1
-    assert [one["success"] for one in of(events, "tool.execution_complete")] == [decision == "approve-once"]
+    assert len(data_of(events, "permission.requested")) == 1
+    assert [one["success"] for one in data_of(events, "tool.execution_complete")] == [decision == "approve-once"]
 
 
 async def test_changed_arguments_are_run_and_sent_to_the_model_as_its_own(tmp_path: Path, opening: Opening) -> None:
     turns = [calls("view", path="note.txt"), says("Seen.")]
     hooks = {"preToolUse": [{"modifiedArgs": {"path": "other.txt"}}]}
-    async with hooked(tmp_path, opening, turns, hooks) as scene:
+    async with opened(tmp_path, opening, turns, hooks) as scene:
         await scene.run()
     assert ["something else" in text for text in texts(scene.requests()[-1], "tool")] == [True]
     (call,) = [one for message in scene.requests()[-1]["messages"] for one in message.get("tool_calls", [])]
@@ -278,18 +278,18 @@ async def test_changed_arguments_are_run_and_sent_to_the_model_as_its_own(tmp_pa
 async def test_a_changed_result_reaches_the_model_and_the_events(tmp_path: Path, opening: Opening) -> None:
     turns = [calls("view", path="note.txt"), says("Seen.")]
     change = {"modifiedResult": {"textResultForLlm": "changed"}, "additionalContext": "Mind the gap."}
-    async with hooked(tmp_path, opening, turns, {"postToolUse": [change]}) as scene:
+    async with opened(tmp_path, opening, turns, {"postToolUse": [change]}) as scene:
         events = await scene.run()
     assert texts(scene.requests()[-1], "tool") == ["changed"]
     assert texts(scene.requests()[-1], "user")[-1] == "Mind the gap."
-    assert [one["result"] for one in of(events, "tool.execution_complete")] == [{"content": "changed"}]
+    assert [one["result"] for one in data_of(events, "tool.execution_complete")] == [{"content": "changed"}]
 
 
 async def test_a_hook_gets_the_whole_result_and_a_terminal_tool_stays_terminal(tmp_path: Path) -> None:
     image = {"type": "image", "data": "aGk=", "mimeType": "image/png", "description": "a dot"}
     result = {"textResultForLlm": "out", "resultType": "success", "binaryResultsForLlm": [image]}
     hooks = {"postToolUse": [{"modifiedResult": result | {"textResultForLlm": "changed"}}]}
-    scenery = hooked(tmp_path, "created", [calls("finish")], hooks, tools=[{"name": "finish", "isTerminal": True}])
+    scenery = opened(tmp_path, "created", [calls("finish")], hooks, tools=[{"name": "finish", "isTerminal": True}])
     async with scenery as scene:
         wire = scene.wire
         await wire.call("session.send", {"sessionId": scene.session, "prompt": "Go ahead"})
@@ -310,7 +310,7 @@ async def test_a_hook_gets_the_whole_result_and_a_terminal_tool_stays_terminal(t
 async def test_a_failed_call_calls_the_failure_hook_instead(tmp_path: Path, opening: Opening) -> None:
     turns = [calls("view", path="missing.txt"), says("Not there.")]
     hooks = {"postToolUseFailure": [{"additionalContext": "Look elsewhere."}]}
-    async with hooked(tmp_path, opening, turns, hooks) as scene:
+    async with opened(tmp_path, opening, turns, hooks) as scene:
         await scene.run()
     (told,) = scene.client.inputs("postToolUseFailure")
     assert (told["toolName"], told["toolArgs"]) == ("view", {"path": "missing.txt"})
@@ -327,31 +327,31 @@ async def test_a_hook_can_change_a_prompt_and_add_context(tmp_path: Path, openin
         "userPromptSubmitted": [{"modifiedPrompt": "Go ahead, gently", "additionalContext": "It is late."}],
         "sessionStart": [{"additionalContext": "We use tabs."}],
     }
-    async with hooked(tmp_path, opening, [says("Done.")], hooks) as scene:
+    async with opened(tmp_path, opening, [says("Done.")], hooks) as scene:
         events = await scene.run()
     late, tabs, prompt = texts(scene.requests()[-1], "user")[-3:]
     assert (late, tabs) == ("It is late.", "We use tabs.")
     assert "Go ahead, gently" in prompt
-    assert of(events, "user.message")[-1]["content"] == "Go ahead"
+    assert data_of(events, "user.message")[-1]["content"] == "Go ahead"
 
 
 async def test_a_hook_can_replace_the_text_for_the_model(tmp_path: Path, opening: Opening) -> None:
     hooks = {"userPromptTransformed": [{"modifiedTransformedPrompt": "Go ahead, I say"}]}
-    async with hooked(tmp_path, opening, [says("Done.")], hooks) as scene:
+    async with opened(tmp_path, opening, [says("Done.")], hooks) as scene:
         events = await scene.run()
     assert texts(scene.requests()[-1], "user")[-1] == "Go ahead, I say"
-    (said,) = of(events, "user.message")
+    (said,) = data_of(events, "user.message")
     assert (said["content"], said["transformedContent"]) == ("Go ahead", "Go ahead, I say")
 
 
 async def test_a_run_continues_if_a_hook_blocks_its_end(tmp_path: Path, opening: Opening) -> None:
     hooks = {"agentStop": [{"decision": "block", "reason": "Test it too."}]}
-    async with hooked(tmp_path, opening, [says("Done."), says("Tested.")], hooks) as scene:
+    async with opened(tmp_path, opening, [says("Done."), says("Tested.")], hooks) as scene:
         events = await scene.run()
     assert texts(scene.requests()[-1], "user")[-1] == "Test it too."
     assert [one["stop_hook_active"] for one in scene.client.inputs("agentStop")] == [False, True]
-    assert [one["content"] for one in of(events, "assistant.message")] == ["Done.", "Tested."]
-    assert len(of(events, "session.idle")) == 1
+    assert [one["content"] for one in data_of(events, "assistant.message")] == ["Done.", "Tested."]
+    assert len(data_of(events, "session.idle")) == 1
 
 
 async def test_an_error_hook_can_retry_a_call_and_notify_the_user(tmp_path: Path, opening: Opening) -> None:
@@ -368,9 +368,9 @@ async def test_an_error_hook_can_retry_a_call_and_notify_the_user(tmp_path: Path
     (told,) = client.inputs("errorOccurred")
     assert (told["errorContext"], told["recoverable"]) == ("model_call", False)
     assert "no" in told["error"]
-    assert [one["message"] for one in of(events, "session.info")] == ["Trying again."]
-    assert of(events, "assistant.message")[-1]["content"] == "At last."
-    assert of(events, "session.error") == []
+    assert [one["message"] for one in data_of(events, "session.info")] == ["Trying again."]
+    assert data_of(events, "assistant.message")[-1]["content"] == "At last."
+    assert data_of(events, "session.error") == []
 
 
 async def test_the_attempts_that_an_error_hook_requests_are_limited(tmp_path: Path) -> None:
@@ -381,8 +381,8 @@ async def test_the_attempts_that_an_error_hook_requests_are_limited(tmp_path: Pa
         async with answering(server.wire, {"errorOccurred": again}) as client:
             events = await server.wire.prompt(session)
     assert client.names().count("errorOccurred") == 1
-    assert len(of(events, "model.call_failure")) == 4
-    assert len(of(events, "session.error")) == 1
+    assert len(data_of(events, "model.call_failure")) == 4
+    assert len(data_of(events, "session.error")) == 1
 
 
 async def test_attempts_that_a_hook_requests_have_the_usual_delay(tmp_path: Path) -> None:
@@ -406,7 +406,7 @@ async def test_an_unknown_model_calls_the_error_hook(tmp_path: Path) -> None:
         async with answering(server.wire, {}) as client:
             events = await server.wire.prompt(session)
     assert [one["errorContext"] for one in client.inputs("errorOccurred")] == ["model_call"]
-    assert len(of(events, "session.error")) == 1
+    assert len(data_of(events, "session.error")) == 1
 
 
 # --- that they can stop nothing -----------------------------------------------------------------------------------
@@ -429,25 +429,25 @@ NONSENSE: list[Any] = [
 @pytest.mark.parametrize("answer", NONSENSE, ids=str)
 async def test_failing_hooks_and_invalid_answers_have_no_effect(tmp_path: Path, answer: Any) -> None:
     hooks = {name: [answer] for name in (*HOOKS_OF_A_RUN, "sessionEnd")}
-    async with hooked(tmp_path, "created", [calls("view", path="note.txt"), says("Seen.")], hooks) as scene:
+    async with opened(tmp_path, "created", [calls("view", path="note.txt"), says("Seen.")], hooks) as scene:
         events = await scene.run()
         await scene.wire.call("session.detach", {"sessionId": scene.session})
     assert scene.client.names() == [*HOOKS_OF_A_RUN, "sessionEnd"]
-    assert [one["success"] for one in of(events, "tool.execution_complete")] == [True]
-    assert [one["content"] for one in of(events, "user.message")] == ["Go ahead"]
-    assert of(events, "assistant.message")[-1]["content"] == "Seen."
-    assert "threw" not in str(of(events, "hook.end"))
+    assert [one["success"] for one in data_of(events, "tool.execution_complete")] == [True]
+    assert [one["content"] for one in data_of(events, "user.message")] == ["Go ahead"]
+    assert data_of(events, "assistant.message")[-1]["content"] == "Seen."
+    assert "threw" not in str(data_of(events, "hook.end"))
 
 
 async def test_hooks_that_do_not_answer_in_time_have_no_effect(tmp_path: Path, opening: Opening) -> None:
     hooks = {name: [SILENT] for name in (*HOOKS_OF_A_RUN, "sessionEnd")}
     turns = [calls("view", path="note.txt"), says("Seen.")]
-    async with hooked(tmp_path, opening, turns, hooks, config="[hooks]\ntimeout_s = 0.05\n") as scene:
+    async with opened(tmp_path, opening, turns, hooks, config="[hooks]\ntimeout_s = 0.05\n") as scene:
         events = await scene.run()
         await scene.wire.call("session.detach", {"sessionId": scene.session})
     assert scene.client.names() == [*HOOKS_OF_A_RUN, "sessionEnd"]
-    assert {one["success"] for one in of(events, "hook.end")} == {False}
-    assert of(events, "assistant.message")[-1]["content"] == "Seen."
+    assert {one["success"] for one in data_of(events, "hook.end")} == {False}
+    assert data_of(events, "assistant.message")[-1]["content"] == "Seen."
 
 
 @pytest.mark.parametrize("hook", HOOKS_OF_A_RUN)
@@ -481,7 +481,7 @@ async def _dying_client(
 @pytest.mark.parametrize("hook", HOOKS_OF_A_RUN)
 async def test_an_abort_does_not_wait_for_a_hook(tmp_path: Path, hook: str) -> None:
     turns = [calls("view", path="note.txt"), says("Seen."), says("Again.")]
-    async with hooked(tmp_path, "resumed", turns, {hook: [SILENT]}) as scene:
+    async with opened(tmp_path, "resumed", turns, {hook: [SILENT]}) as scene:
         wire = scene.wire
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": scene.session, "prompt": "Go ahead"})
@@ -490,10 +490,10 @@ async def test_an_abort_does_not_wait_for_a_hook(tmp_path: Path, hook: str) -> N
         await wire.event("session.idle", aborted=True, since=since)
         await wire.until(lambda one: one.get("method") == "$/cancelRequest", since=since)
         events = wire.events(scene.session, since=since)
-        assert of(events, "abort") == [{"reason": "user_initiated"}]
-        assert [one["hookType"] for one in of(events, "hook.start")] == [
-            one["hookType"] for one in of(events, "hook.end")
+        assert data_of(events, "abort") == [{"reason": "user_initiated"}]
+        assert [one["hookType"] for one in data_of(events, "hook.start")] == [
+            one["hookType"] for one in data_of(events, "hook.end")
         ]
-        assert len(of(events, "tool.execution_start")) == len(of(events, "tool.execution_complete"))
+        assert len(data_of(events, "tool.execution_start")) == len(data_of(events, "tool.execution_complete"))
         # The next prompt works at once.
-        assert of(await scene.run(), "session.idle") == [{"mode": "interactive"}]
+        assert data_of(await scene.run(), "session.idle") == [{"mode": "interactive"}]

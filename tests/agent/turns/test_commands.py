@@ -26,12 +26,12 @@ async def enqueue(wire: Wire, session: str, command: str, **params: Any) -> str:
     return answer["queueId"]
 
 
-async def waiting(wire: Wire, session: str) -> list[tuple[str, str]]:
+async def queued_items(wire: Wire, session: str) -> list[tuple[str, str]]:
     items = (await wire.call("session.queue.pendingItems", {"sessionId": session}))["items"]
     return [(one["kind"], one["displayText"]) for one in items]
 
 
-async def interested(wire: Wire, session: str) -> str:
+async def subscribe(wire: Wire, session: str) -> str:
     about = {"sessionId": session, "eventType": "command.queued"}
     return (await wire.call("session.eventLog.registerInterest", about))["handle"]
 
@@ -200,17 +200,17 @@ async def test_a_queued_command_goes_to_the_subscriber_and_later_ones_wait(tmp_p
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(HELLO)
-        await interested(wire, session)
+        await subscribe(wire, session)
         await enqueue(wire, session, " /first --now ")
         offered = await wire.event("command.queued")
         assert offered["data"]["command"] == "/first --now"
         await enqueue(wire, session, "/second", displayText="Second")
-        assert await waiting(wire, session) == [("command", "Second")]
+        assert await queued_items(wire, session) == [("command", "Second")]
         assert await wire.call("session.queue.removeMostRecent", {"sessionId": session}) == {"removed": True}
-        assert await waiting(wire, session) == []
+        assert await queued_items(wire, session) == []
         await enqueue(wire, session, "/third")
         await wire.call("session.queue.clear", {"sessionId": session})
-        assert await waiting(wire, session) == []
+        assert await queued_items(wire, session) == []
         await enqueue(wire, session, "/fourth")
         assert await respond(wire, session, offered, handled=True) is True
         await wire.event("command.completed", requestId=offered["data"]["requestId"])
@@ -223,14 +223,14 @@ async def test_a_client_can_hold_later_commands_until_the_next_request(tmp_path:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(HELLO)
-        await interested(wire, session)
+        await subscribe(wire, session)
         for name in ("/one", "/two", "/three"):
             await enqueue(wire, session, name)
         one = await wire.event("command.queued", command="/one")
         since = len(wire.messages)
         await respond(wire, session, one, handled=True, stopProcessingQueue=True)
         await wire.event("session.idle", since=since)
-        assert await waiting(wire, session) == [("command", "/two"), ("command", "/three")]
+        assert await queued_items(wire, session) == [("command", "/two"), ("command", "/three")]
         assert await wire.call("session.metadata.isProcessing", {"sessionId": session}) == {"processing": False}
         await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
         two = await wire.event("command.queued", command="/two")
@@ -251,7 +251,7 @@ async def test_a_command_waits_for_the_prompt_before_it_and_a_prompt_for_the_com
         asked = await wire.event("external_tool.requested")
         await enqueue(wire, session, "/deploy now")
         await wire.call("session.send", {"sessionId": session, "prompt": "and then?"})
-        assert await waiting(wire, session) == [("command", "/deploy now"), ("message", "and then?")]
+        assert await queued_items(wire, session) == [("command", "/deploy now"), ("message", "and then?")]
         answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "it"}
         await wire.call("session.tools.handlePendingToolCall", answer)
         run = await wire.event("command.execute")
@@ -287,7 +287,7 @@ async def test_the_queue_continues_after_the_last_subscriber_left(tmp_path: Path
     async with running_server(tmp_path, tcp=True) as server, server.connect() as one, server.connect() as two:
         session = await one.create(HELLO)
         await two.call("session.resume", {"sessionId": session})
-        handle = await interested(two, session)
+        handle = await subscribe(two, session)
         await enqueue(one, session, "/anything")
         await two.event("command.queued")
         if how == "hangs up":
@@ -306,7 +306,7 @@ async def test_an_abort_ends_a_queued_command_and_drops_later_ones(tmp_path: Pat
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(HELLO)
-        await interested(wire, session)
+        await subscribe(wire, session)
         await enqueue(wire, session, "/one")
         offered = await wire.event("command.queued")
         await enqueue(wire, session, "/two")
@@ -314,7 +314,7 @@ async def test_an_abort_ends_a_queued_command_and_drops_later_ones(tmp_path: Pat
         assert (await wire.event("session.idle"))["data"]["aborted"] is True
         await wire.event("command.completed", requestId=offered["data"]["requestId"])
         assert await respond(wire, session, offered, handled=True) is False
-        assert await waiting(wire, session) == []
+        assert await queued_items(wire, session) == []
         seen = await wire.prompt(session)
         assert seen[-1]["type"] == "session.idle"
 

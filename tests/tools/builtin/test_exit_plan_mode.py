@@ -52,7 +52,10 @@ async def test_the_approval_of_a_plan_leaves_plan_mode(
         "recommendedAction": "interactive",
     }
     assert client.inputs("exitPlanMode.request") == [{"sessionId": session, **shown}]
-    (requested,), (completed,) = of(events, "exit_plan_mode.requested"), of(events, "exit_plan_mode.completed")
+    (requested,), (completed,) = (
+        data_of(events, "exit_plan_mode.requested"),
+        data_of(events, "exit_plan_mode.completed"),
+    )
     assert requested == {"requestId": requested["requestId"], **shown}
     assert completed == {"requestId": requested["requestId"], **answer}
     (result,) = texts(model.requests[-1], "tool")
@@ -60,7 +63,7 @@ async def test_the_approval_of_a_plan_leaves_plan_mode(
     # The offered tools follow the mode within the same run.
     assert offers(model.requests[0])
     assert offers(model.requests[-1]) == (mode == "plan")
-    assert of(events, "permission.requested") == []
+    assert data_of(events, "permission.requested") == []
 
 
 async def test_a_prompt_can_set_plan_mode_for_its_own_run(tmp_path: Path) -> None:
@@ -74,7 +77,7 @@ async def test_a_prompt_can_set_plan_mode_for_its_own_run(tmp_path: Path) -> Non
         events = await server.wire.prompt(session, "Plan it", agentMode="plan")
     assert client.inputs("exitPlanMode.request")[0]["planContent"] == ""
     assert [offers(request) for request in model.requests] == [True, False]
-    assert of(events, "session.mode_changed") == []
+    assert data_of(events, "session.mode_changed") == []
 
 
 @pytest.mark.parametrize(
@@ -90,7 +93,7 @@ async def test_the_tool_is_offered_only_in_plan_mode_and_with_a_client_that_hand
     assert not offers(model.requests[0])
     (result,) = texts(model.requests[-1], "tool")
     assert result.startswith("Tool 'exit_plan_mode' does not exist.")
-    assert of(events, "exit_plan_mode.requested") == []
+    assert data_of(events, "exit_plan_mode.requested") == []
 
 
 async def test_a_plan_can_be_answered_by_the_id_of_its_event(tmp_path: Path) -> None:
@@ -119,14 +122,18 @@ async def test_a_plan_is_not_approved_if_its_client_fails(tmp_path: Path, answer
         await server.wire.call("session.mode.set", {"sessionId": session, "mode": "plan"})
         events = await server.wire.prompt(session)
         assert await server.wire.call("session.mode.get", {"sessionId": session}) == "plan"
-    (done,) = of(events, "tool.execution_complete")
+    (done,) = data_of(events, "tool.execution_complete")
     assert done["success"] is False
-    assert of(events, "assistant.message")[-1]["content"].startswith("The user could not be asked about the plan.")
-    (requested,), (completed,) = of(events, "exit_plan_mode.requested"), of(events, "exit_plan_mode.completed")
+    text = data_of(events, "assistant.message")[-1]["content"]
+    assert text.startswith("The user could not be asked about the plan.")
+    (requested,), (completed,) = (
+        data_of(events, "exit_plan_mode.requested"),
+        data_of(events, "exit_plan_mode.completed"),
+    )
     assert completed == {"requestId": requested["requestId"]}
 
 
-def of(events: list[JsonObject], kind: str) -> list[JsonObject]:
+def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
     """Return the data of the events of one type."""
     return [event["data"] for event in events if event["type"] == kind]
 

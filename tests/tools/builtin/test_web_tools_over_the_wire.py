@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.agent.test_skills import lay
+from tests.agent.test_skills import write_skill
 from tests.support.model_server import ModelServer, json_reply, text_reply
 from tests.support.provided import asked, at, serving
 from tests.support.server import Wire, calls, running_server, scripted
@@ -121,7 +121,9 @@ async def test_pages_are_fetched_by_a_service_if_configured(tmp_path: Path) -> N
 
 async def test_the_first_request_stays_small_with_all_tools(tmp_path: Path) -> None:
     for number in range(99):
-        lay(tmp_path / "skills", f"skill-{number:02}", front=f"description: {'How to do this and that. ' * 20}")
+        write_skill(
+            tmp_path / "skills", f"skill-{number:02}", front=f"description: {'How to do this and that. ' * 20}"
+        )
     env = {"TAVILY_API_KEY": "k"}
     async with serving(tmp_path, env=env) as (server, provider):
         wire = server.wire

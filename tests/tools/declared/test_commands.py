@@ -28,7 +28,7 @@ TEXT = {"text": {"type": "string"}}
 HOSTILE = "'\"; echo gone $(echo wrong) `echo wrong` \\ ${PATH} && exit 7 #"
 
 
-async def told(tasks: TaskGroup, tool: dict[str, Any], cwd: Path = Path("/"), **args: Any) -> str:
+async def result_of_call(tasks: TaskGroup, tool: dict[str, Any], cwd: Path = Path("/"), **args: Any) -> str:
     made = session_of(tasks, {"t": tool}, ("t", args), cwd=cwd)
     await made.ask("go")
     (text,) = results(made)
@@ -38,25 +38,25 @@ async def told(tasks: TaskGroup, tool: dict[str, Any], cwd: Path = Path("/"), **
 async def test_the_result_has_both_streams_and_the_exit_code(tasks: TaskGroup) -> None:
     tool = {"cmds": ["echo out; echo err >&2; exit 3"]}
 
-    assert await told(tasks, tool) == "out\n<stderr>\nerr\n</stderr>\n<exited with exit code 3>"
+    assert await result_of_call(tasks, tool) == "out\n<stderr>\nerr\n</stderr>\n<exited with exit code 3>"
 
 
 async def test_several_commands_run_one_after_the_other_until_one_fails(tasks: TaskGroup) -> None:
     tool = {"cmds": [["echo", "one"], "echo two; false", ["echo", "three"]]}
 
-    assert await told(tasks, tool) == (
+    assert await result_of_call(tasks, tool) == (
         "$ echo one\none\n<exited with exit code 0>\n\n$ echo two; false\ntwo\n<exited with exit code 1>"
     )
 
 
 async def test_escape_sequences_are_removed(tasks: TaskGroup) -> None:
-    assert await told(tasks, {"cmds": [["printf", "\\033[31mred\\033[0m\\033]0;t\\007"]]}) == (
+    assert await result_of_call(tasks, {"cmds": [["printf", "\\033[31mred\\033[0m\\033]0;t\\007"]]}) == (
         "red\n<exited with exit code 0>"
     )
 
 
 async def test_a_program_that_does_not_exist_is_a_failure_the_model_can_read(tasks: TaskGroup) -> None:
-    text = await told(tasks, {"cmds": [["no-such-program"]]})
+    text = await result_of_call(tasks, {"cmds": [["no-such-program"]]})
 
     assert "The command could not be started: No such file or directory (no-such-program)." in text
 
@@ -75,7 +75,7 @@ async def test_a_program_that_does_not_exist_is_a_failure_the_model_can_read(tas
 async def test_no_value_can_become_a_command(tasks: TaskGroup, cmd: Any) -> None:
     tool = {"cmds": [cmd], "parameters": TEXT}
 
-    assert await told(tasks, tool, text=HOSTILE) == f"{HOSTILE}\n<exited with exit code 0>"
+    assert await result_of_call(tasks, tool, text=HOSTILE) == f"{HOSTILE}\n<exited with exit code 0>"
 
 
 async def test_an_array_becomes_several_words_and_a_missing_argument_none(tasks: TaskGroup) -> None:
@@ -85,7 +85,7 @@ async def test_an_array_becomes_several_words_and_a_missing_argument_none(tasks:
     }
     tool = {"cmds": [["printf", "[%s]", "${flag}", "${names}", "${count}"]], "parameters": parameters}
 
-    assert await told(tasks, tool | {"env": {"count": 2}}, names=["a b", "c"]) == (
+    assert await result_of_call(tasks, tool | {"env": {"count": 2}}, names=["a b", "c"]) == (
         "[a b][c][2]\n<exited with exit code 0>"
     )
 
@@ -100,13 +100,13 @@ async def test_env_resolves_values_in_the_forms_of_adapters(tasks: TaskGroup, tm
     }
     tool = {"cmds": [["printf", "%s|%s|%s|%s", "${command}", "${file}", "${path}", "${text}"]], "env": env}
 
-    assert await told(tasks, tool | {"parameters": TEXT}, text="cmd:echo no") == (
+    assert await result_of_call(tasks, tool | {"parameters": TEXT}, text="cmd:echo no") == (
         "from a command|from a file|cmd:echo no|plain\n<exited with exit code 0>"
     )
 
 
 async def test_a_missing_value_fails_the_call_and_is_named(tasks: TaskGroup) -> None:
-    text = await told(tasks, {"cmds": [["echo", "${key}"]], "env": {"key": "NO_SUCH_KEY"}})
+    text = await result_of_call(tasks, {"cmds": [["echo", "${key}"]], "env": {"key": "NO_SUCH_KEY"}})
 
     assert "${key} has no value: the environment variable NO_SUCH_KEY is not set" in text
 
@@ -127,9 +127,9 @@ async def test_secrets_of_env_are_masked(tasks: TaskGroup) -> None:
 async def test_commands_run_in_the_directory_of_the_session_or_tool(tasks: TaskGroup, tmp_path: Path) -> None:
     (tmp_path / "inner" / "most").mkdir(parents=True)
 
-    assert (await told(tasks, {"cmds": [["pwd"]]}, cwd=tmp_path)).startswith(f"{tmp_path}\n")
+    assert (await result_of_call(tasks, {"cmds": [["pwd"]]}, cwd=tmp_path)).startswith(f"{tmp_path}\n")
     tool = {"cmds": [["pwd"], {"cmd": ["pwd"], "cwd": "most"}], "cwd": "inner"}
-    text = await told(tasks, tool, cwd=tmp_path)
+    text = await result_of_call(tasks, tool, cwd=tmp_path)
     assert f"\n{tmp_path}/inner\n" in text
     assert f"\n{tmp_path}/inner/most\n" in text
 
@@ -157,7 +157,7 @@ async def test_a_command_that_times_out_ends_with_all_its_processes(
     pid = tmp_path / "pid"
     tool = {"cmds": [f"echo begun; sleep 60 & echo $! > {pid}; wait"], **limit}
 
-    text = await told(tasks, tool)
+    text = await result_of_call(tasks, tool)
 
     assert "begun\n" in text
     assert "<timed out after 0.3 s>\n<exited with exit code 124>" in text
@@ -179,7 +179,7 @@ async def test_an_abort_ends_the_command_with_all_its_processes(tasks: TaskGroup
 async def test_background_processes_end_with_the_command(tasks: TaskGroup, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
 
-    await told(tasks, {"cmds": [f"sleep 60 >/dev/null 2>&1 & echo $! > {pid}"]})
+    await result_of_call(tasks, {"cmds": [f"sleep 60 >/dev/null 2>&1 & echo $! > {pid}"]})
 
     await gone(int(pid.read_text()))
 
@@ -207,7 +207,7 @@ async def test_a_large_output_goes_to_a_file(tasks: TaskGroup, tmp_path: Path) -
 async def test_a_command_that_does_not_read_its_input_succeeds(tasks: TaskGroup) -> None:
     tool = {"cmds": [{"cmd": ["true"], "stdin": "x" * 1_000_000}]}
 
-    assert await told(tasks, tool) == "<exited with exit code 0>"
+    assert await result_of_call(tasks, tool) == "<exited with exit code 0>"
 
 
 async def test_commands_made_by_setup_are_not_substituted(tasks: TaskGroup) -> None:
@@ -216,7 +216,7 @@ async def test_commands_made_by_setup_are_not_substituted(tasks: TaskGroup) -> N
 
     tool = {"handlers": {"setup": setup}, "env": {"api_key": "a-secret"}, "parameters": TEXT}
 
-    assert await told(tasks, tool, text="hi") == "hi ${api_key}\n<exited with exit code 0>"
+    assert await result_of_call(tasks, tool, text="hi") == "hi ${api_key}\n<exited with exit code 0>"
 
 
 async def test_build_cmd_makes_the_command_from_the_arguments(tasks: TaskGroup) -> None:
@@ -228,7 +228,7 @@ async def test_build_cmd_makes_the_command_from_the_arguments(tasks: TaskGroup) 
         "build_cmd": lambda args: ["echo", args["text"]],
     }
 
-    assert await told(tasks, tool, text="hi") == "hi\n<exited with exit code 0>"
+    assert await result_of_call(tasks, tool, text="hi") == "hi\n<exited with exit code 0>"
 
 
 @pytest.mark.parametrize("parallel", [False, True])
@@ -259,5 +259,5 @@ async def test_an_unresolvable_reference_in_parameters_ends_the_call_and_fetches
 
     assert (
         "cannot be run: its parameters are not a usable schema: unresolvable reference in the schema"
-        in await told(tasks, {"cmds": [["true"]], "parameters": parameters}, text="x")
+        in await result_of_call(tasks, {"cmds": [["true"]], "parameters": parameters}, text="x")
     )

@@ -64,7 +64,7 @@ def result(made: MadeSession) -> events.ToolExecutionComplete:
     return completed
 
 
-def told(made: MadeSession) -> list[str]:
+def results_for_model(made: MadeSession) -> list[str]:
     """Return the results that the model received."""
     (message,) = [one for one in made.session.conversation.messages() if isinstance(one, ToolMessage)]
     return [one.text for one in message.results]
@@ -94,14 +94,14 @@ async def test_an_unknown_tool_is_answered_with_the_available_names(tasks: TaskG
     assert result(made) == events.ToolExecutionComplete(
         tool_call_id="c1", success=False, error=events.ToolError(message=text, code="failure"), turn_id="0"
     )
-    assert told(made) == [text]
+    assert results_for_model(made) == [text]
 
 
 async def test_an_unknown_tool_in_a_session_without_tools_lists_none(tasks: TaskGroup) -> None:
     made = make_session(tasks, script=calls(("ask", {})))
     await made.ask("go")
 
-    assert told(made) == ["Tool 'ask' does not exist."]
+    assert results_for_model(made) == ["Tool 'ask' does not exist."]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ async def test_arguments_that_are_not_a_json_object_are_an_error_and_the_model_s
     made = make_session(tasks, script=calls(("count", arguments)), builtin=[builtin("count", counted)])
     await made.ask("go")
 
-    (text,) = told(made)
+    (text,) = results_for_model(made)
     assert text.startswith(f"The arguments of `count` are not a JSON object{what}")
     assert text.endswith(". Send the call again with valid JSON.")
     assert made.client.payloads(events.AssistantMessage)[0].tool_requests == [
@@ -128,7 +128,7 @@ async def test_unambiguous_arguments_are_repaired_and_the_model_sees_the_repaire
     made = make_session(tasks, script=calls(("count", '{"count": 1,}')), builtin=[builtin("count", counted)])
     await made.ask("go")
 
-    assert told(made) == ["1 apples"]
+    assert results_for_model(made) == ["1 apples"]
     (call,) = made.client.payloads(events.AssistantMessage)[0].tool_requests
     assert (call.arguments, call.arguments_json) == ({"count": 1}, None)
 
@@ -139,7 +139,7 @@ async def test_invalid_arguments_name_every_field(tasks: TaskGroup) -> None:
     )
     await made.ask("go")
 
-    assert told(made) == [
+    assert results_for_model(made) == [
         "Invalid arguments for `count`: count: Input should be a valid integer, unable to parse string as an"
         " integer; unit: Input should be a valid string"
     ]
@@ -163,7 +163,7 @@ async def test_a_crash_in_a_tool_is_a_failed_call_without_details(
         error=events.ToolError(message="Tool execution failed", code="failure"),
         turn_id="0",
     )
-    assert told(made) == [text]
+    assert results_for_model(made) == [text]
     assert made.client.payloads(events.AssistantMessage)[-1].content == "done"
     assert "secret detail" in caplog.text
 
@@ -183,7 +183,7 @@ async def test_parallel_calls_overlap_complete_as_they_finish_and_keep_their_ord
 
     assert [asked.arguments for asked in (first, second, third)] == [{"n": 1}, {"n": 2}, {"n": 3}]
     assert [one.tool_call_id for one in made.client.payloads(events.ToolExecutionComplete)] == ["c3", "c1", "c2"]
-    assert told(made) == ["A", "B", "C"]
+    assert results_for_model(made) == ["A", "B", "C"]
     assert made.client.types(persisted_only=True) == [
         "user.message",
         "assistant.turn_start",
@@ -218,7 +218,7 @@ async def test_a_builtin_tool_and_a_client_tool_run_at_the_same_time(tasks: Task
     made.answer_tool(asked, "answered")
     await made.idle()
 
-    assert told(made) == ["waited", "answered"]
+    assert results_for_model(made) == ["waited", "answered"]
 
 
 async def test_two_calls_with_one_id_both_get_their_results(tasks: TaskGroup) -> None:
@@ -229,7 +229,7 @@ async def test_two_calls_with_one_id_both_get_their_results(tasks: TaskGroup) ->
     made = make_session(tasks, script=script, builtin=[builtin("count", counted)])
     await made.ask("go")
 
-    assert told(made) == ["1 apples", "2 apples"]
+    assert results_for_model(made) == ["1 apples", "2 apples"]
 
 
 async def test_a_rejection_ends_the_turn_after_the_other_calls(tasks: TaskGroup) -> None:
@@ -265,7 +265,7 @@ async def test_a_rejection_with_feedback_reaches_the_model_and_the_turn_continue
     await made.idle()
 
     assert result(made).error == events.ToolError(message=text, code="denied")
-    assert told(made) == [text]
+    assert results_for_model(made) == [text]
     assert made.client.payloads(events.AssistantMessage)[-1].content == "done"
     assert made.client.payloads(events.ExternalToolRequested) == []
 
@@ -304,8 +304,8 @@ async def test_invalid_arguments_from_the_user_are_reported(tasks: TaskGroup) ->
     await made.idle()
 
     assert not result(made).success
-    assert "count" in told(made)[0]
-    assert told(made)[0].startswith("Invalid arguments for `count`")
+    assert "count" in results_for_model(made)[0]
+    assert results_for_model(made)[0].startswith("Invalid arguments for `count`")
 
 
 async def test_a_client_tool_is_announced_then_approved_then_run(tasks: TaskGroup) -> None:
@@ -351,7 +351,7 @@ async def test_a_client_tool_can_override_a_builtin_one(tasks: TaskGroup) -> Non
     made.answer_tool(await made.client.heard(events.ExternalToolRequested), "from the client")
     await made.idle()
 
-    assert told(made) == ["from the client"]
+    assert results_for_model(made) == ["from the client"]
     assert made.session.tools.specs() == [GLOB.spec, ToolSpec("view", "Mine", schema)]
 
 
@@ -378,7 +378,9 @@ async def test_a_filtered_tool_is_neither_offered_nor_run(tasks: TaskGroup) -> N
     await made.ask("go")
 
     assert made.session.tools.specs() == [BASH.spec, VIEW.spec]
-    assert told(made) == ["Tool 'ask' does not exist. Available tools that can be called are bash, view."]
+    assert results_for_model(made) == [
+        "Tool 'ask' does not exist. Available tools that can be called are bash, view."
+    ]
 
 
 async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: TaskGroup) -> None:
@@ -412,7 +414,7 @@ async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: Ta
         "c4": interrupted,
     }
     assert len(completed) == 4
-    assert told(made) == [INTERRUPTED, INTERRUPTED, "2 apples", INTERRUPTED]
+    assert results_for_model(made) == [INTERRUPTED, INTERRUPTED, "2 apples", INTERRUPTED]
     assert not made.answer_tool(asked, "late")
     assert not made.decide(gated, {"kind": "approve-once"})
     assert made.client.types()[-5:] == [
@@ -433,7 +435,7 @@ async def test_an_oversized_output_goes_to_a_file_beside_the_session(tasks: Task
 
     (saved,) = (tmp_path / "temp").iterdir()
     assert saved.read_text() == "x" * 11
-    (text,) = told(made)
+    (text,) = results_for_model(made)
     assert text.startswith(f"Output too large to read at once (0.0 KB). Saved to: {saved}\n")
 
 
@@ -452,7 +454,7 @@ async def test_a_shell_call_lists_the_paths_its_command_touches(tasks: TaskGroup
     assert start.shell_tool_info == events.ShellToolInfo(
         possible_paths=["out.txt"], has_write_file_redirection=True
     )
-    assert told(made) == ["Permission denied and could not request permission from user"]
+    assert results_for_model(made) == ["Permission denied and could not request permission from user"]
     assert not (tmp_path / "out.txt").exists()
 
 
@@ -463,7 +465,7 @@ async def test_arguments_that_violate_a_clients_schema_are_an_error_without_a_re
     made = make_session(tasks, script=calls(("add", {"a": "x"})), tools=[tool("add", parameters=schema)])
     await made.ask("go")
 
-    assert told(made) == [
+    assert results_for_model(made) == [
         "Invalid arguments for `add`: a: 'x' is not of type 'integer'; arguments: 'b' is a required property"
     ]
     assert made.client.payloads(events.ExternalToolRequested) == []

@@ -30,7 +30,7 @@ TOOLS: Final[dict[str, dict[str, Any]]] = {
 Call = tuple[str, dict[str, Any] | None]
 
 
-def scanned(text: str, *cuts: int) -> tuple[str, list[Call], list[str]]:
+def scan(text: str, *cuts: int) -> tuple[str, list[Call], list[str]]:
     """Return the visible text, the calls, and the problems of malformed calls, with ``text`` split at ``cuts``."""
     scanner = Scanner(TOOLS)
     pieces: list[str | Block] = []
@@ -44,20 +44,20 @@ def scanned(text: str, *cuts: int) -> tuple[str, list[Call], list[str]]:
     return shown, [(call.name, call.arguments) for call in written], problems
 
 
-def called(text: str) -> list[Call]:
-    shown, calls, problems = scanned(text)
+def calls_in(text: str) -> list[Call]:
+    shown, calls, problems = scan(text)
     assert (shown.strip(), problems) == ("", [])
     return calls
 
 
-def shown(text: str) -> str:
-    out, calls, problems = scanned(text)
+def visible_text(text: str) -> str:
+    out, calls, problems = scan(text)
     assert (calls, problems) == ([], [])
     return out
 
 
 def problem(text: str) -> str:
-    _, _, (one,) = scanned(text)
+    _, _, (one,) = scan(text)
     return one
 
 
@@ -66,7 +66,7 @@ def problem(text: str) -> str:
 
 def test_a_call_in_the_oldest_form_names_its_tool_in_an_element() -> None:
     text = "<tool><name>run</name><parameters><inputs><command>ls -l</command></inputs></parameters></tool>"
-    assert called(text) == called(f"```xml\n{text}\n```") == [("run", {"command": "ls -l"})]
+    assert calls_in(text) == calls_in(f"```xml\n{text}\n```") == [("run", {"command": "ls -l"})]
 
 
 def test_the_type_and_elements_of_an_action_are_parameters() -> None:
@@ -85,7 +85,7 @@ def test_the_type_and_elements_of_an_action_are_parameters() -> None:
 ```
 """
     expected = {"action": "update", "start_line": 2, "end_line": 2, "buffer": 7, "code": '    return "a" < "b"'}
-    assert called(text) == [("editor", expected)]
+    assert calls_in(text) == [("editor", expected)]
 
 
 def test_each_action_of_a_tool_is_a_call_in_order() -> None:
@@ -97,7 +97,7 @@ def test_each_action_of_a_tool_is_a_call_in_order() -> None:
   <tool name="nothing"></tool>
   <tool name="run"><action><command>make test</command><flag>testing</flag></action></tool>
 </tools>"""
-    assert called(text) == [
+    assert calls_in(text) == [
         ("free", {"data": "1st", "type": "one"}),
         ("free", {"data": "2nd", "type": "two"}),
         ("nothing", {}),
@@ -108,23 +108,23 @@ def test_each_action_of_a_tool_is_a_call_in_order() -> None:
 def test_an_answer_may_contain_several_blocks_and_text_around_them() -> None:
     block = '<tools><tool name="run"><command>ls</command></tool></tools>'
     text = f"First:\n\n```xml\n{block}\n```\n\nThen {block} and so on.\n```\n{block}\n```"
-    out, calls, problems = scanned(text)
+    out, calls, problems = scan(text)
     assert out == "First:\n\nThen and so on.\n"
     assert (calls, problems) == ([("run", {"command": "ls"})] * 3, [])
 
 
 def test_an_action_without_a_type_is_a_parameter() -> None:
     text = '<tool name="editor"><action>delete</action><buffer> 3 </buffer></tool>'
-    assert called(text) == [("editor", {"action": "delete", "buffer": 3})]
+    assert calls_in(text) == [("editor", {"action": "delete", "buffer": 3})]
 
 
 def test_parameters_may_be_attributes_or_json() -> None:
-    assert called('<tool name="run" id="7" command="ls"/>') == [("run", {"command": "ls"})]
-    assert called('<tool name="run"><arguments>{"command": "ls"}</arguments></tool>') == [
+    assert calls_in('<tool name="run" id="7" command="ls"/>') == [("run", {"command": "ls"})]
+    assert calls_in('<tool name="run"><arguments>{"command": "ls"}</arguments></tool>') == [
         ("run", {"command": "ls"})
     ]
     named = '<tool name="run"><parameter name="command">a &amp;&amp; b</parameter></tool>'
-    assert called(named) == [("run", {"command": "a && b"})]
+    assert calls_in(named) == [("run", {"command": "a && b"})]
 
 
 # --- verbatim texts -----------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_parameters_may_be_attributes_or_json() -> None:
 )
 def test_a_text_is_taken_verbatim(written: str, meant: str) -> None:
     text = f'<tools><tool name="run"><command>{written}</command></tool></tools>'
-    assert called(text) == called(f"```xml\n{text}\n```\n") == [("run", {"command": meant})]
+    assert calls_in(text) == calls_in(f"```xml\n{text}\n```\n") == [("run", {"command": meant})]
 
 
 @pytest.mark.parametrize(
@@ -179,16 +179,16 @@ def test_a_text_is_taken_verbatim(written: str, meant: str) -> None:
     ],
 )
 def test_text_that_only_looks_like_a_call_is_shown(text: str) -> None:
-    assert shown(text) == text
+    assert visible_text(text) == text
 
 
 def test_invented_results_are_dropped() -> None:
     text = '<tool name="run"><command>ls</command></tool>\n<tool_result name="run">\nfile\n</tool_result>\nDone!'
-    assert called(text) == [("run", {"command": "ls"})]
+    assert calls_in(text) == [("run", {"command": "ls"})]
 
 
 def test_other_code_in_the_same_code_block_remains_a_code_block() -> None:
-    out, calls, _ = scanned('```xml\n<tools><tool name="free"/></tools>\n<other/>\n```\nend')
+    out, calls, _ = scan('```xml\n<tools><tool name="free"/></tools>\n<other/>\n```\nend')
     assert (out, calls) == ("```xml\n<other/>\n```\nend", [("free", {})])
 
 
@@ -215,7 +215,7 @@ def test_other_code_in_the_same_code_block_remains_a_code_block() -> None:
     ],
 )
 def test_the_problem_of_a_malformed_call_is_named(text: str, what: str) -> None:
-    out, calls, problems = scanned(text)
+    out, calls, problems = scan(text)
     assert out == ""
     assert [arguments for _, arguments in calls if arguments is not None] == []
     assert what in problems[0]
@@ -223,16 +223,16 @@ def test_the_problem_of_a_malformed_call_is_named(text: str, what: str) -> None:
 
 def test_the_answer_continues_after_a_malformed_block() -> None:
     bad = '<tools><tool name="free"></x></tool></tools>'
-    assert scanned(f"a\n{bad}\nb")[0] == "a\nb"
-    assert scanned('a\n```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "a\nb"
+    assert scan(f"a\n{bad}\nb")[0] == "a\nb"
+    assert scan('a\n```xml\n<tools><tool name="free"></x>\n```\nb')[0] == "a\nb"
 
 
 def test_calls_before_one_that_is_cut_off_are_valid() -> None:
     text = '<tools><tool name="run"><command>a</command></tool>\n<tool name="run"><command>b'
-    _, calls, problems = scanned(text)
+    _, calls, problems = scan(text)
     assert (calls, problems) == ([("run", {"command": "a"})], ["<command> is never closed"])
-    assert called(text[: text.index("\n")]) == [("run", {"command": "a"})]
-    assert called(f"```xml\n{text[: text.index(chr(10))]}\n```\n") == [("run", {"command": "a"})]
+    assert calls_in(text[: text.index("\n")]) == [("run", {"command": "a"})]
+    assert calls_in(f"```xml\n{text[: text.index(chr(10))]}\n```\n") == [("run", {"command": "a"})]
 
 
 def test_depth_number_and_size_are_limited_and_parsing_takes_linear_time() -> None:
@@ -271,11 +271,11 @@ def test_the_result_does_not_depend_on_where_an_answer_is_split() -> None:
     choose = random.Random(7)
     for _ in range(3000):
         text = "".join(choose.choices(PARTS, k=choose.randint(1, 9)))
-        whole = scanned(text)
-        assert scanned(text, *range(1, len(text))) == whole, text
+        whole = scan(text)
+        assert scan(text, *range(1, len(text))) == whole, text
         for _ in range(3):
             cuts = sorted(choose.choices(range(len(text) + 1), k=3))
-            assert scanned(text, *cuts) == whole, (text, cuts)
+            assert scan(text, *cuts) == whole, (text, cuts)
 
 
 def test_only_a_possible_beginning_of_a_call_is_held_back() -> None:

@@ -39,7 +39,7 @@ def data(events: list[JsonObject], kind: str) -> list[JsonObject]:
     return [event["data"] for event in events if event["type"] == kind]
 
 
-async def asked(wire: Wire, session: str, *, result: Any = "3") -> list[JsonObject]:
+async def run_prompt(wire: Wire, session: str, *, result: Any = "3") -> list[JsonObject]:
     """Send a prompt and return its events; calls of client tools are answered with ``result``."""
     since = seen = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
@@ -59,7 +59,7 @@ def _kind(message: JsonObject, session: str) -> str | None:
     return params["event"]["type"] if params.get("sessionId") == session and "event" in params else None
 
 
-async def made(ours: RunningServer, provider: JsonObject, **more: Any) -> str:
+async def create_session(ours: RunningServer, provider: JsonObject, **more: Any) -> str:
     given: JsonObject = {"model": "tiny", "tools": [FREE], "streaming": True, **ONLY, **more}
     return await ours.wire.create(provider, **given)
 
@@ -75,8 +75,8 @@ async def test_a_call_in_the_text_runs_like_any_other_and_is_never_shown(tmp_pat
         "b></tool></tools>\n``",
     ]
     async with ModelServer(says(*pieces, "`"), says("It is <3>.")) as model, running_server(tmp_path) as ours:
-        session = await made(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
-        events = await asked(ours.wire, session)
+        session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
+        events = await run_prompt(ours.wire, session)
 
     first, second = [one.json for one in model.requests]
     assert "tools" not in first
@@ -97,13 +97,13 @@ async def test_a_resumed_session_sends_the_same_request(tmp_path: Path) -> None:
     async with ModelServer(says(CALL), says("3"), says("ok"), says("ok")) as model:
         provider = {"baseUrl": model.url, "toolProtocol": "xml"}
         async with running_server(tmp_path) as ours:
-            session = await made(ours, provider)
-            await asked(ours.wire, session)
-            await asked(ours.wire, session)
+            session = await create_session(ours, provider)
+            await run_prompt(ours.wire, session)
+            await run_prompt(ours.wire, session)
         async with running_server(tmp_path) as ours:
             again = {"sessionId": session, "provider": provider, "model": "tiny", "tools": [FREE], **ONLY}
             await ours.wire.call("session.resume", again)
-            await asked(ours.wire, session)
+            await run_prompt(ours.wire, session)
 
     before, after = model.requests[2].json["messages"], model.requests[3].json["messages"]
     assert after[1 : len(before) - 1] == before[1:-1]
@@ -113,7 +113,7 @@ async def test_a_call_in_the_text_is_approved_and_rejected_like_any_other(tmp_pa
     provider = {**scripted({"text": CALL}, {"text": "never"}), "toolProtocol": "xml"}
     async with running_server(tmp_path) as ours:
         wire = ours.wire
-        session = await made(ours, provider, tools=[ADD], requestPermission=True)
+        session = await create_session(ours, provider, tools=[ADD], requestPermission=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
         question = await wire.event("permission.requested", session=session)
         await wire.call(
@@ -142,8 +142,8 @@ async def test_a_call_in_the_text_is_approved_and_rejected_like_any_other(tmp_pa
 )
 async def test_the_model_gets_the_error_of_a_malformed_call(tmp_path: Path, written: str, told: str) -> None:
     async with ModelServer(says(f"So: {written}"), says("Sorry.")) as model, running_server(tmp_path) as ours:
-        session = await made(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
-        events = await asked(ours.wire, session)
+        session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
+        events = await run_prompt(ours.wire, session)
 
     (completed,) = data(events, "tool.execution_complete")
     assert told in completed["error"]["message"]
@@ -204,7 +204,7 @@ async def test_the_configuration_selects_models_that_call_tools_in_their_text(tm
                 }
                 params = {"model": name, "tools": [FREE], **ONLY, **(named if name.startswith("named") else {})}
                 session = (await ours.wire.call("session.create", params))["sessionId"]
-                assert data(await asked(ours.wire, session), "assistant.message")[0]["content"] == "ok"
+                assert data(await run_prompt(ours.wire, session), "assistant.message")[0]["content"] == "ok"
 
     assert {name: "tools" not in one.json for name, one in zip(chosen, model.requests, strict=True)} == chosen
 
@@ -222,12 +222,15 @@ async def test_a_refusal_of_tools_is_retried_with_calls_in_the_text_and_remember
         ModelServer(says("fine")) as elsewhere,
         running_server(tmp_path) as ours,
     ):
-        session = await made(ours, {"baseUrl": model.url})
-        events = await asked(ours.wire, session)
-        assert data(await asked(ours.wire, session), "session.warning") == []
-        assert data(await asked(ours.wire, await made(ours, {"baseUrl": model.url})), "session.warning") == []
+        session = await create_session(ours, {"baseUrl": model.url})
+        events = await run_prompt(ours.wire, session)
+        assert data(await run_prompt(ours.wire, session), "session.warning") == []
+        assert (
+            data(await run_prompt(ours.wire, await create_session(ours, {"baseUrl": model.url})), "session.warning")
+            == []
+        )
         # A model with the same name on another server is not affected.
-        await asked(ours.wire, await made(ours, {"baseUrl": elsewhere.url}))
+        await run_prompt(ours.wire, await create_session(ours, {"baseUrl": elsewhere.url}))
 
     (warning,) = data(events, "session.warning")
     assert warning["warningType"] == "tool_protocol"
@@ -240,9 +243,9 @@ async def test_a_refusal_of_tools_is_retried_with_calls_in_the_text_and_remember
 
 async def test_a_second_refusal_ends_the_turn_and_is_not_remembered(tmp_path: Path) -> None:
     async with ModelServer(NO_TOOLS, NO_TOOLS, NO_TOOLS, says("ok")) as model, running_server(tmp_path) as ours:
-        session = await made(ours, {"baseUrl": model.url})
-        (error,) = data(await asked(ours.wire, session), "session.error")
-        await asked(ours.wire, session)
+        session = await create_session(ours, {"baseUrl": model.url})
+        (error,) = data(await run_prompt(ours.wire, session), "session.error")
+        await run_prompt(ours.wire, session)
 
     assert "tiny does not support tools" in error["message"]
     assert ["tools" in one.json for one in model.requests] == [True, False, True, False]
@@ -250,8 +253,8 @@ async def test_a_second_refusal_ends_the_turn_and_is_not_remembered(tmp_path: Pa
 
 async def test_with_function_calling_configured_the_refusal_is_reported(tmp_path: Path) -> None:
     async with ModelServer(NO_TOOLS) as model, running_server(tmp_path) as ours:
-        session = await made(ours, {"baseUrl": model.url, "toolProtocol": "native"})
-        events = await asked(ours.wire, session)
+        session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "native"})
+        events = await run_prompt(ours.wire, session)
 
     assert (len(data(events, "session.error")), data(events, "session.warning")) == (1, [])
 
@@ -261,8 +264,8 @@ async def test_a_structured_answer_is_requested_as_a_call_in_the_text(tmp_path: 
     form = {"type": "json_schema", "jsonSchema": {"name": "sum", "schema": schema}}
     final = '<tools><tool name="final_answer"><sum>3</sum></tool></tools>'
     async with ModelServer(says(CALL), says(final)) as model, running_server(tmp_path) as ours:
-        session = await made(ours, {"baseUrl": model.url, "toolProtocol": "xml"}, responseFormat=form)
-        events = await asked(ours.wire, session)
+        session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "xml"}, responseFormat=form)
+        events = await run_prompt(ours.wire, session)
 
     assert "response_format" not in model.requests[0].json
     assert data(events, "assistant.message")[-1]["content"] == '{"sum":3}'
@@ -271,10 +274,10 @@ async def test_a_structured_answer_is_requested_as_a_call_in_the_text(tmp_path: 
 
 async def test_the_next_request_has_the_tools_in_its_text(tmp_path: Path) -> None:
     async with ModelServer(says("ok")) as model, running_server(tmp_path) as ours:
-        session = await made(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
+        session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
         params = {"sessionId": session, "prompt": "go"}
         body = (await ours.wire.call("jumpseat.session.nextRequest", params))["body"]
-        await asked(ours.wire, session)
+        await run_prompt(ours.wire, session)
 
     assert body["messages"][0] == model.requests[0].json["messages"][0]
     assert "tools" not in body
