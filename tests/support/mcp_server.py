@@ -14,22 +14,31 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import anyio
 import uvicorn
-from mcp.server.fastmcp import Context, FastMCP, Image
-from mcp.server.fastmcp.prompts import Prompt
-from mcp.server.fastmcp.resources import TextResource
-from mcp.server.session import ServerSession
-from mcp.types import SamplingMessage, TextContent
-from pydantic import AnyUrl, BaseModel
+from mcp.server.mcpserver import (
+    Context,
+    Elicit,
+    ElicitationResult,
+    Image,
+    ListRoots,
+    MCPServer,
+    Resolve,
+    Sample,
+)
+from mcp.server.mcpserver.prompts import Prompt
+from mcp.server.mcpserver.resources import TextResource
+from mcp.types import CreateMessageResult, ListRootsResult, SamplingMessage, TextContent
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
-server = FastMCP("testing")
-Ctx = Context[ServerSession, Any, Any]
+server = MCPServer("testing")
+Ctx: TypeAlias = Context[Any, Any]
 
 
 class Colour(BaseModel):
@@ -95,36 +104,51 @@ async def work(ctx: Ctx) -> str:
 async def learn(ctx: Ctx) -> str:
     """Have a tool, a resource and a prompt more from now on."""
     server.add_tool(lambda: "new", name="learnt", description="What was learnt.")
-    await ctx.session.send_tool_list_changed()
-    server.add_resource(TextResource(uri=AnyUrl("test://learnt"), text="new"))
-    await ctx.session.send_resource_list_changed()
+    server.add_resource(TextResource(uri="test://learnt", text="new"))
     server.add_prompt(Prompt.from_function(lambda: "new", name="learnt"))
-    await ctx.session.send_prompt_list_changed()
+    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        await ctx.notify_tools_changed()
+        await ctx.notify_resources_changed()
+        await ctx.notify_prompts_changed()
+    else:
+        await ctx.session.send_tool_list_changed()
+        await ctx.session.send_resource_list_changed()
+        await ctx.session.send_prompt_list_changed()
     return "learnt"
 
 
+def which_colour() -> Elicit[Colour]:
+    return Elicit("Which colour?", Colour)
+
+
+def two_and_two() -> Sample:
+    question = SamplingMessage(role="user", content=TextContent(type="text", text="What is 2+2?"))
+    return Sample([question], max_tokens=10)
+
+
+def all_roots() -> ListRoots:
+    return ListRoots()
+
+
 @server.tool()
-async def ask(ctx: Ctx) -> str:
-    answer = await ctx.elicit("Which colour?", Colour)
+async def ask(answer: Annotated[ElicitationResult[Colour], Resolve(which_colour)]) -> str:
     return f"{answer.action} {answer.data.colour if answer.action == 'accept' else ''}".strip()
 
 
 @server.tool()
-async def think(ctx: Ctx) -> str:
-    question = SamplingMessage(role="user", content=TextContent(type="text", text="What is 2+2?"))
-    answer = await ctx.session.create_message([question], max_tokens=10)
+async def think(answer: Annotated[CreateMessageResult, Resolve(two_and_two)]) -> str:
     return answer.content.text if isinstance(answer.content, TextContent) else ""
 
 
 @server.tool()
-async def roots(ctx: Ctx) -> str:
-    return " ".join(str(root.uri) for root in (await ctx.session.list_roots()).roots)
+async def roots(found: Annotated[ListRootsResult, Resolve(all_roots)]) -> str:
+    return " ".join(str(root.uri) for root in found.roots)
 
 
 @server.tool()
 def meta(ctx: Ctx) -> str:
     sent = ctx.request_context.meta
-    return str((sent.model_extra or {}).get("by") if sent else None)
+    return str(sent.get("by") if sent else None)
 
 
 @server.tool()

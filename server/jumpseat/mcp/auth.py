@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import anyio
-import httpx
+import httpx2
 import orjson
 
 AuthReason: TypeAlias = Literal["initial", "refresh", "reauth", "upscope"]
@@ -49,14 +49,14 @@ class AuthQuestion:
 AskToken: TypeAlias = Callable[[AuthQuestion], Awaitable[str | None]]
 
 
-class ClientTokens(httpx.Auth):
+class ClientTokens(httpx2.Auth):
     """Bearer authentication for one server.
 
     ``token`` is the first token to send, if any; ``ask`` returns another one, or ``None`` if none is available.
     """
 
     def __init__(self, url: str, ask: AskToken, token: str | None = None) -> None:
-        self._url = httpx.URL(url)
+        self._url = httpx2.URL(url)
         self._ask = ask
         self._token = token
         self._metadata: str | None = None
@@ -67,7 +67,7 @@ class ClientTokens(httpx.Auth):
         """The token that requests carry at present."""
         return self._token
 
-    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         for _ in range(ROUNDS):
             sent = self._token
             if sent is not None:
@@ -83,7 +83,7 @@ class ClientTokens(httpx.Auth):
                     continue
                 if url := self._metadata_url(challenge):
                     # A new request, without the headers of the refused one.
-                    found = yield httpx.Request("GET", url, headers={"Accept": "application/json"})
+                    found = yield httpx2.Request("GET", url, headers={"Accept": "application/json"})
                     self._metadata = await _json_object(found) or self._metadata
                 token = await self._ask(AuthQuestion(reason, challenge, self._metadata, sent))
                 if token is None and reason == "refresh":
@@ -96,7 +96,7 @@ class ClientTokens(httpx.Auth):
         request.headers["Authorization"] = f"Bearer {self._token}"
         yield request
 
-    def _metadata_url(self, challenge: dict[str, str]) -> httpx.URL | None:
+    def _metadata_url(self, challenge: dict[str, str]) -> httpx2.URL | None:
         """Return the URL of the server's metadata; ``None`` if it has none or names another origin."""
         named = challenge.get("resource_metadata")
         if named is None:
@@ -104,8 +104,8 @@ class ClientTokens(httpx.Auth):
                 return None
             return self._url.copy_with(path="/.well-known/oauth-protected-resource", query=None)
         try:
-            url = httpx.URL(named)
-        except httpx.InvalidURL:
+            url = httpx2.URL(named)
+        except httpx2.InvalidURL:
             return None
         same = (url.scheme, url.host, url.port) == (self._url.scheme, self._url.host, self._url.port)
         return url if same else None
@@ -119,7 +119,7 @@ RESERVED: Final = frozenset(
 """Headers that the protocol sets, besides those that begin with ``mcp-``."""
 
 
-class ClientHeaders(httpx.Auth):
+class ClientHeaders(httpx2.Auth):
     """Headers for the requests to one server, in addition to the authentication by ``inner``.
 
     ``ask`` returns headers, or ``None`` if no client can be asked; they are used for ``ttl_s`` seconds.
@@ -133,7 +133,7 @@ class ClientHeaders(httpx.Auth):
         self._received_at: float | None = None
         self._lock = anyio.Lock()
 
-    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         await self._refresh_expired()
         replaced = False
         async with aclosing(self._inner.async_auth_flow(request)) as inner:
@@ -180,14 +180,14 @@ class ClientHeaders(httpx.Auth):
         return bool(self._headers)
 
 
-def _headers_refused(response: httpx.Response) -> bool:
+def _headers_refused(response: httpx2.Response) -> bool:
     """Return whether other headers may help; insufficient scope needs another token instead."""
     if response.status_code == 403:
         return challenge_of(response).get("error") != "insufficient_scope"
     return response.status_code == 401
 
 
-def challenge_of(response: httpx.Response) -> dict[str, str]:
+def challenge_of(response: httpx2.Response) -> dict[str, str]:
     """Return the parameters of ``WWW-Authenticate: Bearer``; empty where the response has no such header."""
     header = response.headers.get("www-authenticate", "")
     scheme, _, rest = header.partition(" ")
@@ -203,7 +203,7 @@ def challenge_params(challenge: Mapping[str, str]) -> dict[str, str]:
     return {names[name]: value for name, value in challenge.items() if name in names}
 
 
-def _reason(response: httpx.Response, challenge: dict[str, str], *, had_token: bool) -> AuthReason | None:
+def _reason(response: httpx2.Response, challenge: dict[str, str], *, had_token: bool) -> AuthReason | None:
     if response.status_code == 401:
         return "refresh" if had_token else "initial"
     if response.status_code == 403 and challenge.get("error") == "insufficient_scope":
@@ -211,7 +211,7 @@ def _reason(response: httpx.Response, challenge: dict[str, str], *, had_token: b
     return None
 
 
-async def _json_object(response: httpx.Response) -> str | None:
+async def _json_object(response: httpx2.Response) -> str | None:
     """Return the JSON object in a response, as compact JSON with the order of its keys; ``None`` without one."""
     if response.status_code != 200:
         return None

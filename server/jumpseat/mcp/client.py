@@ -1,29 +1,29 @@
-"""The MCP client of one connection: the package's client session, with cancellation, time-outs and limits.
+"""The MCP client of one connection: the package's client session, with time-outs, limits and answers to servers.
 
 Requests may be sent from any task. They end when the server is gone, can be cancelled and time out, and the server
-is notified of that. Requests of the server are answered concurrently with its other messages, and messages of the
-server are read at a limited rate.
+is notified of that. Messages of the server are read at a limited rate. A server asks for input with requests of its
+own (revisions up to 2025-11-25) or with a result that lists them (from 2026-07-28 on); both are answered here.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, TypeVar
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import anyio
 import mcp.types as types
 from anyio.abc import TaskGroup
+from mcp.client.context import ClientRequestContext
 from mcp.client.session import ClientSession
-from mcp.shared.exceptions import McpError
-from mcp.shared.session import RequestResponder
-from pydantic import ValidationError
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
 
-from jumpseat.mcp.stdio import Incoming, ServerFailedError, Streams
+from jumpseat.mcp.stdio import Incoming, Streams
 from jumpseat_protocol.version import __version__
-
-log = logging.getLogger(__name__)
 
 MESSAGES_PER_S: Final = 500
 """Limit on the messages that are read from a server per second."""
@@ -31,10 +31,22 @@ MESSAGES_PER_S: Final = 500
 MAX_SERVER_REQUESTS: Final = 16
 """Limit on the open sampling and elicitation requests of one server."""
 
+MAX_INPUT_ROUNDS: Final = 20
+"""Limit on the results of one request that ask for input."""
+
+INPUT_DELAY_S: Final = 0.25
+"""Delay before a request is repeated for a server that asks for nothing but its repetition."""
+
 NOTIFY_S: Final = 1.0
 """Time-out of sending a notification to a server."""
 
 R = TypeVar("R", bound=types.Result)
+T = TypeVar("T")
+
+Progress: TypeAlias = Callable[[float, float | None, str | None], None]
+InputParams: TypeAlias = (
+    types.CallToolRequestParams | types.GetPromptRequestParams | types.ReadResourceRequestParams
+)
 
 
 class ServerGoneError(Exception):
@@ -46,7 +58,11 @@ class CallTimeoutError(Exception):
 
 
 class RefusedError(Exception):
-    """The server responded with an error; the text is the server's."""
+    """The server responded with an error; the text is the server's, and so is ``code``, if it sent one."""
+
+    def __init__(self, text: str, code: int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class ServerCallbacks:
@@ -70,24 +86,24 @@ class ServerCallbacks:
         self.roots = roots
 
 
-class McpClient(ClientSession):
-    """A client session whose requests end with the connection, time out, and are cancelled at the server."""
+class McpClient:
+    """A client session whose requests end with the connection and time out; ``session`` is the package's."""
 
     def __init__(self, streams: Streams, callbacks: ServerCallbacks, tasks: TaskGroup) -> None:
-        async def sampling(context: Any, params: types.CreateMessageRequestParams) -> Any:
-            return await callbacks.sampling(context.request_id, params)
+        async def sampling(context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
+            return await self._answer(lambda: callbacks.sampling(context.request_id, params))
 
-        async def elicitation(context: Any, params: types.ElicitRequestParams) -> Any:
-            return await callbacks.elicitation(params)
+        async def elicitation(context: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
+            return await self._answer(lambda: callbacks.elicitation(params))
 
-        async def roots(context: Any) -> types.ListRootsResult:
+        async def roots(context: ClientRequestContext) -> types.ListRootsResult:
             return types.ListRootsResult.model_validate({"roots": [{"uri": uri} for uri in callbacks.roots()]})
 
-        async def incoming(message: Any) -> None:
-            if isinstance(message, types.ServerNotification):
+        async def incoming(message: types.ServerNotification | Exception) -> None:
+            if not isinstance(message, Exception):
                 callbacks.notified(message)
 
-        super().__init__(
+        self.session = ClientSession(
             *streams,
             sampling_callback=sampling,
             elicitation_callback=elicitation,
@@ -96,102 +112,203 @@ class McpClient(ClientSession):
             client_info=types.Implementation(name="jumpseat", version=__version__),
         )
         self._tasks = tasks
-        self._waiting: set[anyio.CancelScope] = set()
+        self._waiting: set[anyio.Event] = set()
         self._server_requests = 0
         self._gone = False
 
     def end(self) -> None:
         """End all waiting requests with :class:`ServerGoneError`."""
         self._gone = True
-        for scope in list(self._waiting):
-            scope.cancel()
+        for done in self._waiting:
+            done.set()
+
+    @property
+    def stateless(self) -> bool:
+        """Return whether the negotiated revision is one without a session: 2026-07-28."""
+        return self.session.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     async def ask(
         self,
-        request: types.ClientRequestType,
+        request: types.ClientRequest,
         result: type[R],
         *,
         timeout_s: float,
-        on_progress: Callable[[float, float | None, str | None], None] | None = None,
+        on_progress: Progress | None = None,
     ) -> R:
         """Send a request and wait for its result; each progress notification restarts the time-out.
+
+        A server that asks for input gets it, and the request is repeated. The time that the input takes does not
+        count towards the time-out.
 
         Raises:
             ServerGoneError: the connection has ended.
             CallTimeoutError: the request timed out; the server has been notified.
             RefusedError: the server responded with an error, or with a result of another form.
         """
-        if self._gone:
-            raise ServerGoneError
-        answered = False
-        # The base class assigns this id when the request is sent, before its first await.
-        request_id = self._request_id
-        with anyio.CancelScope() as gone, anyio.move_on_after(timeout_s) as limit:
+        adapter = _ADAPTERS.get(result) if self.stateless else None
+        if adapter is None:
+            return await self._send(
+                lambda progressed: self.session.send_request(request, result, progress_callback=progressed),
+                timeout_s,
+                on_progress,
+            )
+        for _ in range(MAX_INPUT_ROUNDS):
+            sent = request
+            answer = await self._send(
+                lambda progressed, sent=sent: self.session.send_request(
+                    sent, adapter, progress_callback=progressed
+                ),
+                timeout_s,
+                on_progress,
+            )
+            if not isinstance(answer, types.InputRequiredResult):
+                return cast("R", answer)
+            request = await self._with_input(request, answer)
+        raise RefusedError(f"the server asked for input more than {MAX_INPUT_ROUNDS} times")
 
-            async def progressed(progress: float, total: float | None, message: str | None) -> None:
-                limit.deadline = anyio.current_time() + timeout_s
-                if on_progress is not None:
-                    on_progress(progress, total, message)
+    async def list_tools(self, cursor: str | None, *, timeout_s: float) -> types.ListToolsResult:
+        """Request one page of the server's tools, without those that the specification forbids to offer.
 
-            self._waiting.add(gone)
-            try:
-                answer = await self.send_request(types.ClientRequest(request), result, progress_callback=progressed)
-                answered = True
-                return answer
-            except McpError as error:
-                answered = True
-                if error.error.code == types.CONNECTION_CLOSED:
-                    raise ServerGoneError from None
-                raise RefusedError(error.error.message) from None
-            except ValidationError:
-                answered = True
-                raise RefusedError("the server's response does not match the protocol") from None
-            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                answered = True
-                raise ServerGoneError from None
-            finally:
-                self._waiting.discard(gone)
-                if not (answered or self._gone):
-                    self._tasks.start_soon(self._cancel_request, request_id, request.method)
-        if self._gone:
-            raise ServerGoneError
-        raise CallTimeoutError
+        Raises:
+            ServerGoneError, CallTimeoutError, RefusedError: as in :meth:`ask`.
+        """
+        params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
+        return await self._send(lambda _: self.session.list_tools(params=params), timeout_s)
 
-    async def _cancel_request(self, request_id: int, method: str) -> None:
-        # The specification forbids cancelling this request.
-        if method == "initialize":
-            return
-        params = types.CancelledNotificationParams(requestId=request_id, reason="the request was cancelled")
-        with anyio.move_on_after(NOTIFY_S):
-            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                await self.send_notification(types.ClientNotification(types.CancelledNotification(params=params)))
+    async def listen(self, opened: Callable[[], Awaitable[None]]) -> None:
+        """Subscribe to changed lists until the server ends the subscription; ``opened`` is called when it begins.
+
+        The changes themselves arrive as notifications.
+
+        Raises:
+            RefusedError: the server refused the subscription, or the connection to it was lost.
+        """
+        found = self.session.server_capabilities
+        try:
+            async with listen(
+                self.session,
+                tools_list_changed=bool(found and found.tools and found.tools.list_changed),
+                prompts_list_changed=bool(found and found.prompts and found.prompts.list_changed),
+                resources_list_changed=bool(found and found.resources and found.resources.list_changed),
+            ) as subscription:
+                await opened()
+                async for _ in subscription:
+                    pass
+        except MCPError as error:
+            raise RefusedError(error.message, error.code) from None
+        except SubscriptionLost:
+            raise RefusedError("the subscription was lost") from None
 
     async def notify_roots_changed(self) -> None:
-        """Notify the server that the list of roots has changed."""
-        with anyio.move_on_after(NOTIFY_S):
-            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                await self.send_roots_list_changed()
+        """Notify the server that the list of roots has changed, if its revision has such a notification."""
+        if not self.stateless:
+            with anyio.move_on_after(NOTIFY_S):
+                await self.session.send_notification(types.RootsListChangedNotification())
 
-    async def _received_request(self, responder: RequestResponder[types.ServerRequest, types.ClientResult]) -> None:
-        # The base class reads no other message until its callback has returned, and a person may be asked here.
-        if not isinstance(responder.request.root, types.CreateMessageRequest | types.ElicitRequest):
-            await super()._received_request(responder)
-        elif self._server_requests >= MAX_SERVER_REQUESTS:
-            with responder:
-                await responder.respond(
-                    types.ErrorData(code=types.INVALID_REQUEST, message="too many open requests")
-                )  # pyright: ignore[reportArgumentType] - the package's own sessions respond so
-        else:
-            self._server_requests += 1
-            self._tasks.start_soon(self._respond, responder)
+    async def _send(
+        self,
+        send: Callable[[ProgressFnT], Awaitable[T]],
+        timeout_s: float,
+        on_progress: Progress | None = None,
+    ) -> T:
+        """Send one request in a task of its own, so that nobody waits for the notification of its cancellation."""
+        if self._gone:
+            raise ServerGoneError
+        results: list[T] = []
+        errors: list[Exception] = []
+        done, scope = anyio.Event(), anyio.CancelScope()
 
-    async def _respond(self, responder: RequestResponder[types.ServerRequest, types.ClientResult]) -> None:
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            limit.deadline = anyio.current_time() + timeout_s
+            if on_progress is not None:
+                on_progress(progress, total, message)
+
+        async def run() -> None:
+            try:
+                with scope:
+                    results.append(await send(progressed))
+            except Exception as error:
+                errors.append(_public(error))
+            finally:
+                done.set()
+
+        with anyio.move_on_after(timeout_s) as limit:
+            self._waiting.add(done)
+            self._tasks.start_soon(run)
+            try:
+                await done.wait()
+            finally:
+                self._waiting.discard(done)
+                scope.cancel()
+        if results:
+            return results[0]
+        if errors:
+            raise errors[0]
+        raise CallTimeoutError if limit.cancelled_caught else ServerGoneError
+
+    async def _with_input(
+        self, request: types.ClientRequest, asked: types.InputRequiredResult
+    ) -> types.ClientRequest:
+        """Return ``request`` with the input that the server has asked for.
+
+        Raises:
+            RefusedError: a callback refused to give the input.
+        """
+        found: dict[str, Any] = {}
+        refusals: list[types.ErrorData] = []
+
+        async def answer(key: str, question: types.InputRequest) -> None:
+            context = ClientRequestContext(session=self.session, request_id=key)
+            value = await self.session.dispatch_input_request(context, question)
+            if isinstance(value, types.ErrorData):
+                refusals.append(value)
+                tasks.cancel_scope.cancel()
+            else:
+                found[key] = value
+
+        async with anyio.create_task_group() as tasks:
+            for key, question in (asked.input_requests or {}).items():
+                tasks.start_soon(answer, key, question)
+        if refusals:
+            raise RefusedError(refusals[0].message, refusals[0].code)
+        if not found:
+            await anyio.sleep(INPUT_DELAY_S)
+        params = cast("InputParams", request.params)
+        fresh = params.model_copy(update={"input_responses": found or None, "request_state": asked.request_state})
+        return request.model_copy(update={"params": fresh})
+
+    async def _answer(self, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """Answer a request of the server, unless too many are open."""
+        if self._server_requests >= MAX_SERVER_REQUESTS:
+            return types.ErrorData(code=types.INVALID_REQUEST, message="too many open requests")
+        self._server_requests += 1
         try:
-            await super()._received_request(responder)
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            pass
+            return await ask()
         finally:
             self._server_requests -= 1
+
+
+_ADAPTERS: Final[dict[type[types.Result], TypeAdapter[Any]]] = {
+    types.CallToolResult: TypeAdapter(types.InputRequiredResult | types.CallToolResult),
+    types.GetPromptResult: TypeAdapter(types.InputRequiredResult | types.GetPromptResult),
+    types.ReadResourceResult: TypeAdapter(types.InputRequiredResult | types.ReadResourceResult),
+}
+"""The results of requests for which a server may ask for input, each with the result that does so."""
+
+
+def _public(error: Exception) -> Exception:
+    """Return an error of a request as one of this module's."""
+    match error:
+        case MCPError() if error.code == types.CONNECTION_CLOSED:
+            return ServerGoneError()
+        case MCPError():
+            return RefusedError(error.message, error.code)
+        case ValidationError():
+            return RefusedError("the server's response does not match the protocol")
+        case anyio.ClosedResourceError() | anyio.BrokenResourceError():
+            return ServerGoneError()
+        case _:
+            return error
 
 
 @asynccontextmanager
@@ -221,28 +338,8 @@ async def open_client(
         client = McpClient((limited, outgoing), callbacks, tasks)
         tasks.start_soon(pump)
         try:
-            async with client:
+            async with client.session:
                 yield client
         finally:
             client.end()
             tasks.cancel_scope.cancel()
-
-
-async def initialize(client: McpClient) -> types.InitializeResult:
-    """Send the ``initialize`` request and return its result.
-
-    Raises:
-        ServerFailedError: the server refused, or supports no protocol version that we support.
-        ServerGoneError: the connection has ended.
-    """
-    try:
-        return await client.initialize()
-    except McpError as error:
-        if error.error.code == types.CONNECTION_CLOSED:
-            raise ServerGoneError from None
-        raise ServerFailedError(f"the server refused the connection: {error.error.message}") from None
-    except (ValidationError, RuntimeError) as error:
-        reason = str(error) if isinstance(error, RuntimeError) else "invalid response to 'initialize'"
-        raise ServerFailedError(reason) from None
-    except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-        raise ServerGoneError from None

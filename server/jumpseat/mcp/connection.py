@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import anyio
-import httpx
+import httpx2
 import mcp.types as types
 import orjson
 
@@ -28,11 +28,11 @@ from jumpseat.mcp.client import (
     RefusedError,
     ServerCallbacks,
     ServerGoneError,
-    initialize,
     open_client,
 )
 from jumpseat.mcp.credentials import Credentials
 from jumpseat.mcp.http import http_streams
+from jumpseat.mcp.negotiation import negotiate
 from jumpseat.mcp.stdio import CLOSE_S, Child, ServerFailedError, Streams, stdio_streams
 from jumpseat_protocol.mcp import McpServerConfig, McpStatus
 
@@ -70,6 +70,10 @@ R = TypeVar("R", bound=types.Result)
 
 class NotConnectedError(Exception):
     """The server is not connected; the text is the reason."""
+
+
+class _NotNegotiatedError(ServerFailedError):
+    """The process ended before a protocol revision was agreed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ class Connection:
         self._start_limit: anyio.CancelScope | None = None
         self._secrets = Secrets()
         self._lost_at: list[float] = []
+        self._discovers = True
 
     @property
     def name(self) -> str:
@@ -166,6 +171,10 @@ class Connection:
         except Exception as error:
             # Any failure of a server, its transport or its settings affects this server alone.
             problem = _describe(error)
+            if self._discovers and any(isinstance(one, _NotNegotiatedError) for one in _leaves(error)):
+                # Some servers of older revisions exit when anything precedes the handshake.
+                self._discovers = False
+                return True
             if _needs_auth(error):
                 self.tools = []
                 self._set("needs-auth", problem)
@@ -210,14 +219,17 @@ class Connection:
         ):
             try:
                 with anyio.fail_after(START_S) as self._start_limit:
-                    hello = await initialize(client)
-                    self.instructions = hello.instructions
-                    self.tools = await self._list_tools(client) if hello.capabilities.tools else []
+                    await negotiate(client.session, discover=self._discovers and config.transport != "sse")
+                    self.instructions = client.session.instructions
+                    capabilities = client.session.server_capabilities
+                    self.tools = await self._list_tools(client) if capabilities and capabilities.tools else []
             except (TimeoutError, CallTimeoutError):
                 raise ServerFailedError("the server does not respond") from None
             except RefusedError as error:
                 raise ServerFailedError(str(error)) from None
             except ServerGoneError:
+                if child is not None and child.problem is None and client.session.protocol_version is None:
+                    raise _NotNegotiatedError(await _end_reason(child)) from None
                 raise ServerFailedError(await _end_reason(child)) from None
             yield client, ended, child
 
@@ -266,6 +278,8 @@ class Connection:
     async def _watch(self, client: McpClient, ended: anyio.Event) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._refresh_tools, client)
+            if client.stateless:
+                tasks.start_soon(self._listen, client)
             await ended.wait()
             tasks.cancel_scope.cancel()
 
@@ -282,9 +296,29 @@ class Connection:
                 self._context.list_changed(self, "tools")
             await anyio.sleep(REFRESH_S)
 
+    async def _listen(self, client: McpClient) -> None:
+        """Keep a subscription to changed lists open, as servers of revisions without a session require."""
+        subscribed = False
+
+        async def opened() -> None:
+            nonlocal subscribed, lost
+            # A change may have been missed between two subscriptions.
+            if subscribed and await self._list_tools(client) != self.tools:
+                self._tools_stale.set()
+            subscribed, lost = True, 0
+
+        lost = 0
+        while lost < len(RESTART_DELAYS_S):
+            try:
+                await client.listen(opened)
+            except (ServerGoneError, CallTimeoutError, RefusedError) as error:
+                log.debug("MCP server %s: no subscription to changed lists: %s", self.name, error)
+            delay_s, lost = RESTART_DELAYS_S[lost], lost + 1
+            await anyio.sleep(delay_s)
+
     def handle_notification(self, notification: types.ServerNotification) -> None:
         """Handle a notification of the server."""
-        match notification.root:
+        match notification:
             case types.ToolListChangedNotification():
                 self._tools_stale.set()
             case types.ResourceListChangedNotification():
@@ -301,17 +335,14 @@ class Connection:
         found: dict[str, types.Tool] = {}
         size, cursor, cut = 0, None, False
         for _ in range(MAX_PAGES):
-            params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
-            page = await client.ask(
-                types.ListToolsRequest(params=params), types.ListToolsResult, timeout_s=REQUEST_S
-            )
+            page = await client.list_tools(cursor, timeout_s=REQUEST_S)
             for tool in page.tools:
-                size += len(orjson.dumps(tool.inputSchema, default=str)) + len(tool.description or "")
+                size += len(orjson.dumps(tool.input_schema, default=str)) + len(tool.description or "")
                 if len(found) >= MAX_TOOLS or size > MAX_LIST_BYTES:
                     cut = True
                     break
                 found.setdefault(tool.name, tool)
-            cursor = page.nextCursor
+            cursor = page.next_cursor
             if cut or not cursor:
                 break
         if cut or cursor:
@@ -351,14 +382,25 @@ class Connection:
         params = types.CallToolRequestParams.model_validate(
             {"name": tool, "arguments": arguments, **({"_meta": meta} if meta else {})}
         )
-        return await client.ask(
-            types.CallToolRequest(params=params),
-            types.CallToolResult,
-            timeout_s=self.call_timeout_s,
-            on_progress=on_progress,
-        )
 
-    async def ask(self, request: types.ClientRequestType, result: type[R]) -> R:
+        async def send() -> types.CallToolResult:
+            return await client.ask(
+                types.CallToolRequest(params=params),
+                types.CallToolResult,
+                timeout_s=self.call_timeout_s,
+                on_progress=on_progress,
+            )
+
+        try:
+            return await send()
+        except RefusedError as error:
+            if error.code != types.HEADER_MISMATCH:
+                raise
+        # Some arguments are sent in headers too, and the server has changed which.
+        self.tools = await self._list_tools(client)
+        return await send()
+
+    async def ask(self, request: types.ClientRequest, result: type[R]) -> R:
         """Send any other request and return its result.
 
         Raises:
@@ -408,7 +450,7 @@ async def _end_reason(child: Child | None) -> str:
 
 def _is_task(tool: types.Tool) -> bool:
     """Return whether a tool only runs as a task, whose result would have to be fetched later; we do not do that."""
-    return tool.execution is not None and tool.execution.taskSupport == "required"
+    return tool.execution is not None and tool.execution.task_support == "required"
 
 
 def _secrets_of(config: McpServerConfig) -> Secrets:
@@ -430,7 +472,7 @@ def _leaves(error: BaseException) -> Iterable[BaseException]:
 def _needs_auth(error: BaseException) -> bool:
     return any(
         isinstance(one, NeedsLoginError)
-        or (isinstance(one, httpx.HTTPStatusError) and one.response.status_code in (401, 403))
+        or (isinstance(one, httpx2.HTTPStatusError) and one.response.status_code in (401, 403))
         for one in _leaves(error)
     )
 
@@ -443,16 +485,16 @@ def _describe(error: BaseException) -> str:
                 return str(one)
             case NeedsLoginError():
                 return "the server requires a login"
-            case httpx.HTTPStatusError():
+            case httpx2.HTTPStatusError():
                 url, status = one.request.url, one.response.status_code
                 return (
                     f"the server responded with status {status} at {url.scheme}://{url.netloc.decode()}{url.path}"
                 )
-            case httpx.TimeoutException():
+            case httpx2.TimeoutException():
                 return "the server did not respond in time"
-            case httpx.ConnectError():
+            case httpx2.ConnectError():
                 return f"cannot connect to {one.request.url.host}: {one}"
-            case httpx.HTTPError():
+            case httpx2.HTTPError():
                 return f"the connection failed: {one or type(one).__name__}"
             case _:
                 pass

@@ -25,7 +25,7 @@ from jumpseat_protocol.mcp import (
 )
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
     from jumpseat.mcp.auth import AskHeaders, AskToken, AuthQuestion, ClientTokens, HeadersReason
     from jumpseat.mcp.tokens import LoginTokens
@@ -76,7 +76,7 @@ class Credentials:
         config: McpServerConfig,
         ask_token: AskToken,
         ask_headers: AskHeaders,
-    ) -> httpx.Auth:
+    ) -> httpx2.Auth:
         """Return the authentication of requests to a server.
 
         ``tokens`` holds the server's tokens by URL; it outlives the server's connections and gets a new entry for

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
 import httpx
+import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from jumpseat.mcp.stdio import MAX_LINE_BYTES, Streams
 from jumpseat_protocol.mcp import McpServerConfig
@@ -17,54 +21,116 @@ CONNECT_S: Final = 30.0
 READ_S: Final = 300.0
 """Time after which a silent event stream is reopened."""
 
+_METHOD: Final = "mcp-method"
+_OPTIONAL: Final = frozenset({"server/discover", "subscriptions/listen"})
+"""Methods whose failure does not end the connection: an older server may answer them with any status."""
+
 
 @asynccontextmanager
-async def http_streams(config: McpServerConfig, auth: httpx.Auth) -> AsyncGenerator[Streams, None]:
-    """Connect to the server at ``config.url``; failures are raised as errors of httpx."""
+async def http_streams(
+    config: McpServerConfig, auth: httpx2.Auth, tls: ssl.SSLContext | None = None
+) -> AsyncGenerator[Streams, None]:
+    """Connect to the server at ``config.url``; failures are raised as errors of httpx2.
+
+    ``tls`` replaces the context of :func:`tls_context`.
+    """
     url, headers = config.url or "", config.headers or {}
     if config.transport == "sse":
 
         def client(
             headers: dict[str, str] | None = None,
-            timeout: httpx.Timeout | None = None,
-            auth: httpx.Auth | None = None,
-        ) -> httpx.AsyncClient:
-            return _client(headers or {}, auth)
+            timeout: httpx2.Timeout | None = None,
+            auth: httpx2.Auth | None = None,
+        ) -> httpx2.AsyncClient:
+            return _client(headers or {}, auth, tls)
 
         async with sse_client(url, headers, httpx_client_factory=client, auth=auth) as streams:
             yield streams
         return
     async with (
-        _client(headers, auth) as http_client,
-        streamable_http_client(url, http_client=http_client) as (incoming, outgoing, _),
+        _client(headers, auth, tls) as http_client,
+        streamable_http_client(url, http_client=http_client, max_sse_event_size=MAX_LINE_BYTES) as streams,
     ):
-        yield incoming, outgoing
+        yield streams
 
 
-def _client(headers: dict[str, str], auth: httpx.Auth | None) -> httpx.AsyncClient:
-    client = httpx.AsyncClient(
+def tls_context() -> ssl.SSLContext:
+    """Return a TLS context that trusts the authorities of ``SSL_CERT_FILE`` or ``SSL_CERT_DIR``, else httpx's own.
+
+    By itself, httpx2 would trust the authorities of the system instead.
+    """
+    return httpx.create_ssl_context()
+
+
+def _client(headers: dict[str, str], auth: httpx2.Auth | None, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
+    client = httpx2.AsyncClient(
         headers=headers,
-        auth=auth,
-        timeout=httpx.Timeout(CONNECT_S, read=READ_S),
+        auth=_StatusErrors(auth or httpx2.Auth()),
+        verify=tls or tls_context(),
+        timeout=httpx2.Timeout(CONNECT_S, read=READ_S),
         event_hooks={"response": [_limit]},
     )
     client.headers.setdefault("User-Agent", "jumpseat")
     return client
 
 
-async def _limit(response: httpx.Response) -> None:
+class _StatusErrors(httpx2.Auth):
+    """The authentication by ``inner``, which raises for a final response that is an error and no JSON-RPC error.
+
+    The transport would replace the status, which decides about logins, by an error of its own. A hook for responses
+    would see them before ``inner`` does. The streams for messages of servers (``GET``) and the end of a session
+    (``DELETE``) tolerate errors.
+    """
+
+    def __init__(self, inner: httpx2.Auth) -> None:
+        self._inner = inner
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        async with aclosing(self._inner.async_auth_flow(request)) as inner:
+            outgoing = await anext(inner)
+            while True:
+                response = yield outgoing
+                try:
+                    outgoing = await inner.asend(response)
+                except StopAsyncIteration:
+                    break
+        if request.method == "POST" and response.status_code >= 400 and not await _is_tolerated(response):
+            response.raise_for_status()
+
+
+async def _is_tolerated(response: httpx2.Response) -> bool:
+    """Return whether the transport or the client session deals with an error response."""
+    if response.status_code in (401, 403):
+        return False
+    # 404 ends the session of an older revision, for which the transport has an error.
+    optional = response.request.headers.get(_METHOD) in _OPTIONAL
+    return response.status_code == 404 or optional or await _is_json_rpc_error(response)
+
+
+async def _is_json_rpc_error(response: httpx2.Response) -> bool:
+    if not response.headers.get("content-type", "").lower().startswith("application/json"):
+        return False
+    try:
+        return isinstance(
+            jsonrpc_message_adapter.validate_json(await response.aread(), by_name=False), JSONRPCError
+        )
+    except ValidationError:
+        return False
+
+
+async def _limit(response: httpx2.Response) -> None:
     response.stream = _LimitedStream(response.stream)
 
 
-class TooLargeError(httpx.ReadError):
+class TooLargeError(httpx2.ReadError):
     """A message is larger than ``MAX_LINE_BYTES``."""
 
 
-class _LimitedStream(httpx.AsyncByteStream):
+class _LimitedStream(httpx2.AsyncByteStream):
     """A response body that limits the size of each message; a message ends with an empty line or with the body."""
 
-    def __init__(self, inner: httpx.SyncByteStream | httpx.AsyncByteStream) -> None:
-        assert isinstance(inner, httpx.AsyncByteStream)
+    def __init__(self, inner: httpx2.SyncByteStream | httpx2.AsyncByteStream) -> None:
+        assert isinstance(inner, httpx2.AsyncByteStream)
         self._inner = inner
 
     async def __aiter__(self) -> AsyncIterator[bytes]:

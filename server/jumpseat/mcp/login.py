@@ -15,14 +15,21 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import anyio
-import httpx
+import httpx2
 from anyio.abc import SocketAttribute, SocketStream
-from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
+from mcp.client.auth import (
+    AuthorizationCodeResult,
+    OAuthClientProvider,
+    OAuthFlowError,
+    OAuthRegistrationError,
+    OAuthTokenError,
+)
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
-from mcp.types import LATEST_PROTOCOL_VERSION
+from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import AnyUrl, ValidationError
 
 from jumpseat.errors import JumpseatError
+from jumpseat.mcp.http import tls_context
 from jumpseat.mcp.tokens import Login
 
 PERSON_S: Final = 600.0
@@ -96,7 +103,7 @@ async def log_in(
             raise LoginFailedError(f"the login failed: {error}") from None
         except ValidationError:
             raise LoginFailedError("the login failed: the server's OAuth metadata is invalid") from None
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise LoginFailedError(f"the login failed: no response ({type(error).__name__})") from None
     return None
 
@@ -108,24 +115,24 @@ def initialize_request() -> tuple[dict[str, Any], dict[str, str]]:
         "id": 0,
         "method": "initialize",
         "params": {
-            "protocolVersion": LATEST_PROTOCOL_VERSION,
+            "protocolVersion": LATEST_HANDSHAKE_VERSION,
             "capabilities": {},
             "clientInfo": {"name": "jumpseat", "version": "0"},
         },
     }
     headers = {
         "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": LATEST_PROTOCOL_VERSION,
+        "MCP-Protocol-Version": LATEST_HANDSHAKE_VERSION,
         "User-Agent": "jumpseat",
     }
     return body, headers
 
 
-async def _send_initialize(url: str, auth: httpx.Auth) -> None:
+async def _send_initialize(url: str, auth: httpx2.Auth) -> None:
     """Send ``initialize``, so that the server responds that it requires a token."""
     body, headers = initialize_request()
     async with (
-        httpx.AsyncClient(timeout=REQUEST_S, headers=headers) as client,
+        httpx2.AsyncClient(timeout=REQUEST_S, headers=headers, verify=tls_context()) as client,
         client.stream("POST", url, json=body, auth=auth) as response,
     ):
         if response.status_code == 405:
@@ -137,7 +144,7 @@ async def _send_initialize(url: str, auth: httpx.Auth) -> None:
 def _login(provider: OAuthClientProvider) -> Login:
     context = provider.context
     token, client = context.current_tokens, context.client_info
-    if token is None or client is None or client.client_id is None:
+    if token is None or client is None:
         raise LoginFailedError("the server issued no token")
     metadata = context.oauth_metadata
     endpoint = str(metadata.token_endpoint) if metadata else urljoin(context.server_url, "/token")
@@ -212,6 +219,7 @@ class _Callback:
         self._success_text = success_text
         self._state: str | None = None
         self._code: str | None = None
+        self._issuer: str | None = None
         self._problem: str | None = None
         self._answered = anyio.Event()
 
@@ -219,8 +227,8 @@ class _Callback:
         """Accept only redirects with this ``state``."""
         self._state = state
 
-    async def answer(self) -> tuple[str, str | None]:
-        """Wait for the redirect; return the authorization code and its state.
+    async def answer(self) -> AuthorizationCodeResult:
+        """Wait for the redirect; return the authorization code, its state and its issuer.
 
         Raises:
             OAuthFlowError: the server redirected with an error, or the time is up.
@@ -229,7 +237,7 @@ class _Callback:
             await self._answered.wait()
         if self._code is None:
             raise OAuthFlowError(self._problem or "nobody has logged in")
-        return self._code, self._state
+        return AuthorizationCodeResult(code=self._code, state=self._state, iss=self._issuer)
 
     async def serve(self, stream: SocketStream) -> None:
         """Handle one HTTP request of a browser."""
@@ -255,7 +263,7 @@ class _Callback:
         if parts.path != PATH or not self._state or values.get("state") != self._state or self._answered.is_set():
             return "404 Not Found", "There is nothing here."
         if code := values.get("code"):
-            self._code = code
+            self._code, self._issuer = code, values.get("iss")
             return "200 OK", self._success_text
         self._problem = f"the server returned the error {values.get('error', 'unknown')[:100]!r}"
         return "400 Bad Request", "You are not logged in. You can close this page."

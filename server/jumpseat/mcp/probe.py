@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import httpx
+import httpx2
 
 from jumpseat.mcp.auth import challenge_of, challenge_params
+from jumpseat.mcp.http import tls_context
 from jumpseat.mcp.login import initialize_request
 from jumpseat_protocol.mcp import HeaderEntry, McpHttpResponse, McpProbeResult, McpServerConfig
 
@@ -18,13 +19,13 @@ _HIDDEN_HEADERS: Final = ("set-cookie", _SESSION)
 
 async def probe(config: McpServerConfig, token: str | None) -> McpProbeResult:
     """Send ``initialize`` to a server as a new connection would, with ``token`` if there is one."""
-    url, headers = config.url or "", httpx.Headers(config.headers)
+    url, headers = config.url or "", httpx2.Headers(config.headers)
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
     body, protocol_headers = initialize_request()
     headers.update(protocol_headers)
     try:
-        async with httpx.AsyncClient(timeout=REQUEST_S, headers=headers) as client:
+        async with httpx2.AsyncClient(timeout=REQUEST_S, headers=headers, verify=tls_context()) as client:
             request = client.build_request("GET", url) if config.transport == "sse" else None
             response = await client.send(request or client.build_request("POST", url, json=body), stream=True)
             try:
@@ -33,14 +34,14 @@ async def probe(config: McpServerConfig, token: str | None) -> McpProbeResult:
                 await response.aclose()
             if session := response.headers.get(_SESSION):
                 await client.delete(url, headers={_SESSION: session})
-    except httpx.InvalidURL:
+    except httpx2.InvalidURL:
         return McpProbeResult(status="failed", error=f"invalid URL {url!r}")
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         return McpProbeResult(status="failed", error=f"cannot reach the server ({type(error).__name__})")
     return _result(response, answer, token)
 
 
-def _result(response: httpx.Response, answer: McpHttpResponse, token: str | None) -> McpProbeResult:
+def _result(response: httpx2.Response, answer: McpHttpResponse, token: str | None) -> McpProbeResult:
     challenge = challenge_of(response)
     params = challenge_params(challenge) or None
     if response.status_code == 401:
@@ -59,7 +60,7 @@ def _result(response: httpx.Response, answer: McpHttpResponse, token: str | None
     return McpProbeResult(status="failed", error=problem, http_response=answer)
 
 
-async def _http_response(response: httpx.Response) -> McpHttpResponse:
+async def _http_response(response: httpx2.Response) -> McpHttpResponse:
     headers = [
         HeaderEntry(name=name, value=value)
         for name, value in response.headers.multi_items()
@@ -70,7 +71,7 @@ async def _http_response(response: httpx.Response) -> McpHttpResponse:
     return McpHttpResponse(status_code=response.status_code, headers=headers, body=body)
 
 
-async def _text(response: httpx.Response) -> str | None:
+async def _text(response: httpx2.Response) -> str | None:
     """Return the body of a response; ``None`` if it is not UTF-8 or too long."""
     body = b""
     async for chunk in response.aiter_bytes():

@@ -91,7 +91,7 @@ class Questions:
             if not url.startswith(("https://", "http://")):
                 return _refused("the URL of an elicitation must begin with https:// or http://")
         else:
-            schema = params.requestedSchema
+            schema = params.requested_schema
             if len(orjson.dumps(schema, default=str)) > MAX_SCHEMA_BYTES:
                 return _refused("the form is too large")
         result = None

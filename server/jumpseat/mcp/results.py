@@ -14,6 +14,8 @@ from jumpseat_protocol.events import BinaryResult
 MAX_BINARY_CHARS: Final = 14 * 1024 * 1024
 """Limit on the images and other data of one result, in characters of base64."""
 
+_TRANSPORT_FIELDS: Final = {"result_type", "ttl_ms", "cache_scope"}
+
 VISIBLE: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Types of images that models accept."""
 
@@ -38,15 +40,15 @@ def outcome_of(result: types.CallToolResult, tool: str) -> ToolOutcome:
             case types.ImageContent():
                 if not fits(block.data, "image"):
                     pass
-                elif block.mimeType in VISIBLE:
-                    outcome.images.append(ImageBlock(block.data, block.mimeType, label=f"Image from tool {tool}"))
+                elif block.mime_type in VISIBLE:
+                    outcome.images.append(ImageBlock(block.data, block.mime_type, label=f"Image from tool {tool}"))
                 else:
-                    outcome.resources.append(_binary(block.data, block.mimeType, None))
-                    texts.append(f"[image of type {block.mimeType}, shown to the user]")
+                    outcome.resources.append(_binary(block.data, block.mime_type, None))
+                    texts.append(f"[image of type {block.mime_type}, shown to the user]")
             case types.AudioContent():
                 if fits(block.data, "audio"):
-                    outcome.resources.append(_binary(block.data, block.mimeType, None))
-                    texts.append(f"[audio of type {block.mimeType}, given to the user]")
+                    outcome.resources.append(_binary(block.data, block.mime_type, None))
+                    texts.append(f"[audio of type {block.mime_type}, given to the user]")
             case types.ResourceLink():
                 about = f": {block.description}" if block.description else ""
                 texts.append(f"[resource {block.name} at {block.uri}{about}]")
@@ -55,7 +57,7 @@ def outcome_of(result: types.CallToolResult, tool: str) -> ToolOutcome:
                 if isinstance(resource, types.TextResourceContents):
                     texts.append(resource.text)
                     continue
-                kind = resource.mimeType or "application/octet-stream"
+                kind = resource.mime_type or "application/octet-stream"
                 if not fits(resource.blob, "resource"):
                     pass
                 elif kind in VISIBLE:
@@ -63,10 +65,10 @@ def outcome_of(result: types.CallToolResult, tool: str) -> ToolOutcome:
                 else:
                     outcome.resources.append(_binary(resource.blob, kind, str(resource.uri)))
                     texts.append(f"[resource {resource.uri} of type {kind}, given to the user]")
-    if not result.content and result.structuredContent is not None:
-        texts.append(canonical_json(result.structuredContent))
+    if not result.content and result.structured_content is not None:
+        texts.append(canonical_json(result.structured_content))
     outcome.text = "\n".join(texts)
-    if result.isError:
+    if result.is_error:
         outcome.status = "failure"
         outcome.text = outcome.error = outcome.text or f"The tool `{tool}` failed without an error message."
     return outcome
@@ -77,5 +79,8 @@ def _binary(data: str, mime_type: str, description: str | None) -> BinaryResult:
 
 
 def as_json(value: Any) -> dict[str, Any]:
-    """Return a model of the ``mcp`` package as JSON values, in its form on the wire."""
-    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    """Return a model of the ``mcp`` package as JSON values, in its form on the wire.
+
+    The fields about caching and about results that need input are left out: they are between us and the server.
+    """
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=_TRANSPORT_FIELDS)

@@ -17,8 +17,9 @@ from typing import Final, TypeAlias
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client._transport import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp.types import JSONRPCMessage
+from mcp.types import jsonrpc_message_adapter
 
 from jumpseat.process_groups import kill_group, terminate_group
 from jumpseat_protocol.mcp import McpServerConfig
@@ -58,7 +59,7 @@ INHERITED: Final = frozenset(
 """Variables that a server inherits from our environment; others, API keys among them, must be set explicitly."""
 
 Incoming: TypeAlias = SessionMessage | Exception
-Streams: TypeAlias = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
+Streams: TypeAlias = tuple[ReadStream[Incoming], WriteStream[SessionMessage]]
 
 
 class ServerFailedError(Exception):
@@ -209,7 +210,7 @@ async def _read(process: Process, messages: MemoryObjectSendStream[Incoming], ch
                 if not line.strip():
                     continue
                 try:
-                    message = JSONRPCMessage.model_validate_json(line)
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
                     # Some servers print banners on stdout; that is harmless as long as messages follow.
                     invalid += 1
@@ -227,7 +228,7 @@ async def _write(process: Process, messages: MemoryObjectReceiveStream[SessionMe
     assert process.stdin is not None
     with messages, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         async for message in messages:
-            text = message.message.model_dump_json(by_alias=True, exclude_none=True)
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             await process.stdin.send(text.encode() + b"\n")
 
 

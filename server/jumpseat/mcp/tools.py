@@ -40,7 +40,7 @@ class McpTool:
 
         description = (self.tool.description or self.tool.title or "")[:MAX_DESCRIPTION]
         origin = ToolOrigin(self.connection.name, self.tool.name)
-        spec = ToolSpec(self.name, description, complete_schema(self.tool.inputSchema), origin)
+        spec = ToolSpec(self.name, description, complete_schema(self.tool.input_schema), origin)
         object.__setattr__(self, "spec", spec)
 
     @property
@@ -64,7 +64,7 @@ class McpTool:
             tool_name=self.tool.name,
             tool_title=self.title,
             # Annotations come from the server: they are shown to whoever decides, and never trusted here.
-            read_only=bool(annotations and annotations.readOnlyHint),
+            read_only=bool(annotations and annotations.read_only_hint),
             args=arguments,
         )
 

@@ -32,11 +32,11 @@ async def sample(session: Session, raw_request: dict[str, Any]) -> dict[str, Any
     resolved = await session.services.models.resolve(session.settings, ask_token=session.clients.ask_token)
     request = ModelRequest(
         resolved.wire_name,
-        params.systemPrompt or "",
+        params.system_prompt or "",
         [_message(one) for one in params.messages],
         stream=False,
         vision=resolved.info.vision is not False,
-        max_output_tokens=min(params.maxTokens, resolved.info.max_output_tokens or params.maxTokens),
+        max_output_tokens=min(params.max_tokens, resolved.info.max_output_tokens or params.max_tokens),
         session_id=session.id,
     )
     async with resolved.model.stream(request) as events:
@@ -59,7 +59,7 @@ def _message(message: Any) -> Message:
             case "text":
                 blocks.append(TextBlock(block.text))
             case "image" if message.role == "user":
-                blocks.append(ImageBlock(block.data, block.mimeType))
+                blocks.append(ImageBlock(block.data, block.mime_type))
             case _:
                 raise InvalidRequestError(f"content of type {block.type!r} cannot be sent to the model")
     return UserMessage(blocks) if message.role == "user" else AssistantMessage(blocks)
