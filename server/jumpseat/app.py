@@ -392,7 +392,7 @@ def _log_to_stderr(level: str) -> None:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     # httpx and asyncio log URLs and payload sizes at INFO, which is only for debugging.
-    for name in ("httpx", "httpcore", "asyncio"):
+    for name in ("httpx", "httpcore", "httpx2", "httpcore2", "asyncio"):
         logging.getLogger(name).setLevel(max(logging.WARNING, _LEVELS.get(level, logging.DEBUG)))
     # The mcp package logs whole messages and tracebacks, partly with the root logger; we log what matters.
     for name in ("mcp", "client"):

@@ -28,6 +28,7 @@ from mcp.server.mcpserver import (
     Resolve,
     Sample,
 )
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.resources import TextResource
 from mcp.types import CreateMessageResult, ListRootsResult, SamplingMessage, TextContent
@@ -77,7 +78,7 @@ def picture() -> list[Any]:
 
 @server.tool()
 def fail() -> str:
-    raise ValueError("the disk is full")
+    raise ToolError("the disk is full")
 
 
 @server.tool()
