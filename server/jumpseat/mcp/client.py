@@ -87,9 +87,12 @@ class ServerCallbacks:
 
 
 class McpClient:
-    """A client session whose requests end with the connection and time out; ``session`` is the package's."""
+    """A client session whose requests end with the connection and time out; ``session`` is the package's.
 
-    def __init__(self, streams: Streams, callbacks: ServerCallbacks, tasks: TaskGroup) -> None:
+    ``ended`` is set when the stream of the server's messages has ended.
+    """
+
+    def __init__(self, streams: Streams, callbacks: ServerCallbacks, tasks: TaskGroup, ended: anyio.Event) -> None:
         async def sampling(context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
             return await self._answer(lambda: callbacks.sampling(context.request_id, params))
 
@@ -112,6 +115,7 @@ class McpClient:
             client_info=types.Implementation(name="jumpseat", version=__version__),
         )
         self._tasks = tasks
+        self._ended = ended
         self._waiting: set[anyio.Event] = set()
         self._server_requests = 0
         self._gone = False
@@ -181,7 +185,8 @@ class McpClient:
         The changes themselves arrive as notifications.
 
         Raises:
-            RefusedError: the server refused the subscription, or the connection to it was lost.
+            RefusedError: the server refused the subscription, or the stream of changes was lost.
+            ServerGoneError: the connection has ended.
         """
         found = self.session.server_capabilities
         try:
@@ -195,7 +200,7 @@ class McpClient:
                 async for _ in subscription:
                     pass
         except MCPError as error:
-            raise RefusedError(error.message, error.code) from None
+            raise self.public_error(error) from None
         except SubscriptionLost:
             raise RefusedError("the subscription was lost") from None
 
@@ -228,7 +233,7 @@ class McpClient:
                 with scope:
                     results.append(await send(progressed))
             except Exception as error:
-                errors.append(_public(error))
+                errors.append(self.public_error(error))
             finally:
                 done.set()
 
@@ -245,6 +250,24 @@ class McpClient:
         if errors:
             raise errors[0]
         raise CallTimeoutError if limit.cancelled_caught else ServerGoneError
+
+    def public_error(self, error: Exception) -> Exception:
+        """Return an error of the package as one of this module's."""
+        match error:
+            case MCPError() if error.code == types.CONNECTION_CLOSED and self._lost(error.message):
+                return ServerGoneError()
+            case MCPError():
+                return RefusedError(error.message, error.code)
+            case ValidationError():
+                return RefusedError("the server's response does not match the protocol")
+            case anyio.ClosedResourceError() | anyio.BrokenResourceError():
+                return ServerGoneError()
+            case _:
+                return error
+
+    def _lost(self, message: str) -> bool:
+        """Return whether an error with the package's code for a lost connection was not sent by the server."""
+        return self._ended.is_set() or message.startswith("SSE stream ")
 
     async def _with_input(
         self, request: types.ClientRequest, asked: types.InputRequiredResult
@@ -296,21 +319,6 @@ _ADAPTERS: Final[dict[type[types.Result], TypeAdapter[Any]]] = {
 """The results of requests for which a server may ask for input, each with the result that does so."""
 
 
-def _public(error: Exception) -> Exception:
-    """Return an error of a request as one of this module's."""
-    match error:
-        case MCPError() if error.code == types.CONNECTION_CLOSED:
-            return ServerGoneError()
-        case MCPError():
-            return RefusedError(error.message, error.code)
-        case ValidationError():
-            return RefusedError("the server's response does not match the protocol")
-        case anyio.ClosedResourceError() | anyio.BrokenResourceError():
-            return ServerGoneError()
-        case _:
-            return error
-
-
 @asynccontextmanager
 async def open_client(
     streams: Streams, callbacks: ServerCallbacks, ended: anyio.Event
@@ -335,7 +343,7 @@ async def open_client(
             ended.set()
 
     async with anyio.create_task_group() as tasks:
-        client = McpClient((limited, outgoing), callbacks, tasks)
+        client = McpClient((limited, outgoing), callbacks, tasks, ended)
         tasks.start_soon(pump)
         try:
             async with client.session:

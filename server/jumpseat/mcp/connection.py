@@ -219,7 +219,7 @@ class Connection:
         ):
             try:
                 with anyio.fail_after(START_S) as self._start_limit:
-                    await negotiate(client.session, discover=self._discovers and config.transport != "sse")
+                    await negotiate(client, discover=self._discovers and config.transport != "sse")
                     self.instructions = client.session.instructions
                     capabilities = client.session.server_capabilities
                     self.tools = await self._list_tools(client) if capabilities and capabilities.tools else []
