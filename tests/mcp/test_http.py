@@ -1,0 +1,219 @@
+"""HTTP to MCP servers: proxies, certificates, and the errors that decide about logins."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+import trustme
+from anyio.abc import SocketAttribute, SocketStream
+
+from jumpseat.mcp.client import ServerCallbacks, open_client
+from jumpseat.mcp.http import http_streams
+from jumpseat.mcp.negotiation import negotiate
+from jumpseat.mcp.probe import probe
+from jumpseat_protocol.mcp import McpServerConfig
+from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.server import JsonObject
+
+pytestmark = pytest.mark.anyio
+VARIABLES = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def answer(request: SeenRequest) -> Reply:
+    """Answer as a server of the newest revision with one tool."""
+    message: JsonObject = request.json if request.method == "POST" else {}
+    hints = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    results: JsonObject = {
+        "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **hints},
+        "tools/list": {"tools": [{"name": "go", "inputSchema": {"type": "object"}}], **hints},
+    }
+    if (result := results.get(message.get("method", ""))) is None:
+        return json_reply({}, status=405)
+    return json_reply({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
+async def tools(url: str, tls: ssl.SSLContext | None = None, auth: httpx2.Auth | None = None) -> list[str]:
+    """Connect to a server and return the names of its tools."""
+    callbacks = ServerCallbacks(
+        notified=lambda _: None, sampling=_refuse, elicitation=_refuse, roots=lambda: list[str]()
+    )
+    with anyio.fail_after(10):
+        async with (
+            http_streams(McpServerConfig(url=url), auth or httpx2.Auth(), tls) as streams,
+            open_client(streams, callbacks, anyio.Event()) as client,
+        ):
+            await negotiate(client, discover=True)
+            return [tool.name for tool in (await client.list_tools(None, timeout_s=5)).tools]
+
+
+async def _refuse(*_: object) -> None:
+    raise AssertionError
+
+
+def tls_server(authority: trustme.CA, host: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(host).configure_cert(context)
+    return context
+
+
+def trust(authority: trustme.CA, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(folder / "ca.pem"))
+
+
+@asynccontextmanager
+async def tunnel(port: int) -> AsyncGenerator[tuple[str, list[str]], None]:
+    """Run a proxy whose tunnels all lead to ``port``; yield its URL and a list of the heads of its requests."""
+    heads: list[str] = []
+
+    async def copy(source: SocketStream, target: SocketStream) -> None:
+        try:
+            async for chunk in source:
+                await target.send(chunk)
+            await target.send_eof()
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
+
+    async def serve(stream: SocketStream) -> None:
+        async with stream, await anyio.connect_tcp("127.0.0.1", port) as server:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += await stream.receive()
+            heads.append(head.decode())
+            await stream.send(b"HTTP/1.1 200 OK\r\n\r\n")
+            async with anyio.create_task_group() as directions:
+                directions.start_soon(copy, stream, server)
+                await copy(server, stream)
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, serve)
+        yield f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}", heads
+        tasks.cancel_scope.cancel()
+
+
+# --- proxies ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY", "http_proxy"])
+async def test_a_server_is_reached_through_the_proxy(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    async with ModelServer(answer=answer) as proxy:
+        monkeypatch.setenv(variable, proxy.url)
+        assert await tools("http://tickets.invalid/mcp") == ["go"]
+    assert {request.path for request in proxy.requests} == {"http://tickets.invalid/mcp"}
+
+
+async def test_a_server_that_is_exempt_is_reached_without_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with ModelServer(answer=answer) as server, ModelServer() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        assert await tools(f"{server.url}/mcp") == ["go"]
+    assert proxy.requests == []
+
+
+async def test_a_server_with_a_private_authority_is_reached_through_a_tunnel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, authority: trustme.CA
+) -> None:
+    trust(authority, tmp_path, monkeypatch)
+    async with (
+        ModelServer(answer=answer, tls=tls_server(authority, "tickets.invalid")) as server,
+        tunnel(int(server.url.rpartition(":")[2])) as (proxy, heads),
+    ):
+        monkeypatch.setenv("HTTPS_PROXY", proxy.replace("http://", "http://me:pass@"))
+        assert await tools("https://tickets.invalid/mcp") == ["go"]
+    assert heads[0].startswith("CONNECT tickets.invalid:443 ")
+    assert "proxy-authorization: basic " in heads[0].lower()
+    assert all("proxy-authorization" not in request.headers for request in server.requests)
+
+
+async def test_a_probe_goes_through_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with ModelServer(json_reply({}, status=401)) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        assert (await probe(McpServerConfig(url="http://tickets.invalid/mcp"), None)).status == "needs-auth"
+
+
+# --- certificates -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
+async def test_a_private_authority_is_trusted_if_the_environment_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, authority: trustme.CA, variable: str
+) -> None:
+    if variable == "SSL_CERT_FILE":
+        trust(authority, tmp_path, monkeypatch)
+    else:
+        monkeypatch.setenv(variable, str(hashed(authority, tmp_path)))
+    async with ModelServer(answer=answer, tls=tls_server(authority, "127.0.0.1")) as server:
+        assert await tools(f"{server.url}/mcp") == ["go"]
+
+
+def hashed(authority: trustme.CA, folder: Path) -> Path:
+    """Write the certificate under the name that OpenSSL looks for, the hash of its subject."""
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    command = ["openssl", "x509", "-hash", "-noout", "-in", str(folder / "ca.pem")]
+    name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    (folder / "ca.pem").rename(folder / f"{name}.0")
+    return folder
+
+
+async def test_a_private_authority_is_not_trusted_otherwise(authority: trustme.CA) -> None:
+    async with ModelServer(answer=answer, tls=tls_server(authority, "127.0.0.1")) as server:
+        with pytest.raises(ExceptionGroup) as caught:
+            await tools(f"{server.url}/mcp")
+    assert "certificate verify failed" in str(leaf(caught.value))
+    assert server.requests == []
+
+
+async def test_a_client_certificate_is_presented(authority: trustme.CA) -> None:
+    demanding = tls_server(authority, "127.0.0.1")
+    demanding.verify_mode = ssl.CERT_REQUIRED
+    authority.configure_trust(demanding)
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    async with ModelServer(answer=answer, tls=demanding) as server:
+        with pytest.raises(ExceptionGroup):
+            await tools(f"{server.url}/mcp", context)
+        authority.issue_cert("client.invalid").configure_cert(context)
+        assert await tools(f"{server.url}/mcp", context) == ["go"]
+
+
+# --- errors -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [401, 403, 500, 503])
+async def test_an_error_keeps_its_status(status: int) -> None:
+    async with ModelServer(answer=lambda _: json_reply({}, status=status)) as server:
+        with pytest.raises(ExceptionGroup) as caught:
+            await tools(f"{server.url}/mcp")
+    error = leaf(caught.value)
+    assert isinstance(error, httpx2.HTTPStatusError)
+    assert error.response.status_code == status
+
+
+def leaf(error: BaseException) -> BaseException:
+    """Return the first error in a group that is not about the end of the connection."""
+    if isinstance(error, BaseExceptionGroup):
+        found = [leaf(one) for one in error.exceptions]
+        return next((one for one in found if isinstance(one, httpx2.HTTPError)), found[0])
+    return error
