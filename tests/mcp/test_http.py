@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import anyio
 import httpx2
@@ -73,8 +74,15 @@ async def _refuse(*_: object) -> None:
 
 def tls_server(authority: trustme.CA, host: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert(host).configure_cert(context)
+    present(authority, host, context)
     return context
+
+
+def present(authority: trustme.CA, host: str, context: ssl.SSLContext) -> None:
+    """Add a certificate for ``host`` to a context."""
+    issued = authority.issue_cert(host)
+    with issued.private_key_and_cert_chain_pem.tempfile() as path:
+        context.load_cert_chain(path)
 
 
 def trust(authority: trustme.CA, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,13 +196,13 @@ async def test_a_private_authority_is_not_trusted_otherwise(authority: trustme.C
 async def test_a_client_certificate_is_presented(authority: trustme.CA) -> None:
     demanding = tls_server(authority, "127.0.0.1")
     demanding.verify_mode = ssl.CERT_REQUIRED
-    authority.configure_trust(demanding)
-    context = ssl.create_default_context()
-    authority.configure_trust(context)
+    pem = authority.cert_pem.bytes().decode()
+    demanding.load_verify_locations(cadata=pem)
+    context = ssl.create_default_context(cadata=pem)
     async with ModelServer(answer=answer, tls=demanding) as server:
         with pytest.raises(ExceptionGroup):
             await tools(f"{server.url}/mcp", context)
-        authority.issue_cert("client.invalid").configure_cert(context)
+        present(authority, "client.invalid", context)
         assert await tools(f"{server.url}/mcp", context) == ["go"]
 
 
@@ -214,6 +222,6 @@ async def test_an_error_keeps_its_status(status: int) -> None:
 def leaf(error: BaseException) -> BaseException:
     """Return the first error in a group that is not about the end of the connection."""
     if isinstance(error, BaseExceptionGroup):
-        found = [leaf(one) for one in error.exceptions]
+        found = [leaf(one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions]
         return next((one for one in found if isinstance(one, httpx2.HTTPError)), found[0])
     return error
