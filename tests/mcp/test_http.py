@@ -11,11 +11,12 @@ from typing import cast
 
 import anyio
 import httpx2
+import mcp.types as types
 import pytest
 import trustme
 from anyio.abc import SocketAttribute, SocketStream
 
-from jumpseat.mcp.client import ServerCallbacks, open_client
+from jumpseat.mcp.client import McpClient, RefusedError, ServerCallbacks, open_client
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
 from jumpseat.mcp.probe import probe
@@ -48,24 +49,31 @@ def answer(request: SeenRequest) -> Reply:
     results: JsonObject = {
         "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **hints},
         "tools/list": {"tools": [{"name": "go", "inputSchema": {"type": "object"}}], **hints},
+        "tools/call": {"resultType": "input_required", "requestState": "again"},
     }
     if (result := results.get(message.get("method", ""))) is None:
         return json_reply({}, status=405)
     return json_reply({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
 
-async def tools(url: str, tls: ssl.SSLContext | None = None, auth: httpx2.Auth | None = None) -> list[str]:
-    """Connect to a server and return the names of its tools."""
+@asynccontextmanager
+async def connected(url: str, tls: ssl.SSLContext | None = None) -> AsyncGenerator[McpClient, None]:
     callbacks = ServerCallbacks(
         notified=lambda _: None, sampling=_refuse, elicitation=_refuse, roots=lambda: list[str]()
     )
     with anyio.fail_after(10):
         async with (
-            http_streams(McpServerConfig(url=url), auth or httpx2.Auth(), tls) as streams,
+            http_streams(McpServerConfig(url=url), httpx2.Auth(), tls) as streams,
             open_client(streams, callbacks, anyio.Event()) as client,
         ):
             await negotiate(client, discover=True)
-            return [tool.name for tool in (await client.list_tools(None, timeout_s=5)).tools]
+            yield client
+
+
+async def tools(url: str, tls: ssl.SSLContext | None = None) -> list[str]:
+    """Connect to a server and return the names of its tools."""
+    async with connected(url, tls) as client:
+        return [tool.name for tool in (await client.list_tools(None, timeout_s=5)).tools]
 
 
 async def _refuse(*_: object) -> None:
@@ -217,6 +225,29 @@ async def test_an_error_keeps_its_status(status: int) -> None:
     error = leaf(caught.value)
     assert isinstance(error, httpx2.HTTPStatusError)
     assert error.response.status_code == status
+
+
+async def test_a_server_that_asks_for_nothing_but_repetition_is_given_up() -> None:
+    params = types.CallToolRequestParams(name="go")
+    async with ModelServer(answer=answer) as server, connected(f"{server.url}/mcp") as client:
+        with pytest.raises(RefusedError, match="asked for input more than 10 times"):
+            await client.ask(types.CallToolRequest(params=params), types.CallToolResult, timeout_s=5)
+    calls = [request.json for request in server.requests if request.headers.get("mcp-method") == "tools/call"]
+    assert len(calls) == 10
+    assert ["requestState" in one["params"] for one in calls[:2]] == [False, True]
+
+
+async def test_an_error_of_the_server_is_not_taken_for_the_end_of_the_connection() -> None:
+    # Servers made with the TypeScript SDK use the code that the package has for lost connections.
+    def busy(request: SeenRequest) -> Reply:
+        if request.headers.get("mcp-method") != "tools/list":
+            return answer(request)
+        error = {"code": types.CONNECTION_CLOSED, "message": "too busy"}
+        return json_reply({"jsonrpc": "2.0", "id": request.json["id"], "error": error}, status=400)
+
+    async with ModelServer(answer=busy) as server, connected(f"{server.url}/mcp") as client:
+        with pytest.raises(RefusedError, match="too busy"):
+            await client.list_tools(None, timeout_s=5)
 
 
 def leaf(error: BaseException) -> BaseException:

@@ -166,6 +166,44 @@ def spelled_out(tools: list[JsonObject], **hello: str) -> Callable[[SeenRequest]
     return answer
 
 
+class ChangedHeaders:
+    """A server whose tool requires its argument in a header, but not when it is listed for the first time."""
+
+    def __init__(self) -> None:
+        self.lists = 0
+
+    def __call__(self, request: SeenRequest) -> Reply:
+        message: JsonObject = request.json if request.method == "POST" else {}
+        hints = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        match message.get("method"):
+            case "server/discover":
+                answer: JsonObject = {
+                    "result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **hints}
+                }
+            case "tools/list":
+                self.lists += 1
+                city = {"type": "string", **({"x-mcp-header": "City"} if self.lists > 1 else {})}
+                schema = {"type": "object", "properties": {"city": city}}
+                answer = {"result": {"tools": [{"name": "weather", "inputSchema": schema}], **hints}}
+            case "tools/call" if "mcp-param-city" not in request.headers:
+                answer = {"error": {"code": -32020, "message": "Mcp-Param-City is missing"}}
+            case "tools/call":
+                text = f"sunny in {request.headers['mcp-param-city']}"
+                answer = {"result": {"resultType": "complete", "content": [{"type": "text", "text": text}]}}
+            case _:
+                return json_reply({}, status=405)
+        status = 400 if "error" in answer else 200
+        return json_reply({"jsonrpc": "2.0", "id": message["id"], **answer}, status=status)
+
+
+async def test_a_call_is_repeated_with_the_headers_that_a_server_has_come_to_require(tmp_path: Path) -> None:
+    async with ModelServer(answer=ChangedHeaders()) as far, running_server(tmp_path, args=YOLO) as server:
+        config = {"url": f"{far.url}/mcp"}
+        session = await session_with(server.wire, "far", config, *turn("far-weather", city="Oslo"))
+        _, said = await call(server.wire, session)
+    assert said == "sunny in Oslo"
+
+
 async def test_a_tool_that_only_runs_as_a_task_is_not_offered(tmp_path: Path) -> None:
     kinds = ("required", "optional", "forbidden")
     tools = [{"name": kind, "execution": {"taskSupport": kind}} for kind in kinds]

@@ -132,6 +132,13 @@ async def test_forms(tmp_path: Path, revision: str, transport: str) -> None:
     assert '"colour": "red"' in done["data"]["result"]["content"]
 
 
+async def test_a_probe_of_a_server_without_a_handshake(tmp_path: Path) -> None:
+    async with revised("2026-07-28", "http") as config, running_server(tmp_path) as server:
+        session = await session_with(server.wire, "new", config)
+        probed = await server.wire.call("session.mcp.oauth.probe", {"sessionId": session, "serverName": "new"})
+    assert probed["status"] == "no-auth-required"
+
+
 @pytest.mark.parametrize("manner", ["silent", "exits"])
 async def test_an_older_server_that_cannot_be_asked_for_its_revisions(tmp_path: Path, manner: str) -> None:
     async with (

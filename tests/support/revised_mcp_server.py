@@ -260,9 +260,9 @@ class Http:
                 send, 400, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "no session"}}
             )
             return
-        if self._server.stateless:
+        if self._server.stateless and method != "initialize":
             assert headers["mcp-method"] == method
-            assert method == "initialize" or headers["mcp-protocol-version"] == STATELESS
+            assert headers["mcp-protocol-version"] == STATELESS
             assert method != "tools/call" or headers["mcp-name"] == message["params"]["name"]
         elif method != "initialize":
             assert headers["mcp-session-id"] == "the session"

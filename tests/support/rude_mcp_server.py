@@ -65,6 +65,9 @@ def main(mode: str) -> None:
             case "tools/call":
                 answer = {"content": [{"type": "text", "text": "ok"}]}
                 say({"jsonrpc": "2.0", "id": message["id"], "result": answer})
+            case "server/discover":
+                error = {"code": -32601, "message": "Method not found"}
+                say({"jsonrpc": "2.0", "id": message["id"], "error": error})
             case _:
                 pass
     if mode == "deaf":

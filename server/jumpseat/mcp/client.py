@@ -31,7 +31,7 @@ MESSAGES_PER_S: Final = 500
 MAX_SERVER_REQUESTS: Final = 16
 """Limit on the open sampling and elicitation requests of one server."""
 
-MAX_INPUT_ROUNDS: Final = 20
+MAX_INPUT_ROUNDS: Final = 10
 """Limit on the results of one request that ask for input."""
 
 INPUT_DELAY_S: Final = 0.25

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import JSONRPCError, jsonrpc_message_adapter
+from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
 from jumpseat.mcp.stdio import MAX_LINE_BYTES, Streams
@@ -52,6 +53,26 @@ async def http_streams(
         streamable_http_client(url, http_client=http_client, max_sse_event_size=MAX_LINE_BYTES) as streams,
     ):
         yield streams
+
+
+def initialize_request() -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the body and the headers of an ``initialize`` request."""
+    body = {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": LATEST_HANDSHAKE_VERSION,
+            "capabilities": {},
+            "clientInfo": {"name": "jumpseat", "version": "0"},
+        },
+    }
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": LATEST_HANDSHAKE_VERSION,
+        "User-Agent": "jumpseat",
+    }
+    return body, headers
 
 
 def tls_context() -> ssl.SSLContext:

@@ -11,7 +11,7 @@ import ipaddress
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import anyio
@@ -25,11 +25,10 @@ from mcp.client.auth import (
     OAuthTokenError,
 )
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
-from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import AnyUrl, ValidationError
 
 from jumpseat.errors import JumpseatError
-from jumpseat.mcp.http import tls_context
+from jumpseat.mcp.http import initialize_request, tls_context
 from jumpseat.mcp.tokens import Login
 
 PERSON_S: Final = 600.0
@@ -106,26 +105,6 @@ async def log_in(
         except httpx2.HTTPError as error:
             raise LoginFailedError(f"the login failed: no response ({type(error).__name__})") from None
     return None
-
-
-def initialize_request() -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the body and the headers of an ``initialize`` request."""
-    body = {
-        "jsonrpc": "2.0",
-        "id": 0,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": LATEST_HANDSHAKE_VERSION,
-            "capabilities": {},
-            "clientInfo": {"name": "jumpseat", "version": "0"},
-        },
-    }
-    headers = {
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": LATEST_HANDSHAKE_VERSION,
-        "User-Agent": "jumpseat",
-    }
-    return body, headers
 
 
 async def _send_initialize(url: str, auth: httpx2.Auth) -> None:

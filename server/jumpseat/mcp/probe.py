@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 import httpx2
+from mcp.types import UNSUPPORTED_PROTOCOL_VERSION, JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from jumpseat.mcp.auth import challenge_of, challenge_params
-from jumpseat.mcp.http import tls_context
-from jumpseat.mcp.login import initialize_request
+from jumpseat.mcp.http import initialize_request, tls_context
 from jumpseat_protocol.mcp import HeaderEntry, McpHttpResponse, McpProbeResult, McpServerConfig
 
 REQUEST_S: Final = 30.0
@@ -53,11 +54,20 @@ def _result(response: httpx2.Response, answer: McpHttpResponse, token: str | Non
         return McpProbeResult(
             status="needs-auth", http_response=answer, reason="upscope", www_authenticate_params=params
         )
-    if response.is_success:
+    if response.is_success or _lacks_handshake(answer):
         status = "no-auth-required" if token is None else "authenticated"
         return McpProbeResult(status=status, http_response=answer)
     problem = f"the server responded with status {response.status_code}"
     return McpProbeResult(status="failed", error=problem, http_response=answer)
+
+
+def _lacks_handshake(answer: McpHttpResponse) -> bool:
+    """Return whether a server refused ``initialize`` because it supports only revisions without a handshake."""
+    try:
+        message = jsonrpc_message_adapter.validate_json(answer.body or "", by_name=False)
+    except ValidationError:
+        return False
+    return isinstance(message, JSONRPCError) and message.error.code == UNSUPPORTED_PROTOCOL_VERSION
 
 
 async def _http_response(response: httpx2.Response) -> McpHttpResponse:
