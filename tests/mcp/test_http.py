@@ -16,12 +16,12 @@ import pytest
 import trustme
 from anyio.abc import SocketAttribute, SocketStream
 
-from jumpseat.mcp.client import McpClient, RefusedError, ServerCallbacks, open_client
+from jumpseat.mcp.client import McpClient, RefusedError, ServerCallbacks, ServerGoneError, open_client
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
 from jumpseat.mcp.probe import probe
 from jumpseat_protocol.mcp import McpServerConfig
-from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
+from tests.support.model_server import ModelServer, Reply, SeenRequest, event_stream, json_reply
 from tests.support.server import JsonObject
 
 pytestmark = pytest.mark.anyio
@@ -247,6 +247,15 @@ async def test_an_error_of_the_server_is_not_taken_for_the_end_of_the_connection
 
     async with ModelServer(answer=busy) as server, connected(f"{server.url}/mcp") as client:
         with pytest.raises(RefusedError, match="too busy"):
+            await client.list_tools(None, timeout_s=5)
+
+
+async def test_a_response_that_breaks_off_is_a_lost_connection() -> None:
+    def breaking(request: SeenRequest) -> Reply:
+        return event_stream() if request.headers.get("mcp-method") == "tools/list" else answer(request)
+
+    async with ModelServer(answer=breaking) as server, connected(f"{server.url}/mcp") as client:
+        with pytest.raises(ServerGoneError):
             await client.list_tools(None, timeout_s=5)
 
 

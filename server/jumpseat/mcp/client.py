@@ -179,6 +179,18 @@ class McpClient:
         params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
         return await self._send(lambda _: self.session.list_tools(params=params), timeout_s)
 
+    @property
+    def can_listen(self) -> bool:
+        """Return whether the server announces changed lists to subscribers only."""
+        return self.stateless and any(self._changing())
+
+    def _changing(self) -> tuple[bool, bool, bool]:
+        """Return whether the server announces changes of its tools, prompts and resources."""
+        found = self.session.server_capabilities
+        kinds = (found.tools, found.prompts, found.resources) if found else (None, None, None)
+        tools, prompts, resources = (bool(kind and kind.list_changed) for kind in kinds)
+        return tools, prompts, resources
+
     async def listen(self, opened: Callable[[], Awaitable[None]]) -> None:
         """Subscribe to changed lists until the server ends the subscription; ``opened`` is called when it begins.
 
@@ -188,13 +200,13 @@ class McpClient:
             RefusedError: the server refused the subscription, or the stream of changes was lost.
             ServerGoneError: the connection has ended.
         """
-        found = self.session.server_capabilities
+        tools, prompts, resources = self._changing()
         try:
             async with listen(
                 self.session,
-                tools_list_changed=bool(found and found.tools and found.tools.list_changed),
-                prompts_list_changed=bool(found and found.prompts and found.prompts.list_changed),
-                resources_list_changed=bool(found and found.resources and found.resources.list_changed),
+                tools_list_changed=tools,
+                prompts_list_changed=prompts,
+                resources_list_changed=resources,
             ) as subscription:
                 await opened()
                 async for _ in subscription:

@@ -278,7 +278,7 @@ class Connection:
     async def _watch(self, client: McpClient, ended: anyio.Event) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._refresh_tools, client)
-            if client.stateless:
+            if client.can_listen:
                 tasks.start_soon(self._listen, client)
             await ended.wait()
             tasks.cancel_scope.cancel()

@@ -42,12 +42,12 @@ async def read(ctx: Context, params: McpResourceParams) -> McpContentsResult:
     """
     host = await loaded_mcp_host(ctx, params.session_id, params.server_name)
     import mcp.types as types
-    from pydantic import ValidationError
+    from pydantic import AnyUrl, ValidationError
 
     try:
-        resource = types.ReadResourceRequestParams.model_validate({"uri": params.uri})
+        AnyUrl(params.uri)
     except ValidationError:
         raise InvalidRequestError(f"uri: expected a URI, got {params.uri[:200]!r}") from None
-    request = types.ReadResourceRequest(params=resource)
+    request = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=params.uri))
     result = await request_mcp_server(host, params.server_name, request, types.ReadResourceResult)
     return McpContentsResult.model_validate(result)
