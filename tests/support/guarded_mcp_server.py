@@ -1,4 +1,4 @@
-"""An MCP server over HTTP that wants tokens, in plain JSON: ``ModelServer(answer=guarded)``."""
+"""An MCP server over HTTP that requires tokens, in plain JSON: ``ModelServer(answer=guarded)``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ METADATA = {"resource": "here", "scopes_supported": ["read"]}
 
 
 def guarded(request: SeenRequest) -> Reply:
-    """A server that wants a token: ``one`` for all but calls, which want ``two``."""
+    """Answer as a server that requires the token ``two`` for calls, and ``one`` for everything else."""
     if request.path == "/.well-known/oauth-protected-resource":
         return json_reply(METADATA)
     token = request.headers.get("authorization", "").removeprefix("Bearer ")

@@ -1,7 +1,7 @@
-"""An MCP server that wants a login, and the server that gives it, on loopback and in one.
+"""An MCP server that requires a login, and its authorization server, in one process on loopback.
 
-It checks what it is sent as the specifications say: PKCE, the redirect, the resource, each code once.
-``valid`` is the one token that it takes; a test that changes it makes the token that is out there expire.
+Requests are checked against the specifications: PKCE, the redirect, the resource, the single use of codes.
+``valid`` is the only valid token; a test that changes it lets the issued token expire.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.model_server import Reply, SeenRequest, json_reply, text_repl
 
 @dataclass
 class LoginServer:
-    """``registers`` tells whether clients can register themselves; ``expires_in`` is in seconds."""
+    """With ``registers``, clients can register themselves; ``expires_in`` is in seconds."""
 
     registers: bool = True
     denies: bool = False

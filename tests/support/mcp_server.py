@@ -1,7 +1,5 @@
-"""An MCP server made with the official package, as a program: on stdio, or with ``http`` or ``sse`` on a port of
-its own, which it prints.
-
-Each tool is there for one test or two.
+"""An MCP server made with the official package: a program on stdio, or with the argument ``http`` or ``sse`` on a
+free port, which it prints. Each tool serves one or two tests.
 """
 
 from __future__ import annotations
@@ -88,7 +86,7 @@ def leave() -> str:
 
 @server.tool()
 async def wait() -> str:
-    """Never comes to an end."""
+    """Wait forever."""
     with cancellation_marked():
         await anyio.sleep_forever()
     return ""
@@ -103,7 +101,7 @@ async def work(ctx: Ctx) -> str:
 
 @server.tool()
 async def learn(ctx: Ctx) -> str:
-    """Have a tool, a resource and a prompt more from now on."""
+    """Add a tool, a resource and a prompt, and announce them."""
     server.add_tool(lambda: "new", name="learnt", description="What was learnt.")
     server.add_resource(TextResource(uri="test://learnt", text="new"))
     server.add_prompt(Prompt.from_function(lambda: "new", name="learnt"))

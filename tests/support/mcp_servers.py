@@ -1,4 +1,4 @@
-"""Settings of the MCP servers that tests run, and waiting for them."""
+"""Settings of the MCP servers that tests run, and helpers for sessions with them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SAYING = {"text": "{{last_tool_result}}"}
 
 
 def stdio(**more: Any) -> JsonObject:
-    """The good server, as a child process."""
+    """Return the settings of ``mcp_server.py`` as a child process."""
     return {"command": sys.executable, "args": [str(HERE / "mcp_server.py")], "tools": ["*"], **more}
 
 
 def rude(mode: str, *args: str, **more: Any) -> JsonObject:
-    """One that misbehaves."""
+    """Return the settings of ``rude_mcp_server.py``, which misbehaves as ``mode`` says."""
     return {"command": sys.executable, "args": [str(HERE / "rude_mcp_server.py"), mode, *args], **more}
 
 
 @asynccontextmanager
 async def remote(kind: str) -> AsyncGenerator[str, None]:
-    """The good server behind a URL: ``http`` or ``sse``."""
+    """Run ``mcp_server.py`` over ``http`` or ``sse`` and yield its URL."""
     command = [sys.executable, str(HERE / "mcp_server.py"), kind]
     process = await anyio.open_process(command, stdout=PIPE, stderr=None)
     try:
@@ -42,7 +42,7 @@ async def remote(kind: str) -> AsyncGenerator[str, None]:
 
 
 async def session_with(wire: Wire, name: str, config: JsonObject, *turns: JsonObject, **options: Any) -> str:
-    """A session with one server, which is connected."""
+    """Create a session with one server, wait until that is connected, and return the id of the session."""
     options = {"requestPermission": False, **options}
     session = await wire.create(scripted(*turns), mcpServers={name: config}, **options)
     await status(wire, session, name, "connected")
@@ -50,14 +50,14 @@ async def session_with(wire: Wire, name: str, config: JsonObject, *turns: JsonOb
 
 
 async def status(wire: Wire, session: str, name: str, wanted: str, *, since: int = 0) -> JsonObject:
-    """The event that says a server has come to a status."""
+    """Wait until a server has a status, and return the event that announces it."""
     return await wire.event(
         "session.mcp_server_status_changed", session=session, since=since, serverName=name, status=wanted
     )
 
 
 async def call(wire: Wire, session: str, *, text: str = "go") -> tuple[JsonObject, str]:
-    """Have the session's script run; the end of its first call, and what the model said last."""
+    """Send a prompt; return the data of the first completed call and the last message of the model."""
     events = await wire.prompt(session, text)
     done = next(event["data"] for event in events if event["type"] == "tool.execution_complete")
     said = [event["data"]["content"] for event in events if event["type"] == "assistant.message"]
@@ -65,5 +65,5 @@ async def call(wire: Wire, session: str, *, text: str = "go") -> tuple[JsonObjec
 
 
 def turn(tool: str, **arguments: Any) -> tuple[JsonObject, JsonObject]:
-    """A call, and the answer that tells its result."""
+    """Return two turns of a script: a call, and a message with its result."""
     return calls(tool, **arguments), SAYING

@@ -1,4 +1,4 @@
-"""An MCP server that behaves as badly as its argument says, in plain JSON on stdio."""
+"""An MCP server on stdio, in plain JSON, that misbehaves in the way that its first argument names."""
 
 from __future__ import annotations
 
