@@ -13,10 +13,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check coverage mutants bench clean
+# Tests that start no process of their own, without the matrices over all recordings.
+QUICK := $(addprefix tests/,agent adapters declared handlers protocol rpc sessions services store tools) \
+  tests/test_config.py tests/test_json_text.py --ignore-glob '*_over_the_wire.py' \
+  --ignore tests/adapters/test_every_adapter.py --ignore tests/protocol/typescript
+
+.PHONY: help demo quick test check coverage mutants bench clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
+	@echo "make quick     run the tests that start no processes, in half a minute"
 	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
@@ -26,6 +32,9 @@ help:
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m jumpseat_client.demo $(ARGS)
+
+quick: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -q -n auto $(QUICK) $(ARGS)
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
