@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-# Tests that start no process of their own, without the matrices over all recordings.
+# The tests of parts, without whole servers and without the matrices over all recordings.
 QUICK := $(addprefix tests/,agent adapters declared handlers protocol rpc sessions services store tools) \
   tests/test_config.py tests/test_json_text.py --ignore-glob '*_over_the_wire.py' \
   --ignore tests/adapters/test_every_adapter.py --ignore tests/protocol/typescript
@@ -22,7 +22,7 @@ QUICK := $(addprefix tests/,agent adapters declared handlers protocol rpc sessio
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
-	@echo "make quick     run the tests that start no processes, in half a minute"
+	@echo "make quick     run the tests without whole servers: a minute or two on two cores"
 	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
