@@ -57,7 +57,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) .test-tools .mutants .hypothesis .pytest_cache .ruff_cache build dist
+	rm -rf $(VENV) .mutants .hypothesis .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file is newer than pyproject.toml if the requirements of its target are installed.

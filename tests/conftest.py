@@ -9,6 +9,8 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
+from tests.support.forked import name_test
+
 
 def pytest_configure() -> None:
     """Restore the handler of SIGINT, which shells ignore in background jobs, for the programs that tests start."""
@@ -27,6 +29,12 @@ async def tasks() -> AsyncGenerator[TaskGroup, None]:
     async with anyio.create_task_group() as group:
         yield group
         group.cancel_scope.cancel()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let the servers that the test starts be measured under its name, where coverage is measured."""
+    if item.config.pluginmanager.hasplugin("_cov"):
+        name_test(item.nodeid)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ import pytest
 from jumpseat.adapters.models.diagnosis import Facts, diagnose
 from jumpseat.errors import ProviderTransportError
 from tests.support.fake_copilot import ALICE, fake_copilot
+from tests.support.forked import executable
 from tests.support.model_server import ModelServer, Reply, json_reply, text_reply
 from tests.support.provided import says
 
@@ -38,7 +38,7 @@ def jumpseat(home: Path, *argv: str, config: str = "", **environ: str) -> tuple[
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(config)
     done = subprocess.run(
-        [sys.executable, "-m", "jumpseat", *argv],
+        [executable(), *argv],
         check=False,
         capture_output=True,
         text=True,

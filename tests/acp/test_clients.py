@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.editor import CONFIG
+from tests.support.forked import executable
 from tests.support.toolchains import require_acp_sdk, require_program
 
 DRIVERS = Path(__file__).parent / "drivers"
@@ -50,7 +50,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 def test_an_sdk_of_the_protocol_holds_a_whole_conversation(
     tmp_path: Path, environ: dict[str, str], language: str
 ) -> None:
-    server = str(Path(sys.executable).with_name("jumpseat"))
+    server = executable()
     if language == "python":
         python = require_acp_sdk("pypi") / "bin" / "python"
         command = [str(python), str(DRIVERS / "editor.py"), server, str(tmp_path)]

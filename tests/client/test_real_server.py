@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -42,6 +41,7 @@ from jumpseat_protocol.events import (
 )
 from jumpseat_protocol.permissions import ReadPermission
 from jumpseat_protocol.version import __version__
+from tests.support.forked import executable
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +62,7 @@ def home(tmp_path: Path) -> Path:
 @asynccontextmanager
 async def server(home: Path) -> AsyncGenerator[Client]:
     with anyio.fail_after(30):
-        async with connect_stdio(env={"COPILOT_HOME": str(home)}) as client:
+        async with connect_stdio([executable()], env={"COPILOT_HOME": str(home)}) as client:
             yield client
 
 
@@ -284,14 +284,14 @@ async def test_killed_server_is_reported_with_its_exit(home: Path) -> None:
 
 async def test_unknown_option_is_named_in_the_error(home: Path) -> None:
     with anyio.fail_after(10), pytest.raises(HandshakeError, match="--nonexistent"):
-        async with connect_stdio(args=["--nonexistent"], env={"COPILOT_HOME": str(home)}):
+        async with connect_stdio([executable()], args=["--nonexistent"], env={"COPILOT_HOME": str(home)}):
             pass
 
 
 @asynccontextmanager
 async def listening(home: Path, token: str) -> AsyncGenerator[int]:
     """Start a server on a free port and yield the port."""
-    command = [str(Path(sys.executable).with_name("jumpseat")), "--headless", "--port", "0"]
+    command = [executable(), "--headless", "--port", "0"]
     env = {**os.environ, "COPILOT_HOME": str(home), "COPILOT_CONNECTION_TOKEN": token}
     with anyio.fail_after(30):
         async with await anyio.open_process(command, stdin=DEVNULL, stdout=PIPE, stderr=None, env=env) as process:

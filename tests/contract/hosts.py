@@ -12,7 +12,6 @@ import os
 import secrets
 import signal
 import socket
-import sys
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +23,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from tests.support.fake_openai import MODEL, FakeOpenAI, JsonObject
-from tests.support.forked import ForkedProcess, Program, fork
+from tests.support.forked import ForkedProcess, Program, executable, fork
 from tests.support.toolchains import Sdk
 
 TransportKind: TypeAlias = Literal["stdio", "tcp", "uri"]
@@ -165,7 +164,7 @@ class Host:
 
     def _executable(self) -> str | None:
         """Return the executable for the SDK; ``None`` for 0.1.17, which looks for ``copilot`` on PATH."""
-        return None if self.sdk.version == "0.1.17" else str(server_executable())
+        return None if self.sdk.version == "0.1.17" else executable()
 
     def _environment(self) -> dict[str, str]:
         """Return the environment of the host, without settings and keys from outside the test."""
@@ -177,7 +176,7 @@ class Host:
         commands = self.home.with_name("bin")
         commands.mkdir(exist_ok=True)
         if not (commands / "copilot").exists():
-            (commands / "copilot").symlink_to(server_executable())
+            (commands / "copilot").symlink_to(executable())
         return environment | {
             "PATH": f"{commands}{os.pathsep}{environment['PATH']}",
             "COPILOT_HOME": str(self.home),
@@ -192,7 +191,7 @@ class Host:
         token = secrets.token_hex(8)
         environment = self._environment() | {"COPILOT_HOME": str(self.home), "COPILOT_CONNECTION_TOKEN": token}
         errors = self.home.with_name("server.stderr")
-        command = [str(server_executable()), "--headless", "--port", "0"]
+        command = [executable(), "--headless", "--port", "0"]
         async with spawned(command, self.workspace, environment, errors) as server:
             with anyio.fail_after(SERVER_LIMIT_S):
                 port = await announced_port(server)
@@ -201,11 +200,6 @@ class Host:
             with anyio.fail_after(SERVER_LIMIT_S):
                 await server.wait()
             assert (server.returncode, errors.read_text()) == (0, "")
-
-
-def server_executable() -> Path:
-    """Return the ``jumpseat`` command beside the interpreter that runs the tests."""
-    return Path(sys.executable).with_name("jumpseat")
 
 
 @contextlib.asynccontextmanager

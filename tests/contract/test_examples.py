@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.hosts import server_executable
+from tests.support.forked import INSTALLED
 from tests.support.toolchains import (
     NEWEST_NPM_SDK,
     NEWEST_PYPI_SDK,
@@ -127,7 +127,7 @@ def test_the_example_asks_for_permission_runs_its_tool_and_streams_the_answer(
         home.mkdir()
         for name in ("config.toml", "script.yaml"):
             shutil.copy(EXAMPLES / name, home)
-        environ |= {"JUMPSEAT": str(server_executable()), "COPILOT_HOME": str(home)}
+        environ |= {"JUMPSEAT": INSTALLED, "COPILOT_HOME": str(home)}
         done = sh(example.run, folder, environ, RUN_LIMIT_S)
 
     assert (done.returncode, done.stdout) == (0, OUTPUT), done.stderr

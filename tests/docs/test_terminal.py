@@ -10,7 +10,8 @@ from pathlib import Path
 from jumpseat_terminal.commands import COMMANDS
 from jumpseat_terminal.options import parse_chat
 from jumpseat_terminal.rules import parse_rule
-from tests.terminal.terminal import JUMPSEAT, Place
+from tests.support.forked import executable
+from tests.terminal.terminal import Place
 
 PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text()
 
@@ -39,7 +40,7 @@ def consoles() -> list[str]:
 def test_the_examples_of_run_print_the_output_in_the_page(tmp_path: Path) -> None:
     place = Place(tmp_path, SCRIPT)
     env = place.env()
-    env["PATH"] = f"{Path(JUMPSEAT).parent}:{env['PATH']}"
+    env["PATH"] = f"{Path(executable()).parent}:{env['PATH']}"
     _, example = consoles()
     parts = re.split(r"^\$ (.*)\n", example, flags=re.MULTILINE)[1:]
     assert len(parts) == 12

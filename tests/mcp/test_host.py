@@ -307,11 +307,9 @@ async def test_tools_are_filtered_by_the_server_and_by_the_session(
 
 async def test_a_server_gets_its_own_variables_and_none_of_our_keys(tmp_path: Path) -> None:
     env = {"OPENAI_API_KEY": "sk-ours", "LANG": "C", "PASSED_ON": "from outside"}
-    config = (
-        "[mcp.servers.file]\ncommand = '{command}'\nargs = ['{script}']\nenv = {{ GIVEN = '${{PASSED_ON}}' }}\n"
-    )
-    command, (script,) = stdio()["command"], stdio()["args"]
-    text = config.format(command=command, script=script)
+    config = "[mcp.servers.file]\ncommand = '{command}'\nargs = []\nenv = {{ GIVEN = '${{PASSED_ON}}' }}\n"
+    command = stdio()["command"]
+    text = config.format(command=command)
     async with running_server(tmp_path, args=YOLO, env=env, config=text) as server:
         session = await session_with(
             server.wire,

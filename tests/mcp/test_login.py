@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import anyio
 import httpx
 import pytest
 
+from tests.support.forked import executable
 from tests.support.login_server import LoginServer
 from tests.support.mcp_servers import call, status, turn
 from tests.support.model_server import ModelServer
@@ -53,7 +53,7 @@ class Terminal:
 @asynccontextmanager
 async def terminal(home: Path, *argv: str, **environ: str) -> AsyncGenerator[Terminal]:
     await anyio.Path(home).mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "jumpseat", "mcp", *argv]
+    command = [executable(), "mcp", *argv]
     env = {"PATH": os.defpath, "HOME": str(home), "COPILOT_HOME": str(home), **environ}
     process = await anyio.open_process(command, stdout=PIPE, stderr=PIPE, env=env, cwd=home)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,12 +10,13 @@ from subprocess import PIPE
 import anyio
 import pytest
 
+from tests.support.forked import Program, executable
 from tests.support.mcp_servers import call, session_with, turn
 from tests.support.server import JsonObject, Wire, running_server
 
 pytestmark = pytest.mark.anyio
 YOLO = ("--yolo",)
-PROGRAM = str(Path(__file__).parents[1] / "support" / "revised_mcp_server.py")
+PROGRAM = Program(str(Path(__file__).parents[1] / "support" / "revised_mcp_server.py"))
 WITH_FORMS = ("2025-06-18", "2025-11-25", "2026-07-28")
 SERVERS = [
     ("2024-11-05", "stdio"),
@@ -29,11 +29,11 @@ of_every_revision = pytest.mark.parametrize(("revision", "transport"), SERVERS)
 @asynccontextmanager
 async def revised(revision: str, transport: str, manner: str = "", **env: str) -> AsyncGenerator[JsonObject, None]:
     """Yield the settings of a server of one revision."""
-    args = [PROGRAM, revision, transport, manner]
+    command, args = executable(PROGRAM, "revised-mcp-server"), [revision, transport, manner]
     if transport == "stdio":
-        yield {"command": sys.executable, "args": args, "env": env}
+        yield {"command": command, "args": args, "env": env}
         return
-    process = await anyio.open_process([sys.executable, *args], stdout=PIPE, stderr=None, env=env)
+    process = await anyio.open_process([command, *args], stdout=PIPE, stderr=None, env=env)
     try:
         assert process.stdout is not None
         port = int(await process.stdout.receive())

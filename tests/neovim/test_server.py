@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.forked import executable
 from tests.support.neovim import PLUGIN, Neovim, require_neovim, running_neovim
 from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, require_program
 
@@ -224,7 +225,7 @@ def test_health_advises_how_to_configure_a_model(tmp_path: Path) -> None:
 def test_a_tilde_in_the_command_is_expanded(tmp_path: Path) -> None:
     home = tmp_path / "user"
     home.mkdir()
-    (home / "my server").symlink_to(Path(sys.executable).parent / "jumpseat")
+    (home / "my server").symlink_to(executable())
     with running_neovim(tmp_path, options={"cmd": ["~/my server"]}, script=[{"text": "At home."}]) as nvim:
         nvim.lua(OPEN)
         assert nvim.ask("where?").endswith("At home.")

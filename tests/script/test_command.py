@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from jumpseat.script.command import main
+from tests.support.forked import executable
 from tests.transcripts.play import FOLDER
 
 pytest_plugins = ["pytester"]
@@ -21,7 +22,7 @@ WRONG = "steps: [{call: ping, params: {message: x}, result: {message: 'pong: y'}
 def test_the_command_plays_files_and_exits_with_1_if_one_fails(tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text(PING)
     (tmp_path / "wrong.yaml").write_text(WRONG)
-    command = [sys.executable, "-m", "jumpseat", "script"]
+    command = [executable(), "script"]
 
     good = subprocess.run([*command, "good.yaml"], cwd=tmp_path, capture_output=True, text=True)
     assert (good.returncode, good.stderr) == (0, "")

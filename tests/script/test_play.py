@@ -10,6 +10,7 @@ import pytest
 from jumpseat.script.patterns import ScriptError
 from jumpseat.script.play import Outcome, PlayOptions, play
 from jumpseat.script.steps import parse_script
+from tests.support.forked import executable
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +26,9 @@ SEND = {"call": "session.send", "params": {"sessionId": "${session}", "prompt": 
 
 async def play_steps(*steps: Any, **head: Any) -> Outcome:
     head.setdefault("model", {"turns": [{"text": "Hello there."}]})
-    return await play(parse_script({"within": 5, **head, "steps": list(steps)}, "test"), "test")
+    command = None if "server" in head else [executable(), "--headless", "--stdio", "--no-auto-login"]
+    script = parse_script({"within": 5, **head, "steps": list(steps)}, "test")
+    return await play(script, "test", PlayOptions(command))
 
 
 async def last_step_failure(*steps: Any, **head: Any) -> str:

@@ -1,13 +1,21 @@
-"""Processes forked from one that has already imported their program: see :mod:`tests.support.forking`."""
+"""Processes forked from one that has already imported their program: see :mod:`tests.support.forking`.
+
+The program is imported once per test run, whatever the number of workers: the first that needs it starts
+``forking.py``, which ends with the last worker. :func:`fork` is for tests that drive the process themselves;
+:func:`executable` is for those that hand a command to somebody else: an SDK, an editor, a shell.
+"""
 
 from __future__ import annotations
 
 import atexit
-import json
+import hashlib
 import os
+import shlex
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +26,10 @@ from typing import Final
 import anyio
 import anyio.lowlevel
 from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream
+
+from tests.support.toolchains import locked
+
+HERE: Final = Path(__file__).parent
 
 _CHUNK_BYTES: Final = 1 << 16
 
@@ -71,26 +83,25 @@ class ForkedProcess:
     """A forked process, with what tests need of ``anyio.abc.Process``. It is not a child of this process."""
 
     def __init__(
-        self, stdin: PipeWriter | None, stdout: PipeReader, stderr: PipeReader | None, status: PipeReader
+        self, stdin: PipeWriter | None, stdout: PipeReader, stderr: PipeReader | None, connection: PipeReader
     ) -> None:
         self.pid = 0
         self.returncode: int | None = None
         self.stdin = stdin
         self.stdout = stdout
         self.stderr = stderr
-        self._status = status
-        self._told = b""
+        self._connection = connection
         self._turn = anyio.Lock()
 
     async def begun(self) -> None:
         """Wait until the process has been forked."""
-        self.pid = await self._number()
+        self.pid = int(await self._connection.receive())
 
     async def wait(self) -> int:
         """Wait for the end; returns the exit code, or the negative number of the signal."""
         async with self._turn:
             if self.returncode is None:
-                self.returncode = await self._number()
+                self.returncode = int(await self._connection.receive())
         return self.returncode
 
     async def aclose(self) -> None:
@@ -100,13 +111,7 @@ class ForkedProcess:
                 if stream is not None:
                     await stream.aclose()
             await self.wait()
-            await self._status.aclose()
-
-    async def _number(self) -> int:
-        while b"\n" not in self._told:
-            self._told += await self._status.receive()
-        line, _, self._told = self._told.partition(b"\n")
-        return int(line)
+            await self._connection.aclose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,9 @@ class Program:
     python: str = sys.executable
 
 
-SERVER: Final = Program(str(Path(__file__).with_name("preloaded.py")))
+INSTALLED: Final = str(Path(sys.executable).with_name("jumpseat"))
+"""The installed command, which takes longer to start than :func:`executable`."""
+SERVER: Final = Program(str(HERE / "preloaded.py"))
 
 
 async def fork(
@@ -135,41 +142,119 @@ async def fork(
     Without ``stdin`` the process reads from the null device. ``stderr`` is an open file descriptor, or ``None`` for
     a pipe. ``new_session`` makes the process the leader of a session and a process group.
     """
-    (out, their_out), (status, their_status) = os.pipe(), os.pipe()
+    (out, their_out) = os.pipe()
     err, their_err = os.pipe() if stderr is None else (None, os.dup(stderr))
     their_in, into = os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY), None)
-    theirs = [their_in, their_out, their_err, their_status]
-    message = {
-        "argv": list(argv),
-        "env": dict(environ),
-        "cwd": str(cwd),
-        "test": os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0],
-        "new_session": new_session,
-    }
-    socket.send_fds(_preloaded(program), [json.dumps(message).encode()], theirs)
+    theirs = [their_in, their_out, their_err]
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    fields = [str(cwd), test, "1" if new_session else "", "", str(len(argv)), *argv]
+    fields += [f"{name}={value}" for name, value in environ.items()]
+    connection = _connected(_address(program))
+    assert connection is not None, "the forking process has ended"
+    socket.send_fds(connection, [os.fsencode("\0".join(fields))], theirs)
     for descriptor in theirs:
         os.close(descriptor)
     process = ForkedProcess(
         None if into is None else PipeWriter(into),
         PipeReader(out),
         None if err is None else PipeReader(err),
-        PipeReader(status),
+        PipeReader(connection.detach()),
     )
     await process.begun()
     return process
 
 
 @cache
-def _preloaded(program: Program) -> socket.socket:
-    """Start the process that a program's processes are forked from; it ends when its socket is closed."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [program.python, str(Path(__file__).with_name("forking.py")), program.file]
-    with theirs:
-        process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL)
-    atexit.register(_end, process, ours)
-    return ours
+def executable(program: Program = SERVER, name: str = "jumpseat") -> str:
+    """Return the path of an executable that runs a program in a forked process.
+
+    It passes signals on, and its standard streams are those of the process; but the process is in a session of its
+    own and has no controlling terminal. Tests of these, of inherited limits and of the start itself run the
+    installed executable.
+    """
+    folder = _commands()
+    path = folder / name
+    launch = (sys.executable, "-I", "-S", HERE / "launching.py", _address(program), folder, name)
+    exec_program = f'exec {shlex.join(map(str, launch))} "$@"\n'
+    path.write_text(f"#!/bin/sh\n{exec_program}")
+    path.chmod(0o755)
+    if program == SERVER:
+        # As `sys.executable` of the forked process, for the servers that it starts with it.
+        python = folder / "python"
+        python.write_text(
+            '#!/bin/sh\ncase "$1 $2 $3" in\n'
+            f'"-P -m jumpseat") shift 3; {exec_program};;\n"-m jumpseat "*) shift 2; {exec_program};;\nesac\n'
+            f'exec {shlex.quote(sys.executable)} "$@"\n'
+        )
+        python.chmod(0o755)
+    return str(path)
 
 
-def _end(process: subprocess.Popen[bytes], ours: socket.socket) -> None:
-    ours.close()
-    process.wait()
+def name_test(test: str) -> None:
+    """Tell the processes started with :func:`executable` the id of the test that will run."""
+    (_commands() / "test").write_text(test)
+
+
+@cache
+def _commands() -> Path:
+    """Return the folder of this worker's executables; the folder that all workers share is its parent.
+
+    Both are removed at exit, the shared one by the last worker.
+    """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    # Short, because the path of a socket has at most 107 bytes, and long random words look like secrets to the server.
+    shared = Path(tempfile.gettempdir(), f"jumpseat-{run[:8]}")
+    shared.mkdir(mode=0o700, exist_ok=True)
+    folder = shared / os.environ.get("PYTEST_XDIST_WORKER", "main")
+    folder.mkdir(exist_ok=True)
+    atexit.register(_remove, folder)
+    return folder
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder)
+    if not any(path.is_dir() for path in folder.parent.iterdir()):
+        shutil.rmtree(folder.parent)
+
+
+@cache
+def _address(program: Program) -> str:
+    """Return the socket of the process that forks a program; start the process if it does not run yet."""
+    digest = hashlib.sha256(f"{program.python}\0{program.file}".encode()).hexdigest()
+    address = str(_commands().parent / digest[:12])
+    with locked(Path(f"{address}.lock")):
+        connection = _kept(address)
+        if connection is None:
+            command = [program.python, str(HERE / "forking.py"), program.file, address]
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            assert process.stdout is not None
+            with process.stdout:
+                assert process.stdout.readline() == b"ready\n", f"{program.file} cannot be imported"
+            # Not waited for: other workers may need it for longer.
+            atexit.register(process.poll)
+            connection = _kept(address)
+    assert connection is not None
+    atexit.register(connection.close)
+    return address
+
+
+def _kept(address: str) -> socket.socket | None:
+    """Connect for as long as this worker runs; returns ``None`` if no process listens."""
+    connection = _connected(address)
+    if connection is not None:
+        with suppress(OSError):
+            connection.send(b"keep")
+            if connection.recv(16):
+                return connection
+        connection.close()
+    return None
+
+
+def _connected(address: str) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        connection.connect(address)
+    except (FileNotFoundError, ConnectionRefusedError):
+        connection.close()
+        return None
+    return connection

@@ -177,7 +177,7 @@ async def serve(app: Any) -> None:
     await uvicorn.Server(uvicorn.Config(app, log_level="error")).serve(sockets=[listener])
 
 
-if __name__ == "__main__":
+def main() -> None:
     match sys.argv[1:]:
         case ["http"]:
             anyio.run(serve, server.streamable_http_app())
@@ -185,3 +185,7 @@ if __name__ == "__main__":
             anyio.run(serve, server.sse_app())
         case _:
             server.run()
+
+
+if __name__ == "__main__":
+    main()

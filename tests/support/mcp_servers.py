@@ -11,15 +11,17 @@ from typing import Any
 
 import anyio
 
+from tests.support.forked import Program, executable
 from tests.support.server import JsonObject, Wire, calls, scripted
 
 HERE = Path(__file__).parent
+PROGRAM = Program(str(HERE / "mcp_server.py"))
 SAYING = {"text": "{{last_tool_result}}"}
 
 
 def stdio(**more: Any) -> JsonObject:
     """Return the settings of ``mcp_server.py`` as a child process."""
-    return {"command": sys.executable, "args": [str(HERE / "mcp_server.py")], "tools": ["*"], **more}
+    return {"command": executable(PROGRAM, "mcp-server"), "args": [], "tools": ["*"], **more}
 
 
 def rude(mode: str, *args: str, **more: Any) -> JsonObject:
@@ -30,8 +32,7 @@ def rude(mode: str, *args: str, **more: Any) -> JsonObject:
 @asynccontextmanager
 async def remote(kind: str) -> AsyncGenerator[str, None]:
     """Run ``mcp_server.py`` over ``http`` or ``sse`` and yield its URL."""
-    command = [sys.executable, str(HERE / "mcp_server.py"), kind]
-    process = await anyio.open_process(command, stdout=PIPE, stderr=None)
+    process = await anyio.open_process([executable(PROGRAM, "mcp-server"), kind], stdout=PIPE, stderr=None)
     try:
         assert process.stdout is not None
         port = int(await process.stdout.receive())

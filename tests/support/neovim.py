@@ -1,8 +1,8 @@
 """A real Neovim for the tests of the plugin, and a terminal to look at it.
 
 The Neovim on ``PATH`` is used if it is new enough. Otherwise the packages of Debian 13, with all their
-dependencies, are unpacked under ``.test-tools/`` and run with their own loader, without changing the system; apt
-checks their signatures. Without apt the tests are skipped.
+dependencies, are unpacked in the folder of test tools and run with their own loader, without changing the system;
+apt checks their signatures. Without apt the tests are skipped.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any, Final, cast
 import msgpack  # pyright: ignore[reportMissingTypeStubs]  # it has none
 import pytest
 
+from tests.support.forked import executable
 from tests.support.tmux import Tmux
 from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, TOOLS, locked, missing
 
@@ -290,7 +291,7 @@ def running_neovim(
     kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
     env = {name: os.environ[name] for name in kept if name in os.environ}
     env |= {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "PATH": os.pathsep.join([str(Path(executable()).parent), os.environ.get("PATH", "")]),
         "HOME": str(home),
         "COPILOT_HOME": str(folder / "home"),
         "XDG_CONFIG_HOME": str(home / "config"),

@@ -340,6 +340,10 @@ async def serve_http(server: Server) -> None:
         await uvicorn.Server(config).serve(sockets=[listener])
 
 
-if __name__ == "__main__":
+def main() -> None:
     _, revision, transport, *manner = sys.argv
     anyio.run(serve_stdio if transport == "stdio" else serve_http, Server(revision, *(manner or [""])))
+
+
+if __name__ == "__main__":
+    main()

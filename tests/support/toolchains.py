@@ -1,6 +1,6 @@
 """The official SDK packages that tests run against: their versions, and their installation.
 
-Every version has its own folder under ``.test-tools/`` in the checkout and is installed from the package index at
+Every version has its own folder in :data:`TOOLS`, outside the checkout, and is installed from the package index at
 first use. If that fails, the test is skipped, or fails where ``CI`` is set.
 """
 
@@ -21,7 +21,13 @@ from typing import Literal, NoReturn
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = ROOT / ".test-tools"
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+# Virtual environments belong to the interpreter that has created them.
+TOOLS = Path(
+    os.environ.get("JUMPSEAT_TEST_TOOLS")
+    or _CACHE / "jumpseat-tests" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+)
+"""The folder of everything that tests install: all checkouts of a user share it."""
 INSTALL_LIMIT_S = 240
 
 # The newest published versions at the time of writing; raise them after reading the changes of the packages.
@@ -136,9 +142,7 @@ def missing(what: str) -> NoReturn:
 
 
 def _install_from_pypi(sdk: Sdk) -> None:
-    _run(sdk, sys.executable, "-m", "venv", str(sdk.folder))
-    pip = (str(sdk.folder / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check")
-    _run(sdk, *pip, "install", "--retries=1", "--timeout=20", f"github-copilot-sdk=={sdk.version}")
+    _install_pypi_package(sdk.folder, f"github-copilot-sdk=={sdk.version}")
     # From 0.1.23 to 0.3 the wheels contain the vendor's server, 130 MB that no test may run by mistake.
     for package in sdk.folder.glob("lib/python*/site-packages/copilot"):
         shutil.rmtree(package / "bin", ignore_errors=True)
@@ -161,9 +165,11 @@ def _install_from_npm(sdk: Sdk) -> None:
 
 
 def _install_pypi_package(folder: Path, requirement: str) -> None:
-    _run_in(folder, sys.executable, "-m", "venv", str(folder))
-    pip = (str(folder / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check")
-    _run_in(folder, *pip, "install", "--retries=1", "--timeout=20", requirement)
+    # Unpacking pip into each environment, and compiling all modules, would take longer than the installation.
+    _run_in(folder, sys.executable, "-m", "venv", "--without-pip", str(folder))
+    pip = (sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "--quiet")
+    options = ("--disable-pip-version-check", "--no-compile", "--retries=1", "--timeout=20")
+    _run_in(folder, *pip, "install", *options, requirement)
 
 
 def _install_npm_package(folder: Path, *packages: str) -> None:
@@ -193,7 +199,7 @@ def _run_in(folder: Path, *command: str) -> None:
 @contextlib.contextmanager
 def locked(path: Path) -> Generator[None]:
     """Hold a lock file, so that concurrent test runs install a tool once."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

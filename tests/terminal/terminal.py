@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.support.forked import executable
 from tests.support.tmux import Tmux
 from tests.support.toolchains import require_program
 
@@ -24,7 +24,6 @@ CAPTURES = Path(__file__).parent / "captures"
 WAIT_S = 20.0
 LINES_KEPT = 500
 
-JUMPSEAT = str(Path(sys.executable).with_name("jumpseat"))
 
 CONFIG = """\
 default_model = "play/one"
@@ -65,7 +64,7 @@ class Place:
     ) -> subprocess.CompletedProcess[str]:
         """Run ``jumpseat run`` through pipes."""
         return subprocess.run(
-            [JUMPSEAT, "run", *args],
+            [executable(), "run", *args],
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
@@ -122,13 +121,17 @@ def chat(
     columns: int = 80,
     rows: int = 24,
     env: Mapping[str, str] | None = None,
-    command: Sequence[str] = (JUMPSEAT, "chat"),
+    command: Sequence[str] = (),
     ready: str = r"/help lists the commands",
 ) -> Generator[Terminal]:
-    """Run a chat in a terminal and wait until it shows ``ready``. Its exit code appears as ``exit code N``."""
+    """Run a chat in a terminal and wait until it shows ``ready``. Its exit code appears as ``exit code N``.
+
+    ``command`` replaces ``jumpseat chat``.
+    """
     require_program("tmux")
     words = ["env", "-i", *(f"{name}={value}" for name, value in place.env(env).items())]
-    line = f"{shlex.join([*words, 'TERM=screen-256color', *command, *args])}; echo exit code $?; exec cat"
+    words += ["TERM=screen-256color", *(command or (executable(), "chat")), *args]
+    line = f"{shlex.join(words)}; echo exit code $?; exec cat"
     size = ("-x", str(columns), "-y", str(rows))
     tmux = Tmux(
         ["tmux", "-L", f"jumpseat-test-{uuid.uuid4().hex[:12]}", "-f", os.devnull],

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.forked import INSTALLED
 from tests.terminal.terminal import Place, chat, check_capture
 
 MARKDOWN = """\
@@ -389,7 +390,8 @@ def test_screen_is_redrawn_when_its_size_changes(place: Place) -> None:
 
 
 def test_death_of_the_server_is_reported_and_the_terminal_restored(place: Place) -> None:
-    with chat(place) as terminal:
+    # The installed command, whose server is a child of it.
+    with chat(place, command=(INSTALLED, "chat")) as terminal:
         terminal.submit("call")
         terminal.until(r"You said: call")
         (pid,) = terminal.tmux("list-panes", "-F", "#{pane_pid}").split()

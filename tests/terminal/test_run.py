@@ -18,7 +18,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.terminal.terminal import JUMPSEAT, Place
+from tests.support.forked import INSTALLED, executable
+from tests.terminal.terminal import Place
 
 WRITES = {"name": "create", "arguments": {"path": "a.txt", "file_text": "one\n"}}
 
@@ -238,14 +239,18 @@ def test_session_can_be_resumed_by_id_and_as_the_latest(place: Place) -> None:
     assert by_id["sessionId"] == latest["sessionId"] == first
 
 
-def start(place: Place, *args: str, env: Mapping[str, str] | None = None, **streams: Any) -> subprocess.Popen[Any]:
-    return subprocess.Popen([JUMPSEAT, "run", *args], env=place.env(env), cwd=place.project, **streams)
+def start(
+    place: Place, *args: str, installed: bool = False, env: Mapping[str, str] | None = None, **streams: Any
+) -> subprocess.Popen[Any]:
+    """Start ``jumpseat run``, from the ``installed`` executable where its process or its start matters."""
+    command = INSTALLED if installed else executable()
+    return subprocess.Popen([command, "run", *args], env=place.env(env), cwd=place.project, **streams)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signal_cancels_the_turn_and_ends_the_server(place: Place, number: int, code: int) -> None:
     pipes: Streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with start(place, "-p", "hang", **pipes) as run:
+    with start(place, "-p", "hang", installed=True, **pipes) as run:
         assert run.stdout is not None
         assert run.stdout.read(7) == b"Working"
         server = int(Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text())
@@ -291,7 +296,7 @@ def test_closed_and_full_streams_give_at_most_one_message(
     place: Place, redirection: str, code: int, output: str
 ) -> None:
     done = subprocess.run(
-        ["sh", "-c", f"{shlex.quote(JUMPSEAT)} run -p hello {redirection}"],
+        ["sh", "-c", f"{shlex.quote(INSTALLED)} run -p hello {redirection}"],
         capture_output=True,
         text=True,
         env=place.env(),
@@ -367,7 +372,12 @@ def in_a_terminal(
 
 def test_chat_without_a_terminal_suggests_run(place: Place) -> None:
     done = subprocess.run(
-        [JUMPSEAT, "chat"], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=place.env(), check=False
+        [executable(), "chat"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=place.env(),
+        check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "jumpseat run -p" in done.stderr

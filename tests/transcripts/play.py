@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from jumpseat.script.differences import describe_differences
-from jumpseat.script.play import OUR_SERVER
 from jumpseat.script.transcript import Playback, play_transcript, read, write
+from tests.support.forked import executable
 
 FOLDER: Final = Path(__file__).parent
 UPDATE: Final = bool(os.environ.get("UPDATE_TRANSCRIPTS"))
@@ -27,7 +27,8 @@ async def check(path: Path, folder: Path) -> None:
     """Play ``path`` with a server whose files are in ``folder``; fails unless it sends the recorded lines."""
     recorded = read(path)
     played = Playback()
-    await play_transcript(recorded, folder, OUR_SERVER, played)
+    command = [executable(), "--headless", "--stdio", "--no-auto-login"]
+    await play_transcript(recorded, folder, command, played)
     assert played.problems == []
     if UPDATE:
         write(path, played.lines)
