@@ -202,8 +202,8 @@ def _commands() -> Path:
     Both are removed at exit, the shared one by the last worker.
     """
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    # Short, because the path of a socket has at most 107 bytes, and long random words look like secrets to the server.
-    shared = Path(tempfile.gettempdir(), f"jumpseat-{run[:8]}")
+    # Short: the path of a socket has at most 107 bytes, and a long name with digits looks like a secret.
+    shared = Path(tempfile.gettempdir(), f"tests-{run[:8]}")
     shared.mkdir(mode=0o700, exist_ok=True)
     folder = shared / os.environ.get("PYTEST_XDIST_WORKER", "main")
     folder.mkdir(exist_ok=True)
