@@ -292,7 +292,7 @@ class Results:
     def medians(self) -> Values:
         found: Values = {}
         for measure in MEASURES:
-            if values := [one[measure.name] for one in self.rounds if measure.name in one]:
+            if values := [results[measure.name] for results in self.rounds if measure.name in results]:
                 found[measure.name] = statistics.median(values)
         return found
 
@@ -336,7 +336,7 @@ async def measure_all(servers: dict[str, str], rounds: int) -> dict[str, Results
 
 def table(results: dict[str, Results]) -> list[str]:
     """Return the medians as a Markdown table, with ratios to the floor."""
-    medians = {name: one.medians() for name, one in results.items()}
+    medians = {name: result.medians() for name, result in results.items()}
     floor = medians.get(FLOOR, {})
     rows = [["measure", "our limit", *medians], ["---"] * (len(medians) + 2)]
     for measure in MEASURES:
@@ -402,13 +402,13 @@ def main(argv: Sequence[str]) -> int:
     results = asyncio.run(measure_all(servers, max(1, options.rounds)))
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, rounds: {options.rounds}\n")
     print("\n".join(table(results)))
-    problems = [f"{name}: {problem}" for name, one in results.items() for problem in one.problems]
+    problems = [f"{name}: {problem}" for name, result in results.items() for problem in result.problems]
     for line in [*problems, *exceeded_limits(results, "jumpseat")]:
         print(f"\n{line}")
     if options.json is not None:
         figures = {
-            name: {"medians": one.medians(), "rounds": one.rounds, "problems": one.problems}
-            for name, one in results.items()
+            name: {"medians": result.medians(), "rounds": result.rounds, "problems": result.problems}
+            for name, result in results.items()
         }
         options.json.write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
     # An exceeded limit is for people to judge, because machines differ; a failed measure is an error.

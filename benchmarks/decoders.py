@@ -245,7 +245,7 @@ def main(argv: Sequence[str]) -> int:
     # The lower quartile: other processes only make a round slower, never faster.
     micros_of = {name: statistics.quantiles(seconds)[0] / options.deltas * 1e6 for name, seconds in taken.items()}
     slow: list[str] = []
-    for name, micros in sorted(micros_of.items(), key=lambda one: one[1]):
+    for name, micros in sorted(micros_of.items(), key=lambda row: row[1]):
         ratio = micros / micros_of[BASE]
         print(f"{name:<22}{micros:8.2f} µs per delta   {ratio:5.2f} of {BASE}")
         if ratio > LIMIT:

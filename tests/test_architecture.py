@@ -166,9 +166,9 @@ def imports_inside(package: Path) -> dict[str, set[str]]:
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 # `from package import module` imports the module, if there is one of that name.
                 inner = {f"{node.module}.{alias.name}" for alias in node.names}
-                submodules = {one for one in inner if one.removeprefix(prefix) in trees}
+                submodules = {module for module in inner if module.removeprefix(prefix) in trees}
                 targets |= submodules if submodules == inner else {node.module, *submodules}
-        own = {one.removeprefix(prefix) for one in targets if one.startswith(prefix)}
+        own = {target.removeprefix(prefix) for target in targets if target.startswith(prefix)}
         found[name] = (own & set(trees)) - {name}
     return found
 

@@ -54,7 +54,7 @@ def _updated(kind: str, **values: Any) -> Callable[[Editor], Awaitable[object]]:
 
 
 def _running(editor: Editor) -> Awaitable[object]:
-    return editor.until(lambda one: "started\\n" in str(one) and "console" in str(one))
+    return editor.until(lambda message: "started\\n" in str(message) and "console" in str(message))
 
 
 STATES: Final[Mapping[str, State]] = {
@@ -192,7 +192,9 @@ async def test_a_turn_can_be_cancelled_while(tmp_path: Path, schemas: Schemas, n
         assert not (tmp_path / "x").exists()
         if state.withdrawn is not None:
             question = await editor.question(state.withdrawn)
-            cancelled = [one["params"] for one in editor.messages if one.get("method") == "$/cancel_request"]
+            cancelled = [
+                message["params"] for message in editor.messages if message.get("method") == "$/cancel_request"
+            ]
             assert cancelled == [{"requestId": question["id"]}]
             # Some editors respond nevertheless.
             await editor.send(
@@ -282,10 +284,10 @@ async def _opened(editor: Editor, folder: Path, state: State) -> str:
 
 def _open_calls(editor: Editor, session: str) -> set[str]:
     """Return the ids of the tool calls that have started and not ended."""
-    begun = {one["toolCallId"] for one in editor.updates(session, "tool_call")}
+    begun = {update["toolCallId"] for update in editor.updates(session, "tool_call")}
     ended = {
-        one["toolCallId"]
-        for one in editor.updates(session, "tool_call_update")
-        if one.get("status") in ("completed", "failed")
+        update["toolCallId"]
+        for update in editor.updates(session, "tool_call_update")
+        if update.get("status") in ("completed", "failed")
     }
     return begun - ended

@@ -139,9 +139,9 @@ async def test_commands_run_in_a_terminal_of_the_editor(tmp_path: Path, schemas:
         assert created["args"][-1] == "echo not here"
         assert created["cwd"] == str(tmp_path)
         terminal = [{"type": "terminal", "terminalId": "t1"}]
-        assert [one["content"] for one in editor.updates(session, "tool_call_update") if "content" in one] == [
-            terminal
-        ]
+        assert [
+            update["content"] for update in editor.updates(session, "tool_call_update") if "content" in update
+        ] == [terminal]
         assert "from the editor\n<exited with exit code 3>" in editor.said(session)
         await editor.question("terminal/release")
 

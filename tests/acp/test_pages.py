@@ -39,7 +39,7 @@ async def test_the_exchange_in_the_page_matches_the_wire(tmp_path: Path, schemas
             if line.startswith("->"):
                 await editor.send(editor.encode({"jsonrpc": "2.0", **message}))
                 continue
-            found = await editor.until(lambda one, message=message: contains(one, message), what=line)
+            found = await editor.until(lambda received, message=message: contains(received, message), what=line)
             session = found.get("result", {}).get("sessionId", session)
 
 

@@ -22,7 +22,7 @@ def openai_says(text: str) -> Reply:
         {"choices": [{"index": 0, "delta": {"content": text}}]},
         {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
     ]
-    return event_stream(*(f"data: {json.dumps(one)}\n\n".encode() for one in chunks), b"data: [DONE]\n\n")
+    return event_stream(*(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks), b"data: [DONE]\n\n")
 
 
 def anthropic_says(text: str) -> Reply:
@@ -42,7 +42,7 @@ def anthropic_says(text: str) -> Reply:
         {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
         {"type": "message_stop"},
     ]
-    return event_stream(*(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events))
+    return event_stream(*(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ async def test_keys_of_the_environment_work_without_any_login(
         async with running_editor(tmp_path, schemas, config=NO_RETRY, env=environ) as (_, editor):
             assert await editor.call("authenticate", {"methodId": "configured"}) == {}
             opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
-            shown = next(one for one in opened["configOptions"] if one["id"] == "model")
+            shown = next(option for option in opened["configOptions"] if option["id"] == "model")
             assert shown["currentValue"].endswith(("/m", "/claude"))
             assert (await editor.say(opened["sessionId"], "hi"))["stopReason"] == "end_turn"
             assert editor.said(opened["sessionId"]) == "hello"
@@ -138,7 +138,7 @@ async def test_a_key_alone_is_enough_if_the_provider_lists_its_models(
         ):
             session = await editor.new(tmp_path)
             assert (await editor.say(session, "hi"))["stopReason"] == "end_turn"
-            assert [one.json["model"] for one in model.requests if one.method == "POST"] == [used]
+            assert [request.json["model"] for request in model.requests if request.method == "POST"] == [used]
             again: JsonObject = {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []}
             shown = (await editor.call("session/resume", again))["configOptions"]
             assert value_of(shown, "model").endswith(f"/{used}")
@@ -172,7 +172,7 @@ async def test_an_editor_sets_the_address_and_headers_of_a_provider(tmp_path: Pa
         running_editor(tmp_path, schemas, config=NO_RETRY, env=env) as (_, editor),
     ):
         listed = (await editor.call("providers/list"))["providers"]
-        assert {one["providerId"]: one.get("current") for one in listed} == {
+        assert {provider["providerId"]: provider.get("current") for provider in listed} == {
             "openai": {"apiType": "openai", "baseUrl": "http://127.0.0.1:9/v1"},
             "anthropic": None,
         }
@@ -236,4 +236,4 @@ async def test_notices_are_sent_to_editors_that_support_them(tmp_path: Path, sch
                 session = await editor.new(tmp_path)
                 await editor.call("session/prompt", {"sessionId": session, "prompt": [image]})
                 notices = editor.updates(session, "notice")
-                assert [one["severity"] for one in notices] == (["warning"] if capabilities else [])
+                assert [notice["severity"] for notice in notices] == (["warning"] if capabilities else [])

@@ -38,7 +38,7 @@ async def test_a_question_with_choices_is_buttons_without_forms(tmp_path: Path, 
         prompt = await editor.begin(session, "go")
         asked = await editor.question("session/request_permission")
         assert asked["params"]["toolCall"]["title"] == "Which one?"
-        blue = next(one["optionId"] for one in asked["params"]["options"] if one["name"] == "blue")
+        blue = next(choice["optionId"] for choice in asked["params"]["options"] if choice["name"] == "blue")
         await editor.answer(asked, {"outcome": {"outcome": "selected", "optionId": blue}})
         await editor.response(prompt)
         assert "blue" in editor.said(session)
@@ -75,12 +75,12 @@ async def test_a_plan_is_approved_with_buttons_and_the_mode_follows(
         assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
         asked = (await editor.question("session/request_permission"))["params"]
         assert (asked["toolCall"]["title"], asked["toolCall"]["kind"]) == ("Do it in two steps", "switch_mode")
-        kinds = [one["kind"] for one in asked["options"]]
+        kinds = [choice["kind"] for choice in asked["options"]]
         assert kinds == ["allow_once", "allow_always", "reject_once"]
         assert said in editor.said(session)
         changed = [
-            one["currentModeId"].partition("#")[2]
-            for one in editor.updates(session, "current_mode_update", since=since)
+            update["currentModeId"].partition("#")[2]
+            for update in editor.updates(session, "current_mode_update", since=since)
         ]
         assert (changed or ["plan"])[-1] == mode
 
@@ -102,7 +102,7 @@ async def test_the_user_decides_whether_the_provider_replaces_a_rate_limited_mod
             prompt = await editor.begin(session, "go")
             asked = await editor.question("session/request_permission")
             assert asked["params"]["toolCall"]["title"] == "The model is rate limited"
-            kinds = [one["kind"] for one in asked["params"]["options"]]
+            kinds = [choice["kind"] for choice in asked["params"]["options"]]
             assert kinds == ["allow_once", "allow_always", "reject_once"]
             copilot.limited.clear()
             await editor.answer(asked, {"outcome": {"outcome": "selected", "optionId": choice}})
@@ -173,8 +173,8 @@ async def test_a_url_is_opened_if_the_editor_supports_it_and_cancelled_otherwise
         session = await editor.new(tmp_path, mcpServers=[server])
         assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
         assert action in editor.said(session)
-        asked = [one["params"] for one in editor.messages if one.get("method") == "elicitation/create"]
-        assert [one["url"] for one in asked] == ["https://example.com/sign-in"] * (
+        asked = [message["params"] for message in editor.messages if message.get("method") == "elicitation/create"]
+        assert [question["url"] for question in asked] == ["https://example.com/sign-in"] * (
             "url" in capabilities["elicitation"]
         )
 
@@ -187,5 +187,5 @@ async def test_cancel_withdraws_a_question(tmp_path: Path, schemas: Schemas) -> 
         asked = await editor.question("elicitation/create")
         await editor.cancel(session)
         assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
-        cancellation = await editor.until(lambda one: one.get("method") == "$/cancel_request")
+        cancellation = await editor.until(lambda message: message.get("method") == "$/cancel_request")
         assert cancellation["params"]["requestId"] == asked["id"]

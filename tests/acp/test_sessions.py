@@ -23,7 +23,7 @@ async def test_initialize_returns_the_capabilities(tmp_path: Path, schemas: Sche
         capabilities = answer["agentCapabilities"]
         assert capabilities["loadSession"] is True
         assert capabilities["promptCapabilities"] == {"image": True, "audio": False, "embeddedContext": True}
-        assert [one["id"] for one in answer["authMethods"]] == ["configured"]
+        assert [method["id"] for method in answer["authMethods"]] == ["configured"]
         assert answer["agentInfo"]["name"] == "jumpseat"
         assert await editor.call("authenticate", {"methodId": "configured"}) == {}
         assert (await editor.refused("authenticate", {"methodId": "other"}))["code"] == -32602
@@ -69,12 +69,14 @@ async def test_updates_of_a_session_follow_the_response_that_names_it(tmp_path: 
     async with running_editor(tmp_path, schemas) as (_, editor):
         session = await editor.new(tmp_path)
         commands = await editor.update("available_commands_update")
-        assert "help" in [one["name"] for one in commands["availableCommands"]]
+        assert "help" in [command["name"] for command in commands["availableCommands"]]
         named = next(
-            place for place, one in enumerate(editor.messages) if session == one.get("result", {}).get("sessionId")
+            place
+            for place, message in enumerate(editor.messages)
+            if session == message.get("result", {}).get("sessionId")
         )
         assert not editor.updates(session) or all(
-            one.get("method") != "session/update" for one in editor.messages[:named]
+            message.get("method") != "session/update" for message in editor.messages[:named]
         )
 
 
@@ -86,7 +88,7 @@ async def test_only_sessions_with_a_prompt_are_listed(tmp_path: Path, schemas: S
         prompted = await editor.new(other)
         await editor.say(prompted, "What is new?")
         listed = (await editor.call("session/list"))["sessions"]
-        assert [(one["sessionId"], one["title"], one["cwd"]) for one in listed] == [
+        assert [(session["sessionId"], session["title"], session["cwd"]) for session in listed] == [
             (prompted, "What is new?", str(other))
         ]
         assert (await editor.call("session/list", {"cwd": str(tmp_path)}))["sessions"] == []
@@ -105,7 +107,7 @@ async def test_a_long_list_has_pages_without_gaps(tmp_path: Path, schemas: Schem
         page: dict[str, Any] = {}
         while not seen or "nextCursor" in page:
             page = await editor.call("session/list", {"cursor": page["nextCursor"]} if page else {})
-            seen += [one["sessionId"] for one in page["sessions"]]
+            seen += [session["sessionId"] for session in page["sessions"]]
         assert len(seen) == len(set(seen)) == 205
 
 
@@ -129,15 +131,19 @@ async def test_a_load_sends_the_history_before_its_response(tmp_path: Path, sche
         loading = await editor.ask("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
         answer = await editor.response(loading)
         place = editor.messages.index(answer)
-        told = [one["params"]["update"] for one in editor.messages[:place] if one.get("method") == "session/update"]
-        assert [one["sessionUpdate"] for one in told] == [
+        told = [
+            message["params"]["update"]
+            for message in editor.messages[:place]
+            if message.get("method") == "session/update"
+        ]
+        assert [update["sessionUpdate"] for update in told] == [
             *["user_message_chunk"] * 3,
             "agent_thought_chunk",
             "tool_call",
             "tool_call_update",
             "agent_message_chunk",
         ]
-        assert [one["content"] for one in told[:3]] == [text, image, link]
+        assert [update["content"] for update in told[:3]] == [text, image, link]
         assert value_of(answer["result"]["configOptions"], "model") == "fake/one"
         assert (await editor.say(session, "and now?"))["stopReason"] == "end_turn"
 
@@ -200,7 +206,7 @@ async def test_a_session_can_alternate_between_both_protocols(tmp_path: Path, sc
     async with running_server(tmp_path) as server:
         await server.wire.call("session.resume", {"sessionId": session, "provider": scripted(*turns)})
         events = await server.wire.prompt(session, "from an SDK again")
-        assert next(one for one in events if one["type"] == "assistant.message")["data"]["content"] == "three"
+        assert next(event for event in events if event["type"] == "assistant.message")["data"]["content"] == "three"
 
 
 # --- modes and options ------------------------------------------------------------------------------------------
@@ -230,8 +236,8 @@ async def test_only_listed_models_can_be_chosen(tmp_path: Path, schemas: Schemas
     async with running_editor(tmp_path, schemas, turn) as (_, editor):
         opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
         session = opened["sessionId"]
-        model = next(one for one in opened["configOptions"] if one["category"] == "model")
-        assert [one["value"] for one in model["options"]] == ["fake/one", "fake/two"]
+        model = next(option for option in opened["configOptions"] if option["category"] == "model")
+        assert [choice["value"] for choice in model["options"]] == ["fake/one", "fake/two"]
         assert model["currentValue"] == "fake/one"
         change = {"sessionId": session, "configId": "model", "value": "fake/two"}
         answer = await editor.call("session/set_config_option", change)
@@ -269,7 +275,7 @@ async def test_all_calls_can_be_allowed_by_an_option(tmp_path: Path, schemas: Sc
     ]
     async with running_editor(tmp_path, schemas, *turns, capabilities=capabilities) as (_, editor):
         opened = await editor.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
-        shown = next(one for one in opened["configOptions"] if one["id"] == "allow_all")
+        shown = next(option for option in opened["configOptions"] if option["id"] == "allow_all")
         assert (shown["type"], shown["currentValue"]) == (("boolean", False) if booleans else ("select", "off"))
         change = {"sessionId": opened["sessionId"], "configId": "allow_all", "value": True if booleans else "on"}
         await editor.call("session/set_config_option", change | ({"type": "boolean"} if booleans else {}))
@@ -366,8 +372,12 @@ async def test_an_approval_for_the_session_covers_additional_folders_only(tmp_pa
     answers = {"session/request_permission": option("allow_always")}
     async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
         await editor.say(await editor.new(work, additionalDirectories=[str(other)]), "go")
-        asked = [one["params"] for one in editor.messages if one.get("method") == "session/request_permission"]
-        assert [one["toolCall"]["toolCallId"] for one in asked] == ["call-1", "call-3"]
+        asked = [
+            message["params"]
+            for message in editor.messages
+            if message.get("method") == "session/request_permission"
+        ]
+        assert [question["toolCall"]["toolCallId"] for question in asked] == ["call-1", "call-3"]
 
 
 async def test_invalid_servers_and_folders_are_refused(tmp_path: Path, schemas: Schemas) -> None:
@@ -405,7 +415,7 @@ async def test_every_invalid_message_gets_an_error(tmp_path: Path, schemas: Sche
         for line, code in bad:
             since = len(editor.messages)
             await editor.send(line + b"\n")
-            answer = await editor.until(lambda one: "error" in one, since=since)
+            answer = await editor.until(lambda message: "error" in message, since=since)
             assert answer["error"]["code"] == code, line
         # Empty lines, Windows line ends and split lines are valid.
         await editor.send(b"\n\r\n")
@@ -453,7 +463,7 @@ async def test_an_editor_gets_no_requests_that_it_does_not_support(tmp_path: Pat
     answers = {"session/request_permission": option("allow_once")}
     async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
         assert (await editor.say(await editor.new(tmp_path), "go"))["stopReason"] == "end_turn"
-        asked = {one["method"] for one in editor.messages if "method" in one and "id" in one}
+        asked = {message["method"] for message in editor.messages if "method" in message and "id" in message}
         assert asked == {"session/request_permission"}
 
 

@@ -128,8 +128,8 @@ def test_hunks_are_shown_one_by_one_if_the_file_does_not_match() -> None:
     changed = ["one\n", *lines[1:39], "forty\n"]
     for now in (None, "something else\n", "", "".join(lines[1:])):
         diffs = diffs_of(unified_diff("/w/a.txt", "".join(lines), "".join(changed)), read=lambda _, now=now: now)
-        assert [one["newText"].split("\n")[0] for one in diffs.contents] == ["one", "37"]
-        assert [one["line"] for one in diffs.locations] == [1, 37]
+        assert [content["newText"].split("\n")[0] for content in diffs.contents] == ["one", "37"]
+        assert [location["line"] for location in diffs.locations] == [1, 37]
 
 
 def test_a_change_is_shown_as_the_whole_file_before_and_after() -> None:
@@ -160,7 +160,7 @@ def test_binary_results_become_content_blocks() -> None:
     ]
     result = events.ToolResult(content="", binary_results_for_llm=given)
     done = events.ToolExecutionComplete(tool_call_id="c", success=True, result=result, turn_id="0")
-    assert [one["content"] for one in tool_calls.completed(done, "font", None)["content"]] == [
+    assert [item["content"] for item in tool_calls.completed(done, "font", None)["content"]] == [
         {"type": "image", "data": "AA==", "mimeType": "image/png"},
         {"type": "image", "data": "AA==", "mimeType": "image/tiff"},
         {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
@@ -183,7 +183,7 @@ def test_links_to_files_are_attachments_and_others_are_text(tmp_path: Path) -> N
         ]
     )
     assert text == "See\n[page](https://example.com/x)"
-    assert [(one["type"], one["displayName"]) for one in attachments] == [
+    assert [(attachment["type"], attachment["displayName"]) for attachment in attachments] == [
         ("file", "a b.txt"),
         ("directory", "folder"),
     ]
@@ -195,15 +195,15 @@ def test_links_to_files_are_attachments_and_others_are_text(tmp_path: Path) -> N
 def test_options_include_current_values_that_no_list_has() -> None:
     models = [ModelInfo("a/one", "One", reasoning_efforts=("low", "max")), ModelInfo("a/off", enabled=False)]
     state = State(mode="plan", model="b/other", effort="extreme", allow_all=True, models=models)
-    by_id = {one["id"]: one for one in options_of(state)}
-    assert [one["value"] for one in by_id["model"]["options"]] == ["b/other", "a/one"]
+    by_id = {option["id"]: option for option in options_of(state)}
+    assert [choice["value"] for choice in by_id["model"]["options"]] == ["b/other", "a/one"]
     assert by_id["model"]["currentValue"] == "b/other"
     assert by_id["reasoning_effort"]["currentValue"] == "extreme"
     known = State(mode="plan", model="a/one", effort=None, allow_all=False, models=models)
-    efforts = next(one for one in options_of(known) if one["id"] == "reasoning_effort")
-    assert [one["value"] for one in efforts["options"]] == ["default", "low", "max"]
+    efforts = next(option for option in options_of(known) if option["id"] == "reasoning_effort")
+    assert [choice["value"] for choice in efforts["options"]] == ["default", "low", "max"]
     nothing = State(mode="interactive", model=None, effort=None, allow_all=False, models=[])
-    assert "model" not in [one["id"] for one in options_of(nothing)]
+    assert "model" not in [option["id"] for option in options_of(nothing)]
 
 
 def test_modes_are_found_by_id_and_by_name() -> None:
@@ -217,12 +217,15 @@ def test_modes_are_found_by_id_and_by_name() -> None:
 
 
 def test_a_question_of_a_hook_cannot_be_approved_for_the_session() -> None:
-    assert [one["kind"] for one in options_for(HookPermission(tool_name="bash"))] == ["allow_once", "reject_once"]
+    assert [option["kind"] for option in options_for(HookPermission(tool_name="bash"))] == [
+        "allow_once",
+        "reject_once",
+    ]
 
 
 def test_the_plan_consists_of_the_list_items_of_its_page() -> None:
     plan = "# Plan\n\n- [x] look\n- [~] think\n2. write\n\nSome words.\n"
-    assert [(one["content"], one["status"]) for one in entries_of(plan)] == [
+    assert [(entry["content"], entry["status"]) for entry in entries_of(plan)] == [
         ("look", "completed"),
         ("think", "in_progress"),
         ("write", "pending"),
@@ -238,7 +241,7 @@ def test_a_todo_in_another_state_is_pending() -> None:
         {"name": "the model has made another table of it"},
         {"id": 5, "title": 6, "status": 7},
     ]
-    assert [(one["content"], one["status"]) for one in entries_of_todos(rows)] == [
+    assert [(entry["content"], entry["status"]) for entry in entries_of_todos(rows)] == [
         ("First", "completed"),
         ("Second", "in_progress"),
         ("Third", "pending"),

@@ -25,7 +25,7 @@ async def test_a_prompt_gets_its_response_when_its_turn_has_ended(tmp_path: Path
         assert answer["usage"]["totalTokens"] == 13
         assert editor.said(session) == "hello there"
         thoughts = editor.updates(session, "agent_thought_chunk")
-        assert "".join(one["content"]["text"] for one in thoughts) == "hm"
+        assert "".join(thought["content"]["text"] for thought in thoughts) == "hm"
         assert editor.updates(session, "usage_update")[0]["size"] > 0
         assert editor.updates(session, "session_info_update")[0]["title"] == "hi"
         assert editor.messages[-1].get("id") is not None, "the response is the last message"
@@ -72,7 +72,7 @@ async def test_the_permission_request_for_an_edit_has_its_diff_and_location(
         assert asked["params"]["toolCall"]["content"] == [diff]
         assert asked["params"]["toolCall"]["locations"] == [{"path": path, "line": 1}]
         assert asked["params"]["toolCall"]["kind"] == "edit"
-        kinds = [one["kind"] for one in asked["params"]["options"]]
+        kinds = [choice["kind"] for choice in asked["params"]["options"]]
         assert kinds == ["allow_once", "allow_always", "reject_once"]
         assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
         await editor.answer(asked, option("allow_once"))
@@ -82,7 +82,7 @@ async def test_the_permission_request_for_an_edit_has_its_diff_and_location(
         assert (start["status"], start["kind"], start["title"]) == ("in_progress", "edit", "Edit a.txt")
         assert start["rawInput"]["new_str"] == "three"
         later = editor.updates(session, "tool_call_update")
-        assert [one["status"] for one in later] == ["pending", "in_progress", "completed"]
+        assert [update["status"] for update in later] == ["pending", "in_progress", "completed"]
         assert later[-1]["content"] == [diff]
 
 
@@ -99,7 +99,7 @@ async def test_a_change_with_several_hunks_is_shown_as_the_whole_file(tmp_path: 
         diff = {"type": "diff", "path": str(tmp_path / "a.txt"), "oldText": before, "newText": after}
         asked = await editor.question("session/request_permission")
         assert asked["params"]["toolCall"]["content"] == [diff]
-        assert [one["line"] for one in asked["params"]["toolCall"]["locations"]] == [1, 37]
+        assert [location["line"] for location in asked["params"]["toolCall"]["locations"]] == [1, 37]
         assert (await editor.update("tool_call_update", status="completed"))["content"] == [diff]
 
 
@@ -123,7 +123,10 @@ async def test_an_approval_for_the_session_is_not_asked_for_again(tmp_path: Path
     async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
         await editor.say(await editor.new(tmp_path), "go")
         assert (tmp_path / "2.txt").exists()
-        assert len([one for one in editor.messages if one.get("method") == "session/request_permission"]) == 1
+        assert (
+            len([message for message in editor.messages if message.get("method") == "session/request_permission"])
+            == 1
+        )
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ async def test_cancel_withdraws_a_permission_request(tmp_path: Path, schemas: Sc
         prompt = await editor.begin(session, "go")
         asked = await editor.question("session/request_permission")
         await _cancelled(editor, session, prompt)
-        cancellation = await editor.until(lambda one: one.get("method") == "$/cancel_request")
+        cancellation = await editor.until(lambda message: message.get("method") == "$/cancel_request")
         assert cancellation["params"] == {"requestId": asked["id"]}
         assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
         # The protocol demands this response, which comes too late to matter.
@@ -199,7 +202,7 @@ async def test_cancel_while_a_command_runs_leaves_no_process(tmp_path: Path, sch
     async with running_editor(tmp_path, schemas, turn, answers=answers) as (server, editor):
         session = await editor.new(tmp_path)
         prompt = await editor.begin(session, "go")
-        await editor.until(lambda one: "started\\n" in str(one) and "console" in str(one))
+        await editor.until(lambda message: "started\\n" in str(message) and "console" in str(message))
         await _cancelled(editor, session, prompt)
         assert server.descendants() == []
 
@@ -281,7 +284,7 @@ async def test_an_editor_that_disconnects_during_a_turn_leaves_no_process(tmp_pa
     answers = {"session/request_permission": option("allow_once")}
     async with running_editor(tmp_path, schemas, turn, answers=answers) as (server, editor):
         await editor.begin(await editor.new(tmp_path), "go")
-        await editor.until(lambda one: "started\\n" in str(one) and "console" in str(one))
+        await editor.until(lambda message: "started\\n" in str(message) and "console" in str(message))
         await server.close_stdin()
         # The exit of running_editor checks that it took half a second at most and left no process.
         assert await server.exited() == 0
@@ -306,9 +309,9 @@ async def test_the_todos_of_the_model_are_its_plan_also_after_a_load(tmp_path: P
     async with running_editor(tmp_path, schemas, *turns) as (_, editor):
         session = await editor.new(tmp_path)
         await editor.say(session, "go")
-        plans = [one["entries"] for one in editor.updates(session, "plan")]
+        plans = [update["entries"] for update in editor.updates(session, "plan")]
         assert plans[-1] == looked
-        assert all(one in (looking, looked) for one in plans)
+        assert all(plan in (looking, looked) for plan in plans)
     async with running_editor(tmp_path, schemas, {"text": "ok"}) as (_, editor):
         await editor.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
         await editor.update("plan", entries=looked)
@@ -338,7 +341,7 @@ async def test_a_compaction_by_command_is_shown(tmp_path: Path, schemas: Schemas
         since = len(editor.messages)
         await editor.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
         again = editor.updates(session, "compaction_update", since=since)
-        assert [one["status"] for one in again] == ["completed"]
+        assert [update["status"] for update in again] == ["completed"]
 
 
 async def test_compactions_are_sent_only_to_editors_that_support_them_and_failures_are_shown(

@@ -29,7 +29,7 @@ def write(
 
 
 async def list_agents(wire: Wire, session: str, method: str = "session.agent.list") -> dict[str, JsonObject]:
-    return {one["name"]: one for one in (await wire.call(method, {"sessionId": session}))["agents"]}
+    return {agent["name"]: agent for agent in (await wire.call(method, {"sessionId": session}))["agents"]}
 
 
 async def request_parts(wire: Wire, session: str) -> tuple[str, set[str]]:
@@ -127,8 +127,8 @@ async def test_the_nearest_agent_of_project_user_and_plugins_wins(tmp_path: Path
         wire = server.wire
         with_project = await wire.create(PROVIDER, model="m", enableConfigDiscovery=True, **options)
         without = await wire.create(PROVIDER, model="m", **options)
-        sources = {name: one["source"] for name, one in (await list_agents(wire, with_project)).items()}
-        others = {name: one["source"] for name, one in (await list_agents(wire, without)).items()}
+        sources = {name: agent["source"] for name, agent in (await list_agents(wire, with_project)).items()}
+        others = {name: agent["source"] for name, agent in (await list_agents(wire, without)).items()}
         await select(wire, with_project, "shared")
         system, _ = await request_parts(wire, with_project)
 
@@ -220,7 +220,9 @@ async def test_servers_of_a_projects_agent_run_only_if_the_folder_is_trusted(tmp
             await status(wire, session, "far", "connected")
         servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
 
-    assert [(one["name"], one["source"]) for one in servers] == ([("far", "workspace")] if trusted else [])
+    assert [(mcp_server["name"], mcp_server["source"]) for mcp_server in servers] == (
+        [("far", "workspace")] if trusted else []
+    )
 
 
 async def test_trust_in_a_folder_does_not_extend_to_agents_above_it(tmp_path: Path) -> None:
@@ -288,9 +290,12 @@ async def test_agents_are_found_without_a_session(tmp_path: Path) -> None:
         paths = await asked("agents.getDiscoveryPaths", projectPaths=[project])
         refused = await wire.refused("agents.discover", {"projectPaths": ["project"]})
 
-    assert [(one["name"], one["userInvocable"]) for one in both["agents"]] == [("ours", False), ("mine", True)]
-    assert [one["name"] for one in ours["agents"]] == ["ours"]
-    assert [(one["scope"], one["preferredForCreation"]) for one in paths["paths"]] == [
+    assert [(agent["name"], agent["userInvocable"]) for agent in both["agents"]] == [
+        ("ours", False),
+        ("mine", True),
+    ]
+    assert [agent["name"] for agent in ours["agents"]] == ["ours"]
+    assert [(path["scope"], path["preferredForCreation"]) for path in paths["paths"]] == [
         ("project", True),
         ("project", False),
         ("user", True),

@@ -53,7 +53,7 @@ async def test_a_selected_agent_adds_its_prompt_and_restricts_the_tools(tmp_path
         assert await wire.call("session.agent.deselect", {"sessionId": session}) is None
         nobody = await wire.call("session.agent.getCurrent", {"sessionId": session})
         after = await request_parts(wire, session)
-        told = [one for one in wire.events(session) if one["type"].startswith("subagent.")]
+        told = [event for event in wire.events(session) if event["type"].startswith("subagent.")]
     assert selected == current
     assert (selected["name"], selected["displayName"], selected["tools"]) == (
         "reviewer",
@@ -64,7 +64,7 @@ async def test_a_selected_agent_adds_its_prompt_and_restricts_the_tools(tmp_path
     assert {"bash", "view"} < before[1]
     assert nobody == {"agent": None}
     assert after == before
-    assert [(one["type"], one["data"]) for one in told] == [
+    assert [(event["type"], event["data"]) for event in told] == [
         (
             "subagent.selected",
             {"agentName": "reviewer", "agentDisplayName": "Reviewer", "tools": ["view", "grep"]},
@@ -78,7 +78,7 @@ async def test_the_agent_of_a_session_can_be_selected_at_creation(tmp_path: Path
         wire = server.wire
         session = await wire.create(at(provider), model="m", customAgents=[REVIEWER, PLAIN], agent="plain")
         system, tools = await request_parts(wire, session)
-        (told,) = [one for one in wire.events(session) if one["type"] == "subagent.selected"]
+        (told,) = [event for event in wire.events(session) if event["type"] == "subagent.selected"]
         refused = await wire.refused(
             "session.create", {"provider": at(provider), "model": "m", "customAgents": [PLAIN], "agent": "nobody"}
         )
@@ -150,7 +150,7 @@ async def test_the_servers_of_an_agent_run_while_it_is_selected(tmp_path: Path) 
         left = await wire.call("session.mcp.list", {"sessionId": session})
     assert during["data"]["result"]["content"] == "hello"
     assert listed["servers"] == [{"name": "mine", "status": "connected"}]
-    assert [one["name"] for one in names["tools"]] == ["mine-echo"]
+    assert [tool["name"] for tool in names["tools"]] == ["mine-echo"]
     assert "does not exist" in after["data"]["error"]["message"]
     assert left == {"servers": []}
 
@@ -190,9 +190,9 @@ async def test_an_agent_without_its_model_uses_that_of_the_session(tmp_path: Pat
         session = opened["sessionId"]
         for _ in range(2):
             await wire.call("session.sendAndWait", {"sessionId": session, "prompt": "go"})
-        warnings = [one["data"] for one in wire.events(session) if one["type"] == "session.warning"]
-        said = [one["data"]["content"] for one in wire.events(session) if one["type"] == "assistant.message"]
-    assert [one["warningType"] for one in warnings] == ["custom_agent"]
+        warnings = [event["data"] for event in wire.events(session) if event["type"] == "session.warning"]
+        said = [event["data"]["content"] for event in wire.events(session) if event["type"] == "assistant.message"]
+    assert [warning["warningType"] for warning in warnings] == ["custom_agent"]
     assert "The model 'gone' of the agent 'plain' is not available" in warnings[0]["message"]
     assert said == ["one", "two"]
 
@@ -216,8 +216,8 @@ async def test_a_resumed_session_keeps_its_selected_agent(tmp_path: Path) -> Non
     assert current["agent"]["name"] == "reviewer"
     assert system.endswith(REVIEWER["prompt"])
     assert tools == {"view", "grep"}
-    assert {one["name"] for one in servers} == {"plain", "keyed"}
-    (lost,) = [one for one in servers if one["name"] == "keyed"]
+    assert {mcp_server["name"] for mcp_server in servers} == {"plain", "keyed"}
+    (lost,) = [mcp_server for mcp_server in servers if mcp_server["name"] == "keyed"]
     assert "env API_KEY is not stored" in lost["error"]
 
 
@@ -262,7 +262,7 @@ async def test_the_prompt_of_an_agent_can_be_changed(tmp_path: Path) -> None:
         system, _ = await request_parts(wire, session)
         listed = await wire.call("session.agent.list", {"sessionId": session, "includePrompt": True})
     assert system.endswith("\n\nYou are fancy.")
-    assert [one["prompt"] for one in listed["agents"]] == ["You are fancy."]
+    assert [agent["prompt"] for agent in listed["agents"]] == ["You are fancy."]
 
 
 async def test_an_agent_starts_with_its_skills(tmp_path: Path) -> None:

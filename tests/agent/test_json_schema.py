@@ -14,7 +14,7 @@ VICTIM = "a" * 60 + "!"
 
 
 def problems(value: Any, schema: dict[str, Any]) -> list[str]:
-    return [f"{one.pointer}: {one.text}" for one in problems_of(value, schema)]
+    return [f"{problem.pointer}: {problem.text}" for problem in problems_of(value, schema)]
 
 
 def test_patterns_are_evaluated() -> None:

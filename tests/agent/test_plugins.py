@@ -35,9 +35,13 @@ async def plugin_parts(wire: Wire, session: str) -> dict[str, Any]:
     skills = (await wire.call("session.skills.list", at))["skills"]
     servers = (await wire.call("session.mcp.list", at))["servers"]
     return {
-        "plugins": [one["name"] for one in (await wire.call("session.plugins.list", at))["plugins"]],
-        "skills": [(one["name"], one["pluginName"]) for one in skills if one["source"] == "plugin"],
-        "servers": [(one["name"], one["sourcePlugin"]) for one in servers if one["source"] == "plugin"],
+        "plugins": [plugin["name"] for plugin in (await wire.call("session.plugins.list", at))["plugins"]],
+        "skills": [(skill["name"], skill["pluginName"]) for skill in skills if skill["source"] == "plugin"],
+        "servers": [
+            (mcp_server["name"], mcp_server["sourcePlugin"])
+            for mcp_server in servers
+            if mcp_server["source"] == "plugin"
+        ],
     }
 
 
@@ -81,7 +85,7 @@ async def test_a_manifest_has_the_name_of_a_plugin_and_the_paths_of_its_parts(tm
     assert listed == {
         "plugins": [{"name": "named", "version": "1.2", "marketplace": "local", "enabled": True}],
     }
-    (invoked,) = [one["data"] for one in seen if one["type"] == "skill.invoked"]
+    (invoked,) = [event["data"] for event in seen if event["type"] == "skill.invoked"]
     assert (invoked["pluginName"], invoked["pluginVersion"]) == ("named", "1.2")
 
 

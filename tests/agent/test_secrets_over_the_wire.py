@@ -44,8 +44,8 @@ async def test_a_value_streamed_in_pieces_is_masked(tmp_path: Path) -> None:
         await server.wire.call("secrets.addFilterValues", {"values": [SECRET]})
         session = await server.wire.create(script, streaming=True)
         seen = await server.wire.prompt(session)
-    told = "".join(one["data"]["deltaContent"] for one in seen if one["type"] == "assistant.message_delta")
-    (message,) = [one["data"]["content"] for one in seen if one["type"] == "assistant.message"]
+    told = "".join(event["data"]["deltaContent"] for event in seen if event["type"] == "assistant.message_delta")
+    (message,) = [event["data"]["content"] for event in seen if event["type"] == "assistant.message"]
     assert told == message == "It is [redacted], not hunting"
 
 
@@ -58,7 +58,7 @@ async def test_earlier_events_are_masked_when_they_are_read(tmp_path: Path) -> N
             await server.wire.call("session.getMessages", {"sessionId": session}),
             await server.wire.call("session.eventLog.read", {"sessionId": session}),
         ]
-    assert all("It is [redacted]." in json.dumps(one) for one in told)
+    assert all("It is [redacted]." in json.dumps(event) for event in told)
     assert SECRET not in json.dumps(told)
 
 

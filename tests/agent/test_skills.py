@@ -55,18 +55,21 @@ async def test_a_model_loads_a_skill_and_gets_its_text(tmp_path: Path) -> None:
         assert await wire.call("session.skills.getInvoked", {"sessionId": session}) == {
             "skills": [{**invoked, "invokedAtTurn": 1}]
         }
-    assert [one["data"]["content"] for one in seen if one["type"] == "assistant.message"] == ["", "It is ready."]
-    (event,) = [one for one in seen if one["type"] == "skill.invoked"]
+    assert [event["data"]["content"] for event in seen if event["type"] == "assistant.message"] == [
+        "",
+        "It is ready.",
+    ]
+    (event,) = [event for event in seen if event["type"] == "skill.invoked"]
     assert event["data"] == {
         **invoked,
         "description": "How to make tea.",
         "source": "custom",
         "trigger": "agent-invoked",
     }
-    assert "permission.requested" not in [one["type"] for one in seen]
-    (done,) = [one for one in seen if one["type"] == "tool.execution_complete"]
+    assert "permission.requested" not in [event["type"] for event in seen]
+    (done,) = [event for event in seen if event["type"] == "tool.execution_complete"]
     assert done["data"]["result"]["content"] == LOADED
-    (told,) = [one["data"] for one in seen if one["type"] == "user.message" and one["data"].get("source")]
+    (told,) = [event["data"] for event in seen if event["type"] == "user.message" and event["data"].get("source")]
     assert (told["source"], told["content"]) == ("skill-tea", context)
 
 
@@ -79,7 +82,7 @@ async def test_the_tool_lists_enabled_skills_and_is_offered_only_if_there_are_an
 
         async def tool(session: str) -> str | None:
             tools = (await asked(wire, provider, session)).json["tools"]
-            found = [one["function"]["description"] for one in tools if one["function"]["name"] == "skill"]
+            found = [tool["function"]["description"] for tool in tools if tool["function"]["name"] == "skill"]
             return found[0] if found else None
 
         session = await wire.create(at(provider), model="m", skillDirectories=[str(tmp_path / "skills")])
@@ -110,7 +113,9 @@ async def test_the_nearest_skill_of_a_name_wins(tmp_path: Path) -> None:
         wire = server.wire
         options = {"workingDirectory": str(project), "skillDirectories": ["../../../given"]}
         session = await wire.create(scripted(), **options, enableConfigDiscovery=True)
-        found = {name: (one["source"], one["path"]) for name, one in (await list_skills(wire, session)).items()}
+        found = {
+            name: (skill["source"], skill["path"]) for name, skill in (await list_skills(wire, session)).items()
+        }
         relative = str(project / "../../../given/one/SKILL.md")
         assert found == {
             "one": ("custom", relative),
@@ -140,7 +145,7 @@ async def test_skills_can_be_disabled_for_a_session_persistently(tmp_path: Path)
             disabledSkills=["tea", "of-later"],
         )
         loaded = await wire.event("session.skills_loaded", session=session)
-        assert [(one["name"], one["enabled"]) for one in loaded["data"]["skills"]] == [("tea", False)]
+        assert [(skill["name"], skill["enabled"]) for skill in loaded["data"]["skills"]] == [("tea", False)]
         since = len(wire.messages)
         await wire.call("session.skills.enable", {"sessionId": session, "name": "tea"})
         loaded = await wire.event("session.skills_loaded", session=session, since=since)
@@ -213,12 +218,12 @@ async def test_an_unknown_skill_is_an_error_that_lists_the_known_ones(tmp_path: 
         session = await server.wire.create(script, skillDirectories=[str(tmp_path / "skills")])
         path.unlink()
         seen = await server.wire.prompt(session)
-    failed = [one["data"]["error"]["message"] for one in seen if one["type"] == "tool.execution_complete"]
+    failed = [event["data"]["error"]["message"] for event in seen if event["type"] == "tool.execution_complete"]
     assert failed == [
         "There is no skill 'nope'. Skills: tea.",
         "The skill 'tea' cannot be loaded: not a regular file.",
     ]
-    assert "skill.invoked" not in [one["type"] for one in seen]
+    assert "skill.invoked" not in [event["type"] for event in seen]
 
 
 async def test_skills_are_discovered_and_disabled_for_the_server(tmp_path: Path) -> None:
@@ -262,7 +267,7 @@ async def test_skills_are_discovered_and_disabled_for_the_server(tmp_path: Path)
 async def test_the_folders_of_skills_are_listed_with_the_one_for_new_skills(tmp_path: Path) -> None:
     async with running_server(tmp_path, env={"HOME": str(tmp_path)}) as server:
         paths = (await server.wire.call("skills.getDiscoveryPaths", {"projectPaths": ["/p"]}))["paths"]
-        assert [(one["path"], one["scope"], one["preferredForCreation"]) for one in paths] == [
+        assert [(path["path"], path["scope"], path["preferredForCreation"]) for path in paths] == [
             ("/p/.github/skills", "project", True),
             ("/p/.claude/skills", "project", False),
             ("/p/.agents/skills", "project", False),
@@ -286,8 +291,8 @@ async def test_a_resumed_session_keeps_the_text_of_a_loaded_skill(tmp_path: Path
         await wire.call("session.destroy", {"sessionId": session})
         await wire.call("session.resume", {"sessionId": session, "provider": at(provider), "model": "m"})
         messages = (await asked(wire, provider, session)).json["messages"]
-        assert [one["content"] for one in messages if one["role"] == "tool"] == [LOADED]
-        assert sum("Warm the pot." in str(one["content"]) for one in messages) == 1
+        assert [message["content"] for message in messages if message["role"] == "tool"] == [LOADED]
+        assert sum("Warm the pot." in str(message["content"]) for message in messages) == 1
         assert len((await wire.call("session.skills.getInvoked", {"sessionId": session}))["skills"]) == 1
 
 
@@ -302,9 +307,9 @@ async def test_a_prompt_that_begins_with_the_name_of_a_skill_loads_it(tmp_path: 
         session = await wire.create(at(provider), model="m", skillDirectories=[str(tmp_path / "skills")])
         said = str((await asked(wire, provider, session, prompt)).json["messages"])
         seen = wire.events(session)
-    (event,) = [one["data"] for one in seen if one["type"] == "skill.invoked"]
+    (event,) = [event["data"] for event in seen if event["type"] == "skill.invoked"]
     assert (event["name"], event["trigger"], event["path"]) == ("tea", "user-invoked", str(path))
-    typed, told = [one["data"] for one in seen if one["type"] == "user.message"]
+    typed, told = [event["data"] for event in seen if event["type"] == "user.message"]
     assert (typed["content"], told["source"]) == (prompt, "skill-tea")
     assert told["content"].startswith('<skill-context name="tea">')
     assert said.index(prompt.strip()) < said.index("Warm the pot.")
@@ -321,8 +326,8 @@ async def test_other_prompts_load_no_skill(tmp_path: Path, prompt: str) -> None:
             scripted({"text": "hm"}), skillDirectories=[str(tmp_path / "skills")], disabledSkills=["off"]
         )
         seen = await wire.prompt(session, prompt)
-    assert [one["data"]["content"] for one in seen if one["type"] == "user.message"] == [prompt]
-    assert "skill.invoked" not in [one["type"] for one in seen]
+    assert [event["data"]["content"] for event in seen if event["type"] == "user.message"] == [prompt]
+    assert "skill.invoked" not in [event["type"] for event in seen]
 
 
 async def test_an_unreadable_skill_is_reported_and_the_prompt_runs(tmp_path: Path) -> None:
@@ -333,6 +338,6 @@ async def test_an_unreadable_skill_is_reported_and_the_prompt_runs(tmp_path: Pat
         assert "tea" in await list_skills(wire, session)
         path.unlink()
         seen = await wire.prompt(session, "/tea")
-    (warning,) = [one["data"] for one in seen if one["type"] == "session.warning"]
+    (warning,) = [event["data"] for event in seen if event["type"] == "session.warning"]
     assert (warning["warningType"], "'tea'" in warning["message"]) == ("skill", True)
-    assert [one["data"]["content"] for one in seen if one["type"] == "assistant.message"] == ["hm"]
+    assert [event["data"]["content"] for event in seen if event["type"] == "assistant.message"] == ["hm"]

@@ -213,8 +213,9 @@ class _Client:
         since = 0
         for _ in range(count):
             found = await self.wire.until(
-                lambda one: (
-                    one.get("method") == "session.event" and one["params"]["event"]["type"] == "session.idle"
+                lambda message: (
+                    message.get("method") == "session.event"
+                    and message["params"]["event"]["type"] == "session.idle"
                 ),
                 since=since,
                 what="session.idle",

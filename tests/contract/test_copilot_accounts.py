@@ -34,7 +34,9 @@ async def test_each_session_has_its_own_login(host: Host) -> None:
         )
 
     alice, bob, nobody, again = seen.report["logins"]
-    assert [(one["login"], one["plan"], one["kind"], one["answer"]) for one in (alice, bob, again)] == [
+    assert [
+        (session["login"], session["plan"], session["kind"], session["answer"]) for session in (alice, bob, again)
+    ] == [
         ("alice", "individual_pro", "token", "chat/completions of alice"),
         ("bob", "business", "token", "responses of bob"),
         ("alice", "individual_pro", "token", "v1/messages of alice"),
@@ -71,6 +73,6 @@ async def test_a_host_provides_the_token_of_a_session_on_request(host: Host) -> 
     assert given["asked"] == [{"host": HOST, "session": given["session"], "reason": "initial"}]
     assert "cancelled" in cancelled["error"]
     assert "401" in bad["error"]
-    assert [one["reason"] for one in short["asked"]] == ["initial", "refresh", "refresh"]
+    assert [request["reason"] for request in short["asked"]] == ["initial", "refresh", "refresh"]
     assert copilot.seen("/chat/completions") == [BOB, ALICE, ALICE]
     assert seen.stderr == []

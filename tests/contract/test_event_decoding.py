@@ -171,14 +171,16 @@ def test_the_recording_holds_every_event_that_the_server_can_send(
 ) -> None:
     recording = recorded(3)
 
-    sendable = {one.type for one in typing.get_args(EventPayload) if one is not UnknownPayload}
+    sendable = {member.type for member in typing.get_args(EventPayload) if member is not UnknownPayload}
     sent = {event["type"] for event in recording.live}
     assert sendable - sent == set(), "let recording.py bring about the new events, too"
     assert sent == set(ESSENTIALS)
     for event_type, paths in ESSENTIALS.items():
         data = [event["data"] for event in recording.live if event["type"] == event_type]
         for path in paths:
-            assert any(at(one, path) not in (None, []) for one in data), f"{event_type} never has {path}"
+            assert any(at(event_data, path) not in (None, []) for event_data in data), (
+                f"{event_type} never has {path}"
+            )
 
 
 def test_an_sdk_decodes_every_event_live_and_in_the_history(
@@ -246,7 +248,7 @@ def at(value: Any, path: str) -> Any:
     """Return the value at a path, or ``None`` if there is none."""
     name, _, rest = path.partition(".")
     if isinstance(value, list):
-        return [at(one, path) for one in typing.cast("list[Any]", value)]
+        return [at(item, path) for item in typing.cast("list[Any]", value)]
     if not isinstance(value, dict):
         return None
     member = typing.cast("JsonObject", value).get(name)

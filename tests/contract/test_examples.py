@@ -116,7 +116,10 @@ LANGUAGES = (
 @pytest.mark.timeout(2 * BUILD_LIMIT_S + RUN_LIMIT_S)
 @pytest.mark.parametrize(
     "example",
-    [pytest.param(one, id=one.language, marks=[pytest.mark.long_build] * one.long_build) for one in LANGUAGES],
+    [
+        pytest.param(language, id=language.language, marks=[pytest.mark.long_build] * language.long_build)
+        for language in LANGUAGES
+    ],
 )
 def test_the_example_asks_for_permission_runs_its_tool_and_streams_the_answer(
     example: Example, tmp_path: Path

@@ -156,7 +156,7 @@ async def test_attachments_headers_and_a_change_of_model_reach_the_provider(host
     assert in_order(seen.types(), "pending_messages.modified", "user.message", "session.idle")
 
     first, second = model.requests
-    [prompt] = [one["content"] for one in first["messages"] if one["role"] == "user"]
+    [prompt] = [message["content"] for message in first["messages"] if message["role"] == "user"]
     assert [part["type"] for part in prompt] == ["text", "text", "image_url"]
     assert prompt[0]["text"].startswith("<ide_selection>\n")
     assert "\nFile: note.txt (line 2)\n```\ntwo\n```\n</ide_selection>\n\n<current_datetime>" in prompt[0]["text"]
@@ -167,8 +167,8 @@ async def test_attachments_headers_and_a_change_of_model_reach_the_provider(host
     assert prompt[2]["image_url"]["url"] == f"data:image/png;base64,{PIXEL}"
     assert (first["model"], second["model"]) == (MODEL, "second-model")
     assert (first.get("reasoning_effort"), second["reasoning_effort"]) == (None, "high")
-    assert [one.get("x-message") for one in model.headers] == ["first", None]
-    assert all("contract-host" in one["user-agent"] for one in model.headers)
+    assert [headers.get("x-message") for headers in model.headers] == ["first", None]
+    assert all("contract-host" in headers["user-agent"] for headers in model.headers)
 
 
 @over_pipes
@@ -382,4 +382,4 @@ def assert_healthy(seen: Observations, host: Host) -> None:
 def in_order(types: Iterable[str], *expected: str) -> bool:
     """Return whether ``expected`` is a subsequence of ``types``."""
     remaining = iter(types)
-    return all(one in remaining for one in expected)
+    return all(item in remaining for item in expected)

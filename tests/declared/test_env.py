@@ -102,7 +102,7 @@ async def test_a_pipe_without_a_writer_and_an_endless_file_have_no_value(tmp_pat
     pipe = {"value": f"file:{tmp_path}/pipe", "timeout_s": 0.05}
     found = await values({"pipe": pipe, "zeros": "file:/dev/zero", "nothing": "file:/dev/null"})
 
-    assert {name: one.reason for name, one in found.missing.items()} == {
+    assert {name: value.reason for name, value in found.missing.items()} == {
         "pipe": f"reading the file '{tmp_path}/pipe' took longer than 0.05 s",
         "zeros": "the file '/dev/zero' cannot be read: the file is too large",
         "nothing": "the file '/dev/null' is empty",

@@ -90,7 +90,9 @@ async def test_a_client_that_stops_reading_uses_bounded_memory_and_delays_no_oth
         for _ in range(8):
             with anyio.move_on_after(WAIT_S / 2):
                 await other.until(
-                    lambda one: one.get("method") == "session.lifecycle" and one["params"]["sessionId"] == session,
+                    lambda message: (
+                        message.get("method") == "session.lifecycle" and message["params"]["sessionId"] == session
+                    ),
                     since=since,
                 )
                 break
@@ -166,7 +168,7 @@ async def test_nothing_runs_after_a_client_died_during_an_approval_until_another
         params = {"sessionId": session, "continuePendingWork": True, "requestPermission": True}
         await other.call("session.resume", params)
         pending = await other.call("session.permissions.pendingRequests", {"sessionId": session})
-        assert [one["requestId"] for one in pending["items"]] == [asked["data"]["requestId"]]
+        assert [item["requestId"] for item in pending["items"]] == [asked["data"]["requestId"]]
         assert not (tmp_path / "ran").exists()
         assert await decide(other, session, pending["items"][0]["requestId"], "approve-once")
         await other.event("session.idle", session=session)
@@ -334,7 +336,7 @@ async def test_shutdown_does_not_wait_for_a_client_that_stopped_reading(tmp_path
         since = len(wire.messages)
         stuck.stop_reading()
         await stuck.ask("session.send", {"sessionId": session, "prompt": "talk"})
-        await wire.until(lambda one: one.get("method") == "session.lifecycle", since=since)
+        await wire.until(lambda message: message.get("method") == "session.lifecycle", since=since)
         assert await wire.call("runtime.shutdown", {}) is None
         assert await server.exited() == 0
 
@@ -410,8 +412,8 @@ async def test_an_abort_when_idle_and_a_second_abort_change_nothing(server: Runn
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
         await wire.event("assistant.turn_start")
         both = [await wire.ask("session.abort", {"sessionId": session}) for _ in range(2)]
-        for one in both:
-            assert (await wire.response(one))["result"] == {"success": True}
+        for request_id in both:
+            assert (await wire.response(request_id))["result"] == {"success": True}
         assert await wire.call("session.abort", {"sessionId": session}) == {"success": True}
         await wire.alive()
         kinds = [event["type"] for event in wire.events()]
@@ -446,10 +448,10 @@ async def test_a_prompt_sent_directly_after_an_abort_is_not_dropped(server: Runn
         assert (await wire.response("abort"))["result"] == {"success": True}
         sent = (await wire.response("again"))["result"]["messageId"]
         await wire.until(
-            lambda one: (
-                one.get("method") == "session.event"
-                and one["params"]["event"]["type"] == "session.idle"
-                and "aborted" not in one["params"]["event"]["data"]
+            lambda message: (
+                message.get("method") == "session.event"
+                and message["params"]["event"]["type"] == "session.idle"
+                and "aborted" not in message["params"]["event"]["data"]
             )
         )
         events = wire.events(session)
@@ -536,10 +538,10 @@ async def test_an_abort_completes_each_of_several_open_calls_once(server: Runnin
         assert await answer(wire, session, quick["data"]["requestId"], "ok")
         await wire.event("tool.execution_complete", toolCallId="quick", success=True)
         requested = await wire.until(
-            lambda one: (
-                one.get("method") == "session.event"
-                and one["params"]["event"]["type"] == "permission.requested"
-                and one["params"]["event"]["data"]["permissionRequest"]["toolCallId"] == "shell"
+            lambda message: (
+                message.get("method") == "session.event"
+                and message["params"]["event"]["type"] == "permission.requested"
+                and message["params"]["event"]["data"]["permissionRequest"]["toolCallId"] == "shell"
             )
         )
         await decide(wire, session, requested["params"]["event"]["data"]["requestId"], "approve-once")

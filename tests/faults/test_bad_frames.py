@@ -47,9 +47,11 @@ async def error_for(wire: Wire, data: bytes, request_id: Any = None) -> JsonObje
     """Send ``data`` and return its error; there must be exactly one."""
     since = len(wire.messages)
     await wire.send(data)
-    message = await wire.until(lambda one: "error" in one and one["id"] == request_id, since=since, what="error")
+    message = await wire.until(
+        lambda message: "error" in message and message["id"] == request_id, since=since, what="error"
+    )
     await wire.alive()
-    assert len([one for one in wire.messages[since:] if "error" in one]) == 1
+    assert len([message for message in wire.messages[since:] if "error" in message]) == 1
     assert set(message) == {"jsonrpc", "id", "error"}
     return message["error"]
 
@@ -82,7 +84,7 @@ async def test_an_endless_header_is_dropped_and_the_next_frame_is_read(server: R
     async with wired(server) as wire:
         since = len(wire.messages)
         await wire.send(b"Content-Length: 5" + b"x" * 100_000)
-        message = await wire.until(lambda one: "error" in one, since=since)
+        message = await wire.until(lambda message: "error" in message, since=since)
         assert message["error"]["code"] == INVALID_REQUEST
         assert "header longer than" in message["error"]["message"]
         await wire.alive()
@@ -270,7 +272,7 @@ async def test_the_id_of_a_running_request_cannot_be_used_again(server: RunningS
         since = len(wire.messages)
         await wire.call("session.abort", {"sessionId": session})
         # The first request still gets its one response.
-        answer = await wire.until(lambda one: one.get("id") == first, since=since)
+        answer = await wire.until(lambda message: message.get("id") == first, since=since)
         assert answer["result"]["aborted"] is True
 
 
@@ -287,7 +289,7 @@ async def test_a_cancelled_request_gets_one_response_and_the_prompt_goes_on(serv
         await wire.call("session.tools.handlePendingToolCall", answer)
         await wire.event("assistant.message", content="done")
         await wire.event("session.idle")
-        assert [one.get("id") for one in wire.messages].count(waiting) == 1
+        assert [message.get("id") for message in wire.messages].count(waiting) == 1
 
 
 @pytest.mark.parametrize(
@@ -319,7 +321,7 @@ async def test_two_frames_in_one_write_are_answered_in_order(server: RunningServ
         since = len(wire.messages)
         await wire.send(frame(request("a", "ping", {})) + frame(request("b", "status.get", {})))
         await wire.response("b")
-        assert [one["id"] for one in wire.messages[since:]] == ["a", "b"]
+        assert [message["id"] for message in wire.messages[since:]] == ["a", "b"]
 
 
 async def test_a_valid_frame_directly_after_an_invalid_one_is_answered(server: RunningServer) -> None:

@@ -180,7 +180,7 @@ async def test_a_failed_call_is_a_typed_error_and_affects_nothing_else(
         provider.replies.append(FINE)
         events = await at.prompt()
         assert of_type(events, "assistant.message")[0]["content"] == "all is well"
-        sent = [(one["role"], one["content"]) for one in provider.requests[-1].json["messages"]]
+        sent = [(message["role"], message["content"]) for message in provider.requests[-1].json["messages"]]
         assert [role for role, _ in sent] == ["system", "user", *["assistant" for _ in shown], "user"]
         assert [content for role, content in sent if role == "assistant"] == shown
 

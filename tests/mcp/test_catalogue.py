@@ -39,7 +39,11 @@ def test_of_servers_with_the_same_name_the_nearest_is_used(tmp_path: Path) -> No
         user={"b": command("user"), "c": command("user")},
         user_file={"c": command("file"), "d": command("file")},
     )
-    assert {name: (one.config.command, one.source) for name, one in servers.items() if one.config} == {
+    assert {
+        name: (mcp_server.config.command, mcp_server.source)
+        for name, mcp_server in servers.items()
+        if mcp_server.config
+    } == {
         "a": ("own", None),
         "b": ("project", "workspace"),
         "c": ("user", "user"),
@@ -68,7 +72,7 @@ def test_servers_are_disabled_by_name(tmp_path: Path) -> None:
         disabled=frozenset({"c"}),
         disabled_here=frozenset({"a"}),
     )
-    assert [name for name, one in servers.items() if one.enabled] == ["d"]
+    assert [name for name, mcp_server in servers.items() if mcp_server.enabled] == ["d"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"mcpServers": 1}', '{"mcpServers": {}}'])

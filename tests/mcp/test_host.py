@@ -99,7 +99,7 @@ async def test_progress_of_a_call_is_shown(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-work"))
         _, said = await call(server.wire, session)
-        shown = [one["data"] for one in server.wire.events() if one["type"] == "tool.execution_progress"]
+        shown = [event["data"] for event in server.wire.events() if event["type"] == "tool.execution_progress"]
     assert said == "done"
     assert shown[0]["progressMessage"] == "step 1 (1/3)"
     assert shown[-1]["progressMessage"] == "step 3 (3/3)"
@@ -262,7 +262,7 @@ async def test_a_call_needs_permission_and_an_approval_covers_the_tool(tmp_path:
         params = {"sessionId": session, "requestId": asked["requestId"], "result": answer}
         await wire.call("session.permissions.handlePendingPermissionRequest", params)
         await wire.event("session.idle")
-        requests = [one for one in wire.events() if one["type"] == "permission.requested"]
+        requests = [event for event in wire.events() if event["type"] == "permission.requested"]
     assert len(requests) == 1
     assert asked["permissionRequest"] == {
         "kind": "mcp",
@@ -440,7 +440,7 @@ async def test_a_server_that_floods_us_is_read_slowly(tmp_path: Path) -> None:
         _, said = await call(wire, session)
         await wire.prompt(session)
         await wire.alive()
-        changes = [one for one in wire.events() if one["type"] == "mcp.tools.list_changed"]
+        changes = [event for event in wire.events() if event["type"] == "mcp.tools.list_changed"]
     assert said == "over"
     assert len(changes) < 20
 
@@ -498,7 +498,7 @@ async def test_a_server_that_a_client_has_started_survives_a_reload(
         await status(wire, session, "brought", "connected")
         await wire.call("session.mcp.reload", {"sessionId": session})
         listed = await wire.call("session.mcp.list", {"sessionId": session})
-    assert [(one["name"], one["status"]) for one in listed["servers"]] == [
+    assert [(mcp_server["name"], mcp_server["status"]) for mcp_server in listed["servers"]] == [
         ("testing", "connected"),
         ("brought", "connected"),
     ]
@@ -573,7 +573,7 @@ async def test_servers_given_on_resume_replace_the_previous_ones(tmp_path: Path)
         await wire.call("session.resume", {"sessionId": session, "mcpServers": {"second": stdio()}})
         await status(wire, session, "second", "connected")
         listed = await wire.call("session.mcp.list", {"sessionId": session})
-    assert [one["name"] for one in listed["servers"]] == ["second"]
+    assert [mcp_server["name"] for mcp_server in listed["servers"]] == ["second"]
 
 
 async def test_a_resumed_session_has_its_servers_without_secrets(tmp_path: Path) -> None:
@@ -594,9 +594,9 @@ async def test_a_resumed_session_has_its_servers_without_secrets(tmp_path: Path)
             await status(wire, session, "plugged", "connected")
             await wire.event("session.mcp_servers_loaded")
             listed = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
-        states = {one["name"]: one["status"] for one in listed}
+        states = {mcp_server["name"]: mcp_server["status"] for mcp_server in listed}
         assert states == {"open": "connected", "off": "disabled", "plugged": "connected", "closed": "failed"}
-        assert "env KEY" in next(one["error"] for one in listed if one["name"] == "closed")
+        assert "env KEY" in next(mcp_server["error"] for mcp_server in listed if mcp_server["name"] == "closed")
     for file in home.rglob("*"):
         assert not file.is_file() or b"hunter2" not in file.read_bytes()
     async with running_server(tmp_path) as server:
@@ -604,4 +604,4 @@ async def test_a_resumed_session_has_its_servers_without_secrets(tmp_path: Path)
         await wire.call("session.resume", {"sessionId": session, "mcpServers": {"closed": servers["closed"]}})
         await status(wire, session, "closed", "connected")
         listed = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
-        assert [one["name"] for one in listed] == ["closed", "plugged"]
+        assert [mcp_server["name"] for mcp_server in listed] == ["closed", "plugged"]

@@ -234,7 +234,7 @@ async def test_a_server_that_asks_for_nothing_but_repetition_is_given_up() -> No
             await client.ask(types.CallToolRequest(params=params), types.CallToolResult, timeout_s=5)
     calls = [request.json for request in server.requests if request.headers.get("mcp-method") == "tools/call"]
     assert len(calls) == 10
-    assert ["requestState" in one["params"] for one in calls[:2]] == [False, True]
+    assert ["requestState" in call["params"] for call in calls[:2]] == [False, True]
 
 
 async def test_an_error_of_the_server_is_not_taken_for_the_end_of_the_connection() -> None:
@@ -262,6 +262,6 @@ async def test_a_response_that_breaks_off_is_a_lost_connection() -> None:
 def leaf(error: BaseException) -> BaseException:
     """Return the first error in a group that is not about the end of the connection."""
     if isinstance(error, BaseExceptionGroup):
-        found = [leaf(one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions]
-        return next((one for one in found if isinstance(one, httpx2.HTTPError)), found[0])
+        found = [leaf(exception) for exception in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+        return next((error for error in found if isinstance(error, httpx2.HTTPError)), found[0])
     return error

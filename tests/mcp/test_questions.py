@@ -52,7 +52,7 @@ async def test_a_client_provides_a_token_and_one_with_more_scope_for_a_call(tmp_
     assert second["wwwAuthenticateParams"] == {"scope": "write", "error": "insufficient_scope"}
     assert second["resourceMetadata"] == first["resourceMetadata"]
     assert done["data"]["result"]["content"] == "gone"
-    assert "authorization" not in next(one for one in far.requests if "well-known" in one.path).headers
+    assert "authorization" not in next(request for request in far.requests if "well-known" in request.path).headers
 
 
 async def test_without_a_token_the_server_waits_for_one(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ async def test_without_a_token_the_server_waits_for_one(tmp_path: Path) -> None:
         session = await guarded_session(wire, far.url)
         await asked_for_token(wire, session, {"kind": "cancelled"})
         await status(wire, session, "far", "needs-auth", since=0)
-        await wire.until(lambda one: "requires a login" in str(one))
+        await wire.until(lambda message: "requires a login" in str(message))
         since = len(wire.messages)
         await wire.call("session.mcp.oauth.authenticationStateChanged", {"sessionId": session})
         await asked_for_token(wire, session, {"kind": "token", "accessToken": "one"}, since=since)
@@ -88,7 +88,7 @@ async def test_a_probe_returns_whether_a_server_requires_a_token(tmp_path: Path)
         await wire.call("session.mcp.oauth.handlePendingRequest", params | {"result": token})
         await status(wire, session, "far", "connected")
         after = await wire.call("session.mcp.oauth.probe", probe)
-        assert len([one for one in wire.events(session) if one["type"] == "mcp.oauth_required"]) == 1
+        assert len([event for event in wire.events(session) if event["type"] == "mcp.oauth_required"]) == 1
     assert (before["status"], before["reason"]) == ("needs-auth", "initial")
     assert before["wwwAuthenticateParams"]["scope"] == "read"
     assert (before["httpResponse"]["statusCode"], before["httpResponse"]["body"]) == (401, "{}")
@@ -177,8 +177,8 @@ async def test_a_client_provides_headers_and_new_ones_after_a_refusal(tmp_path: 
         done = await wire.event("tool.execution_complete", session=session)
         await wire.event("session.idle", session=session)
     assert done["data"]["result"]["content"] == "gone"
-    assert all(one.headers["accept"] != "nothing" for one in far.requests)
-    assert all(one.headers.get("mcp-session-id") != "mine" for one in far.requests)
+    assert all(request.headers["accept"] != "nothing" for request in far.requests)
+    assert all(request.headers.get("mcp-session-id") != "mine" for request in far.requests)
 
 
 async def test_expired_headers_are_requested_again(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ async def test_expired_headers_are_requested_again(tmp_path: Path) -> None:
         session = await headers_session(wire, far.url, 0)
         assert await give_headers(wire, session, keys("first")) == "startup"
         since = next(
-            place for place, one in enumerate(wire.messages) if "mcp.headers_refresh_completed" in str(one)
+            place for place, message in enumerate(wire.messages) if "mcp.headers_refresh_completed" in str(message)
         )
         assert await give_headers(wire, session, keys("first"), since=since + 1) == "ttl-expired"
 
@@ -202,7 +202,7 @@ async def test_configured_headers_are_used_if_the_client_has_none(tmp_path: Path
         config = {"url": f"{far.url}/mcp", "headersRefreshTtlMs": 1, "headers": {"X-Key": "own"}}
         other = await wire.create(scripted(), mcpServers={"far": config})
         await status(wire, other, "far", "connected")
-        assert not [one for one in wire.events(other) if one["type"] == HEADERS_ASKED]
+        assert not [event for event in wire.events(other) if event["type"] == HEADERS_ASKED]
 
 
 # --- forms, models, hooks -----------------------------------------------------------------------------------------
@@ -298,8 +298,11 @@ async def test_every_session_has_the_stored_servers_of_the_user(tmp_path: Path) 
         await wire.call("mcp.config.remove", {"name": "mine"})
         missing = await wire.refused("mcp.config.remove", {"name": "mine"})
     assert listed["servers"]["mine"]["tools"] == ["pid"]
-    assert {one["name"]: one["enabled"] for one in discovered["servers"]} == {"mine": True, "other": False}
-    assert {one["name"]: (one["status"], one["source"]) for one in servers} == {
+    assert {mcp_server["name"]: mcp_server["enabled"] for mcp_server in discovered["servers"]} == {
+        "mine": True,
+        "other": False,
+    }
+    assert {mcp_server["name"]: (mcp_server["status"], mcp_server["source"]) for mcp_server in servers} == {
         "mine": ("connected", "user"),
         "other": ("disabled", "user"),
     }

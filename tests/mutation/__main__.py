@@ -87,7 +87,10 @@ def main() -> None:
     caught = sum(verdict.caught for verdict in verdicts)
     unreached = sum(verdict.detail == NO_TEST for verdict in verdicts)
     if options.json:
-        rows = [{"fault": str(one.fault), "caught": one.caught, "detail": one.detail} for one in verdicts]
+        rows = [
+            {"fault": str(verdict.fault), "caught": verdict.caught, "detail": verdict.detail}
+            for verdict in verdicts
+        ]
         options.json.write_text(json.dumps(rows, indent=1))
     print(f"{caught} of {len(verdicts)} faults caught; {unreached} are in lines that no test reaches")
 

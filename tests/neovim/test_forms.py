@@ -64,7 +64,7 @@ def test_an_invalid_value_is_asked_for_again_with_the_reason(tmp_path: Path) -> 
     with running_neovim(tmp_path, script=[]) as nvim:
         nvim.answer("Answer", "old", "3.5", "17", "18")
         assert show_form(nvim, schema) == {"action": "accept", "content": {"age": 18}}
-        assert [one["prompt"] for one in nvim.asked()[1:]] == [
+        assert [question["prompt"] for question in nvim.asked()[1:]] == [
             "age: ",
             "age (expected an integer): ",
             "age (expected an integer): ",

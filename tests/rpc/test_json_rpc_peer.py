@@ -218,7 +218,7 @@ async def test_the_same_id_on_both_sides_stands_for_two_requests(wire: Wire, tas
         await wire.until_sent(3)
         wire.receive(id=1, result="answer")
     assert results == ["answer"]
-    assert [one["id"] for one in wire.sent] == [1, 2, 1]
+    assert [message["id"] for message in wire.sent] == [1, 2, 1]
     assert wire.sent[2]["error"]["code"] == REQUEST_CANCELLED
 
 
@@ -338,7 +338,7 @@ async def test_the_id_of_a_cancelled_request_is_in_use_until_its_response(wire: 
     wire.receive(method="$/cancelRequest", params={"id": 1})
     wire.request("ping")
     await wire.until_sent(2)
-    assert [one["error"]["code"] for one in wire.sent] == [INVALID_REQUEST, REQUEST_CANCELLED]
+    assert [message["error"]["code"] for message in wire.sent] == [INVALID_REQUEST, REQUEST_CANCELLED]
     wire.request("ping")
     assert "result" in wire.sent[2]
 
@@ -354,7 +354,7 @@ async def test_the_response_precedes_what_a_task_of_its_handler_sends(wire: Wire
     wire.methods["work"] = work
     wire.request("work")
     await wire.until_sent(2)
-    assert [one.get("method") for one in wire.sent] == [None, "announced"]
+    assert [message.get("method") for message in wire.sent] == [None, "announced"]
 
 
 async def test_handlers_are_tasks_of_the_group_of_the_connection() -> None:
@@ -382,7 +382,7 @@ async def test_a_cancellation_of_nothing_is_ignored(wire: Wire, params: Any) -> 
     wire.receive(method="$/cancelRequest", params=params)
     await checkpoint()
     wire.request("ping", msg_id=2)
-    assert [one["id"] for one in wire.sent] == [2]
+    assert [message["id"] for message in wire.sent] == [2]
 
 
 async def test_a_dialect_names_its_notifications_and_its_cancellation(tasks: TaskGroup) -> None:

@@ -118,7 +118,7 @@ async def test_only_old_clients_with_request_permission_are_asked(tmp_path: Path
         await answer(decides, await requested(decides, "permission.request"), {"result": {"kind": "approved"}})
         await answer(decides, await requested(decides, "tool.call"), {"result": "found"})
         await watches.event("session.idle", session=session)
-        assert [one["method"] for one in watches.messages if "id" in one and "method" in one] == []
+        assert [message["method"] for message in watches.messages if "id" in message and "method" in message] == []
 
 
 async def test_a_question_that_another_client_has_answered_is_cancelled(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ async def test_a_client_that_resumes_a_session_is_asked_the_open_questions_of_a_
             if decides:
                 await answer(wire, await requested(wire, "tool.call"), {"result": "found"})
             await wire.event("session.idle", session=session)
-            assert len([one for one in wire.messages if one.get("method") == method]) == 1
+            assert len([message for message in wire.messages if message.get("method") == method]) == 1
             assert wire.events(session)[-1]["type"] == "session.idle"
 
 

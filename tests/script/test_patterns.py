@@ -62,7 +62,7 @@ def test_a_pattern_matches(pattern: Any, value: Any) -> None:
 def test_a_difference_names_the_place_the_expected_and_the_actual_value(
     pattern: Any, value: Any, message: str
 ) -> None:
-    assert [str(one) for one in differences(pattern, value, {})] == [message]
+    assert [str(difference) for difference in differences(pattern, value, {})] == [message]
 
 
 def test_a_name_captures_the_first_value_and_matches_only_that_value_afterwards() -> None:

@@ -89,8 +89,8 @@ def resolver(monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]]) -> li
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         family = {4: socket.AF_INET, 6: socket.AF_INET6}
         return [
-            (family[ipaddress.ip_address(one).version], socket.SOCK_STREAM, 6, "", (one, port))
-            for one in names[name]
+            (family[ipaddress.ip_address(address).version], socket.SOCK_STREAM, 6, "", (address, port))
+            for address in names[name]
         ]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)

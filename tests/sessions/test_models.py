@@ -81,11 +81,11 @@ async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Pa
         request = await asked(wire, provider, session)
         # A model may be added after its provider.
         more = {"sessionId": session, "models": [{"provider": "late", "id": "two"}]}
-        assert [one["id"] for one in (await wire.call("session.provider.add", more))["models"]] == ["late/two"]
+        assert [model["id"] for model in (await wire.call("session.provider.add", more))["models"]] == ["late/two"]
     [model] = added["models"]
     assert (model["id"], model["name"]) == ("late/one", "Late One")
     assert model["capabilities"]["limits"]["max_prompt_tokens"] == 9
-    assert [one["id"] for one in listed["list"]] == ["m", "late/one"]
+    assert [model["id"] for model in listed["list"]] == ["m", "late/one"]
     assert request.json["model"] == "w"
     assert request.headers["authorization"] == "Bearer sk-late"
     assert request.headers["x-provider"] == "late"
@@ -117,7 +117,7 @@ async def test_invalid_additions_are_named_and_nothing_is_added(
         assert await server.wire.call("session.provider.add", session) == {"models": []}
         listed = await server.wire.call("session.model.list", session)
     assert what in refused["message"]
-    assert [one["id"] for one in listed["list"]] == ["old/m"]
+    assert [model["id"] for model in listed["list"]] == ["old/m"]
 
 
 async def test_an_added_provider_can_request_its_token_from_the_client(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ async def test_custom_agents_are_listed_with_their_models(tmp_path: Path) -> Non
         },
         {"name": "bare", "displayName": "bare", "description": "", "id": "bare", "userInvocable": True},
     ]
-    assert [one["prompt"] for one in told["agents"]] == ["You plan.", "x"]
+    assert [agent["prompt"] for agent in told["agents"]] == ["You plan.", "x"]
     assert again["agents"] == agents
     assert none == {"agents": []}
 
@@ -242,7 +242,7 @@ async def test_a_model_selected_during_a_turn_gets_the_next_call(tmp_path: Path)
         change = await wire.event("session.model_change", session=session)
         current = await wire.call("session.model.getCurrent", {"sessionId": session})
     assert switched == current == {"modelId": "second", "reasoningEffort": "high"}
-    assert [(one.json["model"], one.json["reasoning_effort"]) for one in provider.requests] == [
+    assert [(request.json["model"], request.json["reasoning_effort"]) for request in provider.requests] == [
         ("first", "low"),
         ("second", "high"),
     ]
@@ -287,7 +287,7 @@ async def test_invalid_options_are_refused_and_nothing_is_changed(tmp_path: Path
         request = await asked(wire, provider, session)
     assert "provider.type 'nope' is unknown" in refused["message"]
     assert request.json["model"] == "m"
-    assert [one for one in wire.events(session) if one["type"] == "session.model_change"] == []
+    assert [event for event in wire.events(session) if event["type"] == "session.model_change"] == []
 
 
 async def test_capability_overrides_apply_until_they_are_replaced_and_survive_a_resume(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ async def test_capability_overrides_apply_until_they_are_replaced_and_survive_a_
         await wire.call("session.detach", here)
         await wire.call("session.resume", {**here, "provider": at(provider)})
         seen.append(await asked(wire, provider, session))
-    assert [blind(one) for one in seen] == [False, True, False, True]
+    assert [blind(request) for request in seen] == [False, True, False, True]
 
 
 async def test_models_are_listed_for_the_token_of_the_request_or_session(tmp_path: Path) -> None:
@@ -323,9 +323,9 @@ async def test_models_are_listed_for_the_token_of_the_request_or_session(tmp_pat
             asker = await server.wire.call("models.list", {"gitHubToken": "token-a"})
             created = await server.wire.call("session.create", {"gitHubToken": "token-b"})
             own = await server.wire.call("session.model.list", {"sessionId": created["sessionId"]})
-    assert [one["id"] for one in asker["models"]] == ["of-the-asker"]
-    assert [one["id"] for one in own["list"]] == ["of-the-session"]
-    tokens = [one.headers["authorization"] for one in github.requests]
+    assert [model["id"] for model in asker["models"]] == ["of-the-asker"]
+    assert [model["id"] for model in own["list"]] == ["of-the-session"]
+    tokens = [request.headers["authorization"] for request in github.requests]
     assert tokens == ["Bearer token-a", "Bearer token-b", "Bearer token-b"]
 
 
@@ -334,8 +334,8 @@ async def test_models_are_listed_for_the_token_of_the_request_or_session(tmp_pat
 
 def statuses(request: SeenRequest) -> list[str]:
     """Return the limit statuses that the model received, in order."""
-    told = [str(one["content"]) for one in request.json["messages"] if one["role"] == "user"]
-    return [one.split("\n")[1].partition(".  ")[0] for one in told if one.startswith("<session_limits_status>")]
+    told = [str(message["content"]) for message in request.json["messages"] if message["role"] == "user"]
+    return [text.split("\n")[1].partition(".  ")[0] for text in told if text.startswith("<session_limits_status>")]
 
 
 async def test_session_limits_are_sent_to_the_model_counted_and_stored(tmp_path: Path) -> None:
@@ -358,7 +358,7 @@ async def test_session_limits_are_sent_to_the_model_counted_and_stored(tmp_path:
         await wire.call("session.resume", {**here, "provider": at(provider)})
         kept = await wire.call("session.metadata.snapshot", here)
         assert len(provider.requests) == 3
-    assert [len(statuses(one)) for one in requests] == [1, 2, 2]
+    assert [len(statuses(request)) for request in requests] == [1, 2, 2]
     assert requests[0].json["messages"][-1]["content"] == (
         "<session_limits_status>\nRemaining session limits: 30 AI credits. Later session_limits_status messages"
         " supersede earlier ones. Be frugal; avoid optional exploration and unnecessary tool calls."
@@ -394,7 +394,7 @@ async def test_models_of_named_providers_are_called_by_their_wire_names(tmp_path
     ]
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
-        providers = [at(provider, **one) for one in (alpha, delta)]
+        providers = [at(provider, **options) for options in (alpha, delta)]
         created = await wire.call(
             "session.create", {"model": "alpha/sonnet", "providers": providers, "models": models}
         )
@@ -403,14 +403,19 @@ async def test_models_of_named_providers_are_called_by_their_wire_names(tmp_path
         for name in ("alpha/haiku", "delta/turbo", "delta/undeclared"):
             await wire.call("session.model.switchTo", {"sessionId": session, "modelId": name})
             requests.append(await asked(wire, provider, session))
-        window = [one["data"]["tokenLimit"] for one in wire.events(session) if one["type"] == "session.usage_info"]
-    assert [(one.json["model"], one.headers["x-provider"], one.headers["authorization"]) for one in requests] == [
+        window = [
+            event["data"]["tokenLimit"] for event in wire.events(session) if event["type"] == "session.usage_info"
+        ]
+    assert [
+        (request.json["model"], request.headers["x-provider"], request.headers["authorization"])
+        for request in requests
+    ] == [
         ("w-sonnet", "alpha", "Bearer sk-alpha"),
         ("known", "alpha", "Bearer sk-alpha"),
         ("turbo", "delta", "Bearer delta-token"),
         ("undeclared", "delta", "Bearer delta-token"),
     ]
-    assert [one.json.get("max_tokens") for one in requests] == [None, None, 77, None]
+    assert [request.json.get("max_tokens") for request in requests] == [None, None, 77, None]
     assert window[2] == 5000
 
 
@@ -448,7 +453,7 @@ async def test_images_for_a_model_without_vision_are_left_out_with_a_warning(
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider, type=kind), model=model)
         request = await asked(server.wire, provider, session, attachments=[picture])
-        warnings = [one["data"] for one in server.wire.events(session) if one["type"] == "session.warning"]
+        warnings = [event["data"] for event in server.wire.events(session) if event["type"] == "session.warning"]
 
     assert "AAAA" not in str(request.json)
     (warning,) = warnings

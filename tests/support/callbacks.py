@@ -57,7 +57,7 @@ class AnsweringClient:
 
     def inputs(self, name: str) -> list[JsonObject]:
         """Return the inputs of the requests with one name."""
-        return [given for one, given in self.asked if one == name]
+        return [given for request, given in self.asked if request == name]
 
     async def run(self) -> None:
         """Answer every request; runs as a task beside the test."""

@@ -46,7 +46,8 @@ class Schemas:
             root: JsonObject = json.loads((package / "schema" / "v1" / name).read_text())
             for definition, schema in root["$defs"].items():
                 kind = next(
-                    (one for one in ("Request", "Response", "Notification") if definition.endswith(one)), ""
+                    (suffix for suffix in ("Request", "Response", "Notification") if definition.endswith(suffix)),
+                    "",
                 )
                 method = schema.get("x-method")
                 if method is not None and (method, kind) not in self._names:
@@ -66,8 +67,8 @@ class Schemas:
                 root.pop(other, None)
             self._validators[definition] = Draft202012Validator(root)
         errors = [
-            f"{'/'.join(map(str, one.path))}: {one.message[:300]}"
-            for one in self._validators[definition].iter_errors(value)  # pyright: ignore[reportUnknownMemberType]
+            f"{'/'.join(map(str, error.path))}: {error.message[:300]}"
+            for error in self._validators[definition].iter_errors(value)  # pyright: ignore[reportUnknownMemberType]
         ]
         assert not errors, f"{method} {kind}: {errors}"
 
@@ -95,7 +96,7 @@ class Editor(Wire):
         return await stream.receive_until(b"\n", 1 << 26)
 
     def check(self, message: JsonObject) -> None:
-        assert not _has_null({name: one for name, one in message.items() if name != "id"}), message
+        assert not _has_null({name: value for name, value in message.items() if name != "id"}), message
         method = message.get("method")
         if method is not None:
             kind = "Request" if "id" in message else "Notification"
@@ -164,7 +165,9 @@ class Editor(Wire):
     async def question(self, method: str, *, since: int = 0) -> JsonObject:
         """Wait for the first request of the server for ``method``."""
         return await self.until(
-            lambda one: one.get("method") == method and "id" in one, since=since, what=f"question {method}"
+            lambda message: message.get("method") == method and "id" in message,
+            since=since,
+            what=f"question {method}",
         )
 
     async def update(self, kind: str, *, since: int = 0, **values: Any) -> JsonObject:
@@ -174,7 +177,9 @@ class Editor(Wire):
             if message.get("method") != "session/update":
                 return False
             update = message["params"]["update"]
-            return update["sessionUpdate"] == kind and all(update.get(name) == one for name, one in values.items())
+            return update["sessionUpdate"] == kind and all(
+                update.get(name) == value for name, value in values.items()
+            )
 
         found = await self.until(fits, since=since, what=f"update {kind} {values or ''}")
         return found["params"]["update"]
@@ -186,11 +191,13 @@ class Editor(Wire):
             for message in self.messages[since:]
             if message.get("method") == "session/update" and message["params"]["sessionId"] == session
         ]
-        return [one for one in found if kind in (None, one["sessionUpdate"])]
+        return [update for update in found if kind in (None, update["sessionUpdate"])]
 
     def said(self, session: str, *, since: int = 0) -> str:
         """Return the text of the agent so far."""
-        return "".join(one["content"]["text"] for one in self.updates(session, "agent_message_chunk", since=since))
+        return "".join(
+            update["content"]["text"] for update in self.updates(session, "agent_message_chunk", since=since)
+        )
 
 
 def failing(text: str) -> Callable[[JsonObject], Exception]:
@@ -205,7 +212,7 @@ def option(choice: str) -> JsonObject:
 
 def value_of(options: Sequence[JsonObject], config_id: str) -> Any:
     """Return the value of a session option."""
-    return next(one["currentValue"] for one in options if one["id"] == config_id)
+    return next(choice["currentValue"] for choice in options if choice["id"] == config_id)
 
 
 @asynccontextmanager

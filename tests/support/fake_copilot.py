@@ -55,14 +55,14 @@ class FakeCopilot:
     def seen(self, path: str) -> list[str]:
         """Return the tokens of the requests whose path ends with ``path``, in order."""
         return [
-            one.headers["authorization"].removeprefix("Bearer ")
-            for one in self.server.requests
-            if one.path.endswith(path)
+            request.headers["authorization"].removeprefix("Bearer ")
+            for request in self.server.requests
+            if request.path.endswith(path)
         ]
 
     def called(self) -> list[str]:
         """Return the models that were called over any wire, in order."""
-        return [one.json["model"] for one in self.server.requests if one.path in _WIRES]
+        return [request.json["model"] for request in self.server.requests if request.path in _WIRES]
 
     def answer(self, request: SeenRequest) -> Reply:
         """Return the reply to one request."""

@@ -45,7 +45,7 @@ class LoginServer:
             case "/authorize":
                 return self._authorize(dict(parse_qsl(parts.query)), url)
             case "/token":
-                return self._token({name: one[0] for name, one in parse_qs(request.body.decode()).items()})
+                return self._token({name: values[0] for name, values in parse_qs(request.body.decode()).items()})
             case "/mcp":
                 return self._mcp(request, url)
             case _:

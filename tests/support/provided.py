@@ -43,7 +43,9 @@ async def asked(wire: Wire, provider: ModelServer, session: str, prompt: str = "
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": prompt, **params})
     await wire.event("session.idle", session=session, since=since)
-    failed = [one["data"]["message"] for one in wire.events(session, since=since) if one["type"] == "session.error"]
+    failed = [
+        event["data"]["message"] for event in wire.events(session, since=since) if event["type"] == "session.error"
+    ]
     assert failed == []
     return provider.requests[-1]
 

@@ -143,7 +143,8 @@ class Wire:
     async def response(self, request_id: Any) -> JsonObject:
         """Wait for the response to a request, with its id and its result or error."""
         return await self.until(
-            lambda one: "method" not in one and one.get("id") == request_id, what=f"response {request_id!r}"
+            lambda message: "method" not in message and message.get("id") == request_id,
+            what=f"response {request_id!r}",
         )
 
     async def call(self, method: str, params: Any = None) -> Any:

@@ -34,12 +34,12 @@ def steps(body: JsonObject) -> list[tuple[str, str]]:
         return [step for content in body["contents"] for step in _of_gemini(content["parts"], content["role"])]
     if "input" in body:
         return [_of_item(item) for item in body["input"]]
-    messages: list[JsonObject] = [one for one in body["messages"] if one["role"] != "system"]
-    if any(part["type"].startswith("tool_") for one in messages for part in _parts(one)):
+    messages: list[JsonObject] = [message for message in body["messages"] if message["role"] != "system"]
+    if any(part["type"].startswith("tool_") for message in messages for part in _parts(message)):
         # Anthropic: the user begins, and the roles alternate.
-        roles: list[str] = [one["role"] for one in messages]
+        roles: list[str] = [message["role"] for message in messages]
         assert roles == (["user", "assistant"] * len(roles))[: len(roles)]
-    return [step for one in messages for step in _of_message(one)]
+    return [step for message in messages for step in _of_message(message)]
 
 
 def _of_gemini(parts: list[JsonObject], role: str) -> list[tuple[str, str]]:
@@ -47,7 +47,7 @@ def _of_gemini(parts: list[JsonObject], role: str) -> list[tuple[str, str]]:
     results: list[JsonObject] = [part["functionResponse"] for part in parts if "functionResponse" in part]
     assert all(isinstance(call["args"], dict) for call in calls)
     assert not (calls and results)
-    out = [("call", call["name"]) for call in calls] + [("result", one["name"]) for one in results]
+    out = [("call", call["name"]) for call in calls] + [("result", result["name"]) for result in results]
     return out if results else [({"model": "assistant"}.get(role, role), ""), *out]
 
 

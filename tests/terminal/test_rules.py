@@ -26,7 +26,9 @@ def test_rules_are_kinds_with_arguments_or_bare_tool_names(text: str, rule: Rule
 
 
 def test_tools_denied_by_their_full_names_are_not_offered() -> None:
-    assert hidden_tools([parse_rule(one) for one in ("web_fetch", "b*", "shell(rm)", "write")]) == ["web_fetch"]
+    assert hidden_tools([parse_rule(pattern) for pattern in ("web_fetch", "b*", "shell(rm)", "write")]) == [
+        "web_fetch"
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "shell(", "shell()", "two words", "fetch(x)"])

@@ -44,8 +44,10 @@ async def test_an_abort_ends_a_call_that_waits_for_a_client(tmp_path: Path) -> N
         question = await wire.event("external_tool.requested", session=session)
         await wire.call("session.abort", {"sessionId": session})
         await wire.event("session.idle", session=session)
-        done = [one for one in wire.events(session) if one["type"] == "tool.execution_complete"]
+        done = [event for event in wire.events(session) if event["type"] == "tool.execution_complete"]
         late = {"sessionId": session, "requestId": question["data"]["requestId"], "result": "42"}
         answered = await wire.call("session.tools.handlePendingToolCall", late)
-    assert [(one["data"]["toolCallId"], one["data"]["success"]) for one in done] == [("c1", False)]
+    assert [(completion["data"]["toolCallId"], completion["data"]["success"]) for completion in done] == [
+        ("c1", False)
+    ]
     assert answered == {"success": False}

@@ -75,7 +75,7 @@ async def test_a_question_can_be_answered_by_the_id_of_its_event(tmp_path: Path)
         assert await wire.call("session.ui.handlePendingUserInput", answer) == {"success": False}
         await wire.event("assistant.message", content="User selected: Blue")
         # The request to the client is cancelled.
-        await wire.until(lambda one: one.get("method") == "$/cancelRequest")
+        await wire.until(lambda message: message.get("method") == "$/cancelRequest")
 
 
 async def test_without_a_handler_the_tool_is_not_offered_and_a_call_of_it_fails(tmp_path: Path) -> None:
@@ -143,13 +143,13 @@ async def test_an_abort_withdraws_a_question(tmp_path: Path) -> None:
         await wire.call("session.abort", {"sessionId": session})
         await wire.event("session.idle", aborted=True)
         await wire.until(
-            lambda one: one.get("method") == "$/cancelRequest" and one["params"] == {"id": asked["id"]}
+            lambda message: message.get("method") == "$/cancelRequest" and message["params"] == {"id": asked["id"]}
         )
         request_id = requested["data"]["requestId"]
         late = {"sessionId": session, "requestId": request_id, "response": {"answer": "Red"}}
         assert await wire.call("session.ui.handlePendingUserInput", late) == {"success": False}
     assert data_of(wire.events(), "user_input.completed") == [{"requestId": request_id}]
-    assert [one["success"] for one in data_of(wire.events(), "tool.execution_complete")] == [False]
+    assert [completion["success"] for completion in data_of(wire.events(), "tool.execution_complete")] == [False]
     assert wire.events()[-1]["type"] == "session.idle"
 
 

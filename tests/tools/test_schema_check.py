@@ -67,7 +67,7 @@ def test_problems_are_few_and_short() -> None:
     many = argument_problems(
         {"path": "x" * 5000, "edits": ["y" * 5000] * 100}, {**SCHEMA, "properties": {"path": False}}
     )
-    assert all(len(one) < 250 for one in many)
+    assert all(len(problem) < 250 for problem in many)
     numbers = {"type": "object", "additionalProperties": {"type": "number"}}
     assert len(argument_problems({str(n): "x" for n in range(100)}, numbers)) == MAX_PROBLEMS
 

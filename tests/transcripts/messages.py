@@ -48,7 +48,7 @@ def _with_figures(value: Any) -> Any:
     if value == "<n>":
         return 0
     if isinstance(value, list):
-        return [_with_figures(one) for one in cast("list[Any]", value)]
+        return [_with_figures(item) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {name: _with_figures(one) for name, one in cast("dict[str, Any]", value).items()}
+        return {name: _with_figures(item) for name, item in cast("dict[str, Any]", value).items()}
     return value

@@ -110,7 +110,7 @@ def _shown(name: str, values: Any) -> str:
 def _picked(value: Any, paths: Iterable[str]) -> Any:
     """Return the values at ``paths`` in an object, or in each object of an array; without paths, everything."""
     if isinstance(value, list):
-        return [_picked(one, paths) for one in cast("list[Any]", value)]
+        return [_picked(item, paths) for item in cast("list[Any]", value)]
     further: dict[str, list[str]] = {}
     for path in filter(None, paths):
         name, _, rest = path.partition(".")

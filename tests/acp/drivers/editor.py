@@ -55,7 +55,7 @@ async def main(command: str, cwd: str) -> None:
         seen["version"] = hello.protocol_version
         await agent.authenticate(method_id=hello.auth_methods[0].id)
         opened = await agent.new_session(cwd=cwd, mcp_servers=[])
-        seen["options"] = [one.id for one in opened.config_options]
+        seen["options"] = [option.id for option in opened.config_options]
         await agent.set_session_mode(mode_id=opened.modes.available_modes[1].id, session_id=opened.session_id)
         answer = await agent.prompt(session_id=opened.session_id, prompt=[acp.text_block("please edit")])
         seen["stop"] = answer.stop_reason
@@ -66,12 +66,12 @@ async def main(command: str, cwd: str) -> None:
         await agent.cancel(session_id=opened.session_id)
         seen["cancelled"] = (await hanging).stop_reason
         listed = await agent.list_sessions()
-        seen["listed"] = [one.title for one in listed.sessions]
+        seen["listed"] = [session.title for session in listed.sessions]
         before = len(editor.updates)
         await agent.load_session(cwd=cwd, session_id=opened.session_id, mcp_servers=[])
-        seen["replayed"] = sorted({one["sessionUpdate"] for one in editor.updates[before:]})
+        seen["replayed"] = sorted({update["sessionUpdate"] for update in editor.updates[before:]})
         await agent.close_session(session_id=opened.session_id)
-    seen["kinds"] = sorted({one["sessionUpdate"] for one in editor.updates})
+    seen["kinds"] = sorted({update["sessionUpdate"] for update in editor.updates})
     seen["asked"] = editor.asked
     print(json.dumps(seen))
 

@@ -58,7 +58,7 @@ def tool_call(number: int, output: str) -> list[Message]:
 
 
 def estimate(messages: list[Message]) -> int:
-    return sum(tokens.of_message(one) for one in messages)
+    return sum(tokens.of_message(message) for message in messages)
 
 
 LONG: list[Message] = [user("first"), *tool_call(1, "a" * 9000), *tool_call(2, "b" * 9000), user("last")]
@@ -70,7 +70,7 @@ def test_messages_that_fit_are_unchanged() -> None:
 
 def test_the_oldest_outputs_are_shortened_first() -> None:
     short = fit_messages(LONG, estimate(LONG) - 1)
-    first, second = [one for one in short if isinstance(one, ToolMessage)]
+    first, second = [message for message in short if isinstance(message, ToolMessage)]
     text = first.results[0].text
     assert len(text) < MAX_TEXT_CHARS + 50
     assert text.startswith("aaa")
@@ -86,7 +86,7 @@ def test_images_of_tool_results_are_removed() -> None:
     messages: list[Message] = [user("?"), AssistantMessage([ToolUseBlock("c1", "view", "{}", {})]), seen, user("!")]
     kept = fit_messages(messages, 100)
     assert estimate(kept) <= 100
-    (results,) = [one.results for one in kept if isinstance(one, ToolMessage)]
+    (results,) = [message.results for message in kept if isinstance(message, ToolMessage)]
     assert results == [ToolResultBlock("c1", "view", "a picture")]
 
 
@@ -105,10 +105,12 @@ def test_the_oldest_exchanges_are_removed_and_the_rest_is_a_valid_request(name: 
     whole = ENDS[name]
     kept = fit_messages(whole, room)
     last = len(whole) - (2 if isinstance(whole[-1], ToolMessage) else 1)
-    assert [type(one) for one in kept[-(len(whole) - last) :]] == [type(one) for one in whole[last:]]
+    assert [type(message) for message in kept[-(len(whole) - last) :]] == [
+        type(message) for message in whole[last:]
+    ]
     assert isinstance(kept[0], UserMessage)
-    for place, one in enumerate(kept):
-        if isinstance(one, ToolMessage):
+    for place, message in enumerate(kept):
+        if isinstance(message, ToolMessage):
             assert isinstance(kept[place - 1], AssistantMessage)
     assert estimate(kept) <= max(room, estimate(fit_messages(whole[last:], 0))) + 30
 
@@ -140,7 +142,7 @@ def test_long_prompts_and_arguments_are_shortened_before_messages_are_removed() 
     ]
     kept = fit_messages(messages, 1200)
     assert len(kept) == 4
-    (written,) = [one.tool_uses()[0] for one in kept if isinstance(one, AssistantMessage)]
+    (written,) = [message.tool_uses()[0] for message in kept if isinstance(message, AssistantMessage)]
     assert written.arguments is not None
     assert written.arguments["path"] == "a.txt"
     assert len(written.arguments["file_text"]) < MAX_TEXT_CHARS + 50
@@ -205,8 +207,8 @@ def test_a_summary_is_not_mistaken_for_an_unanswered_prompt() -> None:
 
 
 def test_many_short_prompts_and_wide_characters_are_counted_in_tokens() -> None:
-    for one in ("go on", "继续工作" * 150):
-        kept = compact_conversation(prompts(*[one] * 1000), limit=8192)
+    for text in ("go on", "继续工作" * 150):
+        kept = compact_conversation(prompts(*[text] * 1000), limit=8192)
         assert estimate(kept) < 8192 * 0.2
 
 
@@ -237,7 +239,7 @@ def test_unanswered_messages_stay_unchanged(newest: events.UserMessage) -> None:
     assert compact_conversation(conversation) == [user(summary_text(["one"], "sum")), *before[-2:]]
     # Once it is answered, it is summarized with the rest.
     conversation.apply(events.AssistantMessage(message_id=ID, content="answer"))
-    texts = [one for one in ("one", "two", newest.content) if one != "from a hook"]
+    texts = [text for text in ("one", "two", newest.content) if text != "from a hook"]
     assert compact_conversation(conversation) == [user(summary_text(texts, "sum"))]
 
 
@@ -363,7 +365,7 @@ async def test_a_cancellation_counts_even_if_the_answer_has_just_arrived(tasks: 
     model.go.set()
     await made.session.abort("user_initiated")
     await anyio.wait_all_tasks_blocked()
-    assert [one.error for one in ended] == [events.COMPACTION_CANCELLED]
+    assert [completion.error for completion in ended] == [events.COMPACTION_CANCELLED]
     assert made.client.payloads(events.SessionCompactionComplete) == ended
     assert conversation.compactions == 0
 

@@ -61,11 +61,11 @@ class Provider:
 
     @property
     def asked_for_summaries(self) -> list[list[tuple[str, str]]]:
-        return [texts_of(one) for one in self.server.requests if is_summary(one)]
+        return [texts_of(request) for request in self.server.requests if is_summary(request)]
 
     @property
     def asked(self) -> list[list[tuple[str, str]]]:
-        return [texts_of(one) for one in self.server.requests if not is_summary(one)]
+        return [texts_of(request) for request in self.server.requests if not is_summary(request)]
 
 
 def is_summary(request: SeenRequest) -> bool:
@@ -79,7 +79,7 @@ def is_summary_body(body: JsonObject) -> bool:
 
 def texts_of(request: SeenRequest) -> list[tuple[str, str]]:
     """Return roles and texts after the system message, prompts without the text around them."""
-    return [(one["role"], _bare(str(one["content"]))) for one in request.json["messages"][1:]]
+    return [(message["role"], _bare(str(message["content"]))) for message in request.json["messages"][1:]]
 
 
 def _bare(text: str) -> str:
@@ -87,7 +87,7 @@ def _bare(text: str) -> str:
 
 
 def compacted(*prompts: str, summary: str = SUMMARY) -> tuple[str, str]:
-    said = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in prompts)
+    said = "\n".join(f"<user_message>\n{prompt}\n</user_message>" for prompt in prompts)
     return "user", (
         "Some of the conversation history has been summarized to free up context.\n\n"
         "You were originally given instructions from a user over one or more turns. Here were the user messages:\n"
@@ -134,7 +134,7 @@ async def test_a_filling_context_is_compacted_while_the_session_works(tmp_path: 
     assert started["conversationTokens"] > 0
     assert done["compactionTokensUsed"]["inputTokens"] > started["conversationTokens"]
     assert done["tokensRemoved"] == max(0, done["preCompactionTokens"] - done["postCompactionTokens"])
-    assert done["postCompactionTokens"] in [one["currentTokens"] for one in usage]
+    assert done["postCompactionTokens"] in [info["currentTokens"] for info in usage]
 
 
 async def test_a_turn_without_room_waits_for_the_compaction(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ async def test_a_conversation_is_not_compacted_again_before_it_has_grown(tmp_pat
         # A tenth of the 128,000 tokens has to be new.
         await server.wire.prompt(session, "word " * 20_000)
     assert len(provider.asked_for_summaries) == 2
-    assert [one[0] for one in provider.asked_for_summaries][1] == compacted("one", "two")
+    assert [summary[0] for summary in provider.asked_for_summaries][1] == compacted("one", "two")
     assert provider.asked[-1] == [compacted("one", "two", "three", "four"), ("user", ("word " * 20_000).strip())]
 
 
@@ -184,7 +184,7 @@ async def test_a_request_refused_as_too_long_is_compacted_and_sent_again(tmp_pat
     assert data_of(server.wire, "session.error") == []
     (started,) = data_of(server.wire, "session.compaction_start")
     assert started["trigger"] == "context_limit_retry"
-    assert [one["content"] for one in data_of(server.wire, "assistant.message")] == [
+    assert [message["content"] for message in data_of(server.wire, "assistant.message")] == [
         "answer 1",
         "answer 2",
         "answer 3",
@@ -208,7 +208,7 @@ async def test_a_failed_summary_changes_nothing(tmp_path: Path) -> None:
     assert (done["success"], done["statusCode"]) == (False, 404)
     assert "no such thing" in done["error"]
     assert data_of(server.wire, "session.error") == []
-    assert [len(one) for one in provider.asked] == [1, 3, 5]
+    assert [len(messages) for messages in provider.asked] == [1, 3, 5]
 
 
 async def test_a_model_that_calls_tools_instead_of_summarizing_is_asked_again_without_tools(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ async def test_a_model_that_calls_tools_instead_of_summarizing_is_asked_again_wi
         session = await open_session(server, provider, **NOW, toolChoice={"mode": "required"})
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
-    choices = [one.json.get("tool_choice") for one in provider.server.requests if is_summary(one)]
+    choices = [request.json.get("tool_choice") for request in provider.server.requests if is_summary(request)]
     assert choices == [None, "none"]
     (done,) = data_of(server.wire, "session.compaction_complete")
     assert (done["success"], done["summaryContent"]) == (True, SUMMARY)
@@ -234,7 +234,7 @@ async def test_a_busy_provider_is_asked_again_for_the_summary(tmp_path: Path) ->
         session = await open_session(server, provider, **NOW)
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
-    assert [one["success"] for one in data_of(server.wire, "session.compaction_complete")] == [True]
+    assert [compaction["success"] for compaction in data_of(server.wire, "session.compaction_complete")] == [True]
 
 
 async def test_the_tokens_of_a_summary_count_as_usage(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ async def test_nothing_is_compacted_after_the_limits_are_used_up(tmp_path: Path)
             await server.wire.refused(f"session.history.{name}", {"sessionId": session})
             for name in ("compact", "summarizeForHandoff")
         ]
-    assert all("used up" in one["message"] for one in refused)
+    assert all("used up" in error["message"] for error in refused)
     assert provider.asked_for_summaries == []
 
 
@@ -346,7 +346,7 @@ async def test_the_tokens_of_a_summary_count_against_the_limits_of_its_turn(tmp_
         session = await open_session(server, provider, **NOW, sessionLimits={"maxAiCredits": 30})
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
-    assert [one["errorType"] for one in data_of(server.wire, "session.error")] == ["quota"]
+    assert [error["errorType"] for error in data_of(server.wire, "session.error")] == ["quota"]
     assert len(provider.asked) == 1
 
 
@@ -364,7 +364,7 @@ async def test_a_required_tool_is_required_again_after_the_compaction(tmp_path: 
         answer = {"requestId": asked["data"]["requestId"], "result": "seen"}
         await server.wire.call("session.tools.handlePendingToolCall", {"sessionId": session, **answer})
         await server.wire.event("session.idle", since=since)
-    choices = [one.json.get("tool_choice") for one in provider.server.requests if not is_summary(one)]
+    choices = [request.json.get("tool_choice") for request in provider.server.requests if not is_summary(request)]
     assert choices == [None, "required", "required", None]
 
 
@@ -378,7 +378,7 @@ async def test_a_provider_that_refuses_tools_can_summarize(tmp_path: Path) -> No
         await server.wire.prompt(session, "one")
         result = await server.wire.call("session.history.compact", {"sessionId": session})
     assert result["success"] is True
-    assert [one["warningType"] for one in data_of(server.wire, "session.warning")] == ["tool_protocol"]
+    assert [warning["warningType"] for warning in data_of(server.wire, "session.warning")] == ["tool_protocol"]
 
 
 # --- when it is asked for ---------------------------------------------------------------------------------------
@@ -428,7 +428,7 @@ async def test_the_command_compacts_and_reports_the_freed_tokens(tmp_path: Path)
     assert told["text"].startswith("The conversation was compacted from about ")
     assert provider.asked_for_summaries[0][-1][1].endswith("Keep names.")
     # A conversation that consists of its summary.
-    assert [one["message"] for one in warned] == ["/compact: there is nothing to compact yet"]
+    assert [warning["message"] for warning in warned] == ["/compact: there is nothing to compact yet"]
 
 
 async def test_a_summary_for_a_handoff_changes_nothing(tmp_path: Path) -> None:
@@ -560,7 +560,9 @@ async def test_a_closed_session_is_not_compacted(tmp_path: Path) -> None:
         about = {"sessionId": session, "provider": at(provider.server), "model": "m"}
         await wire.call("session.resume", {**about, **slow})
         asked = await wire.ask("session.history.compact", {"sessionId": session})
-        question = await wire.until(lambda one: str(one.get("method")).endswith("transform"), what="the question")
+        question = await wire.until(
+            lambda message: str(message.get("method")).endswith("transform"), what="the question"
+        )
         await wire.call("session.destroy", {"sessionId": session})
         await wire.call("session.resume", {**about, "systemMessage": {"mode": "append"}})
         await wire.answer(question, {"sections": {}})
@@ -579,8 +581,8 @@ async def test_copilot_is_told_that_a_request_is_a_compaction(tmp_path: Path) ->
         for prompt in ("one", "two"):
             await server.wire.prompt(session_id, prompt)
         await server.wire.call("session.history.compact", {"sessionId": session_id})
-        calls = [one for one in copilot.server.requests if one.path.endswith("/chat/completions")]
-    initiators = [one.headers["x-initiator"] for one in calls if is_summary(one)]
+        calls = [request for request in copilot.server.requests if request.path.endswith("/chat/completions")]
+    initiators = [call.headers["x-initiator"] for call in calls if is_summary(call)]
     assert initiators[0] == "agent"
     assert initiators[-1] == "user"
 
@@ -607,7 +609,11 @@ async def test_a_resumed_session_continues_from_the_summary_with_its_thresholds(
     ]
     assert provider.asked[-1] == [compacted("one", "two", "three")]
     # The earlier messages can still be read.
-    assert [one["data"]["content"] for one in history if one["type"] == "user.message"] == ["one", "two", "three"]
+    assert [event["data"]["content"] for event in history if event["type"] == "user.message"] == [
+        "one",
+        "two",
+        "three",
+    ]
 
 
 async def test_a_kill_during_a_compaction_leaves_the_conversation_unchanged(
@@ -637,11 +643,11 @@ async def test_truncating_before_a_compaction_restores_the_conversation(tmp_path
         async def compact() -> str:
             await wire.call("session.history.compact", {"sessionId": session})
             history = (await wire.call("session.getMessages", {"sessionId": session}))["events"]
-            return [one["id"] for one in history if one["type"] == "session.compaction_start"][-1]
+            return [event["id"] for event in history if event["type"] == "session.compaction_start"][-1]
 
         async def checkpoints() -> list[int]:
             found = await wire.call("session.workspaces.listCheckpoints", {"sessionId": session})
-            return [one["number"] for one in found["checkpoints"]]
+            return [checkpoint["number"] for checkpoint in found["checkpoints"]]
 
         await wire.prompt(session, "one")
         first = await compact()
@@ -713,8 +719,10 @@ async def test_each_summary_is_stored_as_a_file_that_clients_can_read(tmp_path: 
     assert texts == [f"# Talk about dragons\n\n{SUMMARY}\n", "# Conversation so far\n\nNo sections at all.\n", None]
     assert workspace["summary_count"] == 2
     done = data_of(wire, "session.compaction_complete")
-    assert [one["checkpointNumber"] for one in done] == [1, 2]
-    assert [Path(one["checkpointPath"]) for one in done] == [folder / one["filename"] for one in found]
+    assert [completion["checkpointNumber"] for completion in done] == [1, 2]
+    assert [Path(completion["checkpointPath"]) for completion in done] == [
+        folder / checkpoint["filename"] for checkpoint in found
+    ]
     index = (folder / "index.md").read_text()
     assert "- 1: [Talk about dragons](001-talk-about-dragons.md)" in index
 
@@ -792,9 +800,9 @@ async def test_a_summary_replaces_the_messages_that_existed_at_its_start(tmp_pat
                 {"sessionId": session, "requestId": asked["data"]["requestId"], "result": f"seen {number}"},
             )
         await wire.event("session.idle", since=since)
-    assert [one[0] for one in provider.asked[-1]] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert [message[0] for message in provider.asked[-1]] == ["user", "assistant", "tool", "assistant", "tool"]
     assert provider.asked[-1][0] == compacted("one", "two")
-    assert [one[1] for one in provider.asked[-1] if one[0] == "tool"] == ["seen 1", "seen 2"]
+    assert [message[1] for message in provider.asked[-1] if message[0] == "tool"] == ["seen 1", "seen 2"]
     assert data_of(wire, "session.error") == []
 
 

@@ -134,7 +134,7 @@ def test_a_prompt_and_its_answer_become_two_messages_with_the_text_sent_to_the_m
 def test_results_have_the_order_of_the_calls_whichever_finished_first(order: list[str]) -> None:
     reply = AssistantMessage([call("1"), call("2"), call("3")])
 
-    assert messages(user("go"), answer(reply), *(done(one, f"r{one}") for one in order)) == [
+    assert messages(user("go"), answer(reply), *(done(call_id, f"r{call_id}") for call_id in order)) == [
         UserMessage([TextBlock("go")]),
         reply,
         ToolMessage([result("1", "r1"), result("2", "r2"), result("3", "r3")]),
@@ -429,8 +429,8 @@ async def test_replaying_the_log_of_a_session_yields_the_messages_sent_to_its_mo
     _, reply, results, _ = conversation.messages()
     assert isinstance(reply, AssistantMessage)
     assert isinstance(results, ToolMessage)
-    assert [one.arguments_json for one in reply.tool_uses()] == ARGUMENT_TEXTS
-    assert [one.tool_use_id for one in results.results] == [one.id for one in reply.tool_uses()]
+    assert [use.arguments_json for use in reply.tool_uses()] == ARGUMENT_TEXTS
+    assert [block.tool_use_id for block in results.results] == [use.id for use in reply.tool_uses()]
 
 
 def _some_events(chance: random.Random) -> list[events.EventPayload]:
@@ -462,10 +462,15 @@ def _some_events(chance: random.Random) -> list[events.EventPayload]:
                 for _ in range(chance.randint(0, 3))
             ]
             out.append(answer(reply))
-            answered = [one for one in reply.tool_uses() if chance.random() < 0.8]
+            answered = [use for use in reply.tool_uses() if chance.random() < 0.8]
             chance.shuffle(answered)
-            for one in answered:
+            for answered_call in answered:
                 out.append(
-                    chance.choice([done(one.id, chance.choice(texts)), failed(one.id, chance.choice(texts))])
+                    chance.choice(
+                        [
+                            done(answered_call.id, chance.choice(texts)),
+                            failed(answered_call.id, chance.choice(texts)),
+                        ]
+                    )
                 )
     return out

@@ -24,7 +24,7 @@ URL = "https://github.com/ada/engine"
 
 
 def last_user(request: SeenRequest) -> Any:
-    return [one["content"] for one in request.json["messages"] if one["role"] == "user"][-1]
+    return [message["content"] for message in request.json["messages"] if message["role"] == "user"][-1]
 
 
 def attached(text: str) -> str:
@@ -283,7 +283,7 @@ ASKS = json_reply({"choices": [{"message": {"role": "assistant", "tool_calls": [
 
 def texts_of(request: SeenRequest) -> list[str]:
     """Return the texts of users and tools in a request, without the text around them."""
-    texts = [str(one["content"]) for one in request.json["messages"] if one["role"] in ("user", "tool")]
+    texts = [str(message["content"]) for message in request.json["messages"] if message["role"] in ("user", "tool")]
     return [text.split("\n\n")[1] if "</current_datetime>" in text else text for text in texts]
 
 
@@ -314,15 +314,15 @@ async def test_a_prompt_during_a_turn_steers_it_or_waits(tmp_path: Path) -> None
         )
         await wire.call("session.send", {**here, "prompt": "further left", "mode": "immediate"})
         await wire.call("session.tools.handlePendingToolCall", {**here, "requestId": call["data"]["requestId"]})
-        answers = [(await wire.response(one))["result"] for one in (running, steering, queued)]
+        answers = [(await wire.response(request_id))["result"] for request_id in (running, steering, queued)]
         idle = await wire.event("session.idle", session=session)
         events = wire.events(session)
-    assert [texts_of(one)[-2:] for one in provider.requests] == [
+    assert [texts_of(request)[-2:] for request in provider.requests] == [
         ["go"],
         ["left", "further left"],
         ["further left", "next"],
     ]
-    headers = [[one.headers.get(name) for name in ("x-p", "x-q", "x-r")] for one in provider.requests]
+    headers = [[request.headers.get(name) for name in ("x-p", "x-q", "x-r")] for request in provider.requests]
     assert headers == [["go", None, None], ["go", "left", None], [None, None, "next"]]
     assert kinds(events) == [
         "idle go",
@@ -338,7 +338,7 @@ async def test_a_prompt_during_a_turn_steers_it_or_waits(tmp_path: Path) -> None
         "session.idle",
     ]
     # The steering client waits for the same answer as the first one.
-    assert [one["response"]["data"]["content"] for one in answers] == ["steered", "steered", "later"]
+    assert [answer["response"]["data"]["content"] for answer in answers] == ["steered", "steered", "later"]
     assert answers[2]["completionEventId"] == idle["id"]
     assert sum(event["type"] == "pending_messages.modified" for event in events) >= 4
 
@@ -362,7 +362,7 @@ async def test_an_abort_drops_waiting_prompts_and_not_later_ones(tmp_path: Path)
         aborting = await wire.ask("session.abort", here)
         behind = await wire.ask("session.sendAndWait", {**here, "prompt": "behind"})
         assert (await wire.response(aborting))["result"] == {"success": True}
-        outcomes = [(await wire.response(one))["result"]["aborted"] for one in asking]
+        outcomes = [(await wire.response(request_id))["result"]["aborted"] for request_id in asking]
         answer = (await wire.response(behind))["result"]
         events = wire.events(session)
     assert outcomes == [True, True, True]
@@ -398,9 +398,9 @@ async def test_a_failed_prompt_does_not_affect_the_waiting_one(tmp_path: Path) -
         wire = server.wire
         session = await wire.create(at(provider), model="m")
         asking = [
-            await wire.ask("session.sendAndWait", {"sessionId": session, "prompt": one}) for one in ("a", "b")
+            await wire.ask("session.sendAndWait", {"sessionId": session, "prompt": prompt}) for prompt in ("a", "b")
         ]
-        first, second = [await wire.response(one) for one in asking]
+        first, second = [await wire.response(request_id) for request_id in asking]
         events = wire.events(session)
     assert "error" in first
     assert second["result"]["response"]["data"]["content"] == "fine"

@@ -94,8 +94,8 @@ def objects(value: Any) -> list[JsonObject]:
     """Return all objects inside ``value``, in order."""
     if isinstance(value, dict):
         table = cast("JsonObject", value)
-        return [table, *(one for item in table.values() for one in objects(item))]
-    return [one for item in cast("list[Any]", value) for one in objects(item)] if isinstance(value, list) else []
+        return [table, *(node for item in table.values() for node in objects(item))]
+    return [node for item in cast("list[Any]", value) for node in objects(item)] if isinstance(value, list) else []
 
 
 def unmarked(value: Any) -> Any:
@@ -133,7 +133,7 @@ async def test_hosted_calls_are_events_and_go_back_unchanged_also_after_a_resume
     sent = second[field]
     assert third[field][: len(sent)] == sent
     answer = objects(sent[len(first[field]) :])
-    assert [one for one in answer if one in kept] == kept
+    assert [block for block in answer if block in kept] == kept
     assert not data_of(events, "session.warning") + data_of(events, "session.error")
     blocks = data_of(events, "assistant.message")[0]["providerBlocks"]
     assert (
@@ -207,7 +207,7 @@ async def test_a_model_without_the_tool_is_called_without_it_and_the_client_is_w
     (warning,) = data_of(events, "session.warning")
     assert warning["warningType"] == "hosted_tool"
     assert warning["message"].endswith("does not support these hosted tools: quantum, web_search.")
-    assert [one["content"] for one in data_of(events, "assistant.message")] == ["one", "two"]
+    assert [message["content"] for message in data_of(events, "assistant.message")] == ["one", "two"]
 
 
 async def test_the_hosted_tools_of_a_message_apply_only_to_its_run(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def tool_use(number: int, name: str, given: JsonObject) -> Reply:
 
 def stream(*events: JsonObject) -> Reply:
     all_events = [*events, {"type": "message_stop"}]
-    return event_stream(b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in all_events))
+    return event_stream(b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in all_events))
 
 
 def done() -> Reply:
@@ -347,18 +347,20 @@ async def test_native_tools_of_a_model_run_as_built_in_ones_and_go_back_unchange
     assert not data_of(elsewhere, "session.warning") + data_of(elsewhere, "session.error")
     assert (folder / "a.txt").read_text() == "uno\ntwo\ntre\n"
     started = data_of(events, "tool.execution_start")
-    assert [(one["toolName"], one["arguments"]) for one in started] == [(ours, args) for *_, ours, args in NATIVE]
-    assert all(one["success"] for one in data_of(events, "tool.execution_complete"))
+    assert [(start["toolName"], start["arguments"]) for start in started] == [
+        (ours, args) for *_, ours, args in NATIVE
+    ]
+    assert all(completion["success"] for completion in data_of(events, "tool.execution_complete"))
     deltas = data_of(events, "assistant.tool_call_delta")
-    assert {one["toolName"] for one in deltas} == {"create", "edit", "view", "bash"}
+    assert {delta["toolName"] for delta in deltas} == {"create", "edit", "view", "bash"}
     names = [tool["name"] for tool in server.requests[0].json["tools"]]
     assert names[-2:] == ["bash", EDITOR]
     assert not {"view", "create", "edit"} & set(names)
     assert names.count("bash") == 1
     last = server.requests[-1].json["messages"]
-    uses = [one for one in objects(last) if one.get("type") == "tool_use"]
-    assert [(one["name"], one["input"]) for one in uses] == [(name, given) for name, given, *_ in NATIVE]
-    results = {one["tool_use_id"]: one["content"] for one in objects(last) if one.get("type") == "tool_result"}
+    uses = [node for node in objects(last) if node.get("type") == "tool_use"]
+    assert [(use["name"], use["input"]) for use in uses] == [(name, given) for name, given, *_ in NATIVE]
+    results = {node["tool_use_id"]: node["content"] for node in objects(last) if node.get("type") == "tool_result"}
     assert results["toolu_4"].startswith("uno\ntwo\ntre\n")
 
 

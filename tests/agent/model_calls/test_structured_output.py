@@ -51,7 +51,7 @@ async def test_a_matching_answer_ends_the_run_unchanged(tmp_path: Path) -> None:
         session = await ours.wire.create(scripted({"text": GOOD}))
         events = await run_prompt(ours.wire, session, **form())
 
-    assert [one["content"] for one in data_of(events, "assistant.message")] == [GOOD]
+    assert [message["content"] for message in data_of(events, "assistant.message")] == [GOOD]
     assert not data_of(events, "session.error")
 
 
@@ -87,7 +87,7 @@ async def test_a_second_violation_ends_the_run_with_a_specific_error(tmp_path: P
     assert error["errorType"] == "response_format"
     assert "/city: 3 is not of type 'string'" in error["message"]
     assert len(data_of(events, "assistant.message")) == 2
-    assert [one["content"] for one in data_of(after, "assistant.message")] == ["Hello"]
+    assert [message["content"] for message in data_of(after, "assistant.message")] == ["Hello"]
 
 
 async def test_a_model_that_refuses_is_not_asked_again(tmp_path: Path) -> None:
@@ -197,13 +197,15 @@ async def test_without_a_field_for_schemas_the_answer_is_a_hidden_forced_tool(tm
     assert (final["name"], final["input_schema"]) == ("final_answer", CITY)
     assert "A city" in final["description"]
     assert all("output_config" not in body for body in bodies)
-    assert [one["name"] for one in bodies[3]["tools"]] == ["add"]
-    contents = [json.loads(one["content"]) for one in data_of(events, "assistant.message") if one["content"]]
+    assert [tool["name"] for tool in bodies[3]["tools"]] == ["add"]
+    contents = [
+        json.loads(message["content"]) for message in data_of(events, "assistant.message") if message["content"]
+    ]
     assert contents == [{"city": "B"}, {"city": "Bonn"}]
     assert "/city: 'B' is too short" in data_of(events, "user.message")[1]["content"]
-    assert [one["toolName"] for one in data_of(events, "tool.execution_start")] == ["add"]
+    assert [start["toolName"] for start in data_of(events, "tool.execution_start")] == ["add"]
     assert "final_answer" not in json.dumps(events)
-    deltas = "".join(one["deltaContent"] for one in data_of(events, "assistant.message_delta"))
+    deltas = "".join(delta["deltaContent"] for delta in data_of(events, "assistant.message_delta"))
     assert deltas.endswith('{"city":"Bonn"}')
     assert "final_answer" not in json.dumps(bodies[3])
 
@@ -224,7 +226,7 @@ async def test_an_answer_that_is_not_an_object_is_wrapped_for_the_tool_and_unwra
         "required": ["answer"],
         "$defs": {"n": {"type": "number"}},
     }
-    assert [one["content"] for one in data_of(events, "assistant.message")] == ["[1,2]"]
+    assert [message["content"] for message in data_of(events, "assistant.message")] == ["[1,2]"]
 
 
 @pytest.mark.parametrize(

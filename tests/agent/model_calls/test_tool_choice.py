@@ -145,7 +145,7 @@ async def test_an_invalid_choice_is_refused_and_changes_nothing(tmp_path: Path) 
             assert (refused["code"], "toolChoice" in refused["message"]) == (-32602, True)
         events = await wire.prompt(session)
 
-    assert [one["data"]["content"] for one in events if one["type"] == "assistant.message"] == ["fine"]
+    assert [event["data"]["content"] for event in events if event["type"] == "assistant.message"] == ["fine"]
 
 
 async def test_a_chosen_tool_that_was_removed_ends_the_run_with_an_error_that_names_it(tmp_path: Path) -> None:
@@ -156,5 +156,5 @@ async def test_a_chosen_tool_that_was_removed_ends_the_run_with_an_error_that_na
         await wire.call("session.options.update", {"sessionId": session, "excludedTools": ["add"]})
         events = await wire.prompt(session)
 
-    (error,) = [one["data"] for one in events if one["type"] == "session.error"]
+    (error,) = [event["data"] for event in events if event["type"] == "session.error"]
     assert "unknown tool 'add'" in error["message"]

@@ -51,8 +51,8 @@ async def test_the_hooks_of_a_prompt_with_a_tool_call_are_called_in_order() -> N
             "resultType": "success",
         }
         starts, ends = made.client.payloads(events.HookStart), made.client.payloads(events.HookEnd)
-        assert [one.hook_invocation_id for one in starts] == [one.hook_invocation_id for one in ends]
-        assert all(one.success for one in ends)
+        assert [start.hook_invocation_id for start in starts] == [end.hook_invocation_id for end in ends]
+        assert all(end.success for end in ends)
 
 
 async def test_without_hooks_nothing_is_called_and_nothing_published() -> None:
@@ -69,11 +69,11 @@ async def test_session_start_is_called_once_and_its_context_precedes_the_prompt(
         made = make_session(tasks, script=[{"text": "a"}, {"text": "b"}], hooks=hooks)
         await made.ask("one")
         await made.ask("two")
-        assert [(one["source"], one["initialPrompt"]) for one in hook_inputs(made, "sessionStart")] == [
-            ("new", "one")
-        ]
+        assert [
+            (hook_input["source"], hook_input["initialPrompt"]) for hook_input in hook_inputs(made, "sessionStart")
+        ] == [("new", "one")]
         users = made.client.payloads(events.UserMessage)
-        assert [(one.content, one.source) for one in users] == [
+        assert [(message.content, message.source) for message in users] == [
             ("We use tabs.", "hook"),
             ("one", None),
             ("two", None),
@@ -210,10 +210,10 @@ async def test_agent_stop_can_continue_the_run() -> None:
         hooks: dict[str, Any] = {"agentStop": [{"decision": "block", "reason": "Test it too."}, None]}
         made = make_session(tasks, script=[{"text": "done"}, {"text": "tested"}], hooks=hooks)
         await made.ask("go")
-        assert [one["stop_hook_active"] for one in hook_inputs(made, "agentStop")] == [False, True]
+        assert [hook_input["stop_hook_active"] for hook_input in hook_inputs(made, "agentStop")] == [False, True]
         assert hook_inputs(made, "agentStop")[0]["stopReason"] == "end_turn"
         assert hook_inputs(made, "agentStop")[0]["transcriptPath"] == "/log/events.jsonl"
-        assert [one.content for one in made.client.payloads(events.AssistantMessage)] == ["done", "tested"]
+        assert [message.content for message in made.client.payloads(events.AssistantMessage)] == ["done", "tested"]
         assert made.client.payloads(events.UserMessage)[-1].content == "Test it too."
         assert len(made.client.payloads(events.SessionIdle)) == 1
 
@@ -243,8 +243,8 @@ async def test_a_hook_that_fails_or_answers_with_invalid_values_has_no_effect(an
         made.answer_tool(request, "x")
         with anyio.fail_after(5):
             await prompt.run.done.wait()
-        ends = [one for one in made.client.payloads(events.HookEnd) if one.hook_type == "preToolUse"]
-        assert [one.success for one in ends] == [False]
+        ends = [end for end in made.client.payloads(events.HookEnd) if end.hook_type == "preToolUse"]
+        assert [end.success for end in ends] == [False]
         assert ends[0].error is not None
         assert "threw" not in ends[0].error.message
 
@@ -260,7 +260,7 @@ async def test_a_hook_that_never_answers_times_out() -> None:
         made.session.hooks.timeout_s = 0.01
         await made.ask("go")
         assert made.client.payloads(events.AssistantMessage)[-1].content == "ok"
-        assert {one.success for one in made.client.payloads(events.HookEnd)} == {False}
+        assert {end.success for end in made.client.payloads(events.HookEnd)} == {False}
 
 
 ASK: dict[str, Any] = {

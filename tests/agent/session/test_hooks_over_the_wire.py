@@ -49,7 +49,7 @@ class Scene:
 
     def requests(self) -> list[JsonObject]:
         """Return the model requests since this client opened the session."""
-        return [one for one in self.model.requests if "Go ahead" in str(one["messages"])]
+        return [request for request in self.model.requests if "Go ahead" in str(request["messages"])]
 
 
 @asynccontextmanager
@@ -117,8 +117,8 @@ async def test_the_hooks_of_a_session_are_called_in_order(tmp_path: Path, openin
     assert (told["agentStop"]["stopReason"], told["agentStop"]["stop_hook_active"]) == ("end_turn", False)
     assert Path(told["agentStop"]["transcriptPath"]).name == "events.jsonl"
     assert told["sessionEnd"]["reason"] == "complete"
-    assert [one["hookType"] for one in data_of(events, "hook.start")] == list(HOOKS_OF_A_RUN)
-    assert [one["success"] for one in data_of(events, "hook.end")] == [True] * len(HOOKS_OF_A_RUN)
+    assert [start["hookType"] for start in data_of(events, "hook.start")] == list(HOOKS_OF_A_RUN)
+    assert [end["success"] for end in data_of(events, "hook.end")] == [True] * len(HOOKS_OF_A_RUN)
     kinds = [event["data"].get("hookType", event["type"]) for event in events]
     assert kinds.index("tool.execution_start") < kinds.index("preToolUse") < kinds.index("postToolUse")
     assert kinds.index("postToolUse") < kinds.index("tool.execution_complete")
@@ -226,7 +226,7 @@ async def test_a_denial_reaches_the_model_and_the_call_does_not_run(
     async with opened(tmp_path, opening, turns, {"preToolUse": [answer]}) as scene:
         events = await scene.run()
     assert texts(scene.requests()[-1], "tool") == [f"Denied by preToolUse hook: {reason}"]
-    assert [one["success"] for one in data_of(events, "tool.execution_complete")] == [False]
+    assert [completion["success"] for completion in data_of(events, "tool.execution_complete")] == [False]
     assert "postToolUse" not in scene.client.names()
     assert "postToolUseFailure" not in scene.client.names()
     assert data_of(events, "assistant.message")[-1]["content"] == "As you wish."
@@ -238,7 +238,7 @@ async def test_an_allowance_replaces_the_permission_request(tmp_path: Path, open
     async with opened(tmp_path, opening, turns, hooks, approve_all=False) as scene:
         events = await scene.run()
     assert data_of(events, "permission.requested") == []
-    assert [one["success"] for one in data_of(events, "tool.execution_complete")] == [True]
+    assert [completion["success"] for completion in data_of(events, "tool.execution_complete")] == [True]
 
 
 @pytest.mark.parametrize("decision", ["approve-once", "reject"])
@@ -261,7 +261,9 @@ async def test_a_hook_can_leave_the_decision_to_the_user(tmp_path: Path, opening
     assert (request["kind"], request["hookMessage"]) == ("hook", "is this wise?")
     assert (request["toolName"], request["toolArgs"]) == ("view", {"path": "note.txt"})
     assert len(data_of(events, "permission.requested")) == 1
-    assert [one["success"] for one in data_of(events, "tool.execution_complete")] == [decision == "approve-once"]
+    assert [completion["success"] for completion in data_of(events, "tool.execution_complete")] == [
+        decision == "approve-once"
+    ]
 
 
 async def test_changed_arguments_are_run_and_sent_to_the_model_as_its_own(tmp_path: Path, opening: Opening) -> None:
@@ -270,7 +272,7 @@ async def test_changed_arguments_are_run_and_sent_to_the_model_as_its_own(tmp_pa
     async with opened(tmp_path, opening, turns, hooks) as scene:
         await scene.run()
     assert ["something else" in text for text in texts(scene.requests()[-1], "tool")] == [True]
-    (call,) = [one for message in scene.requests()[-1]["messages"] for one in message.get("tool_calls", [])]
+    (call,) = [call for message in scene.requests()[-1]["messages"] for call in message.get("tool_calls", [])]
     assert call["function"]["arguments"] == '{"path":"other.txt"}'
     assert scene.client.inputs("postToolUse")[0]["toolArgs"] == {"path": "other.txt"}
 
@@ -282,7 +284,9 @@ async def test_a_changed_result_reaches_the_model_and_the_events(tmp_path: Path,
         events = await scene.run()
     assert texts(scene.requests()[-1], "tool") == ["changed"]
     assert texts(scene.requests()[-1], "user")[-1] == "Mind the gap."
-    assert [one["result"] for one in data_of(events, "tool.execution_complete")] == [{"content": "changed"}]
+    assert [completion["result"] for completion in data_of(events, "tool.execution_complete")] == [
+        {"content": "changed"}
+    ]
 
 
 async def test_a_hook_gets_the_whole_result_and_a_terminal_tool_stays_terminal(tmp_path: Path) -> None:
@@ -349,8 +353,8 @@ async def test_a_run_continues_if_a_hook_blocks_its_end(tmp_path: Path, opening:
     async with opened(tmp_path, opening, [says("Done."), says("Tested.")], hooks) as scene:
         events = await scene.run()
     assert texts(scene.requests()[-1], "user")[-1] == "Test it too."
-    assert [one["stop_hook_active"] for one in scene.client.inputs("agentStop")] == [False, True]
-    assert [one["content"] for one in data_of(events, "assistant.message")] == ["Done.", "Tested."]
+    assert [hook_input["stop_hook_active"] for hook_input in scene.client.inputs("agentStop")] == [False, True]
+    assert [message["content"] for message in data_of(events, "assistant.message")] == ["Done.", "Tested."]
     assert len(data_of(events, "session.idle")) == 1
 
 
@@ -368,7 +372,7 @@ async def test_an_error_hook_can_retry_a_call_and_notify_the_user(tmp_path: Path
     (told,) = client.inputs("errorOccurred")
     assert (told["errorContext"], told["recoverable"]) == ("model_call", False)
     assert "no" in told["error"]
-    assert [one["message"] for one in data_of(events, "session.info")] == ["Trying again."]
+    assert [info["message"] for info in data_of(events, "session.info")] == ["Trying again."]
     assert data_of(events, "assistant.message")[-1]["content"] == "At last."
     assert data_of(events, "session.error") == []
 
@@ -405,7 +409,7 @@ async def test_an_unknown_model_calls_the_error_hook(tmp_path: Path) -> None:
         session = (await server.wire.call("session.create", {"hooks": True}))["sessionId"]
         async with answering(server.wire, {}) as client:
             events = await server.wire.prompt(session)
-    assert [one["errorContext"] for one in client.inputs("errorOccurred")] == ["model_call"]
+    assert [hook_input["errorContext"] for hook_input in client.inputs("errorOccurred")] == ["model_call"]
     assert len(data_of(events, "session.error")) == 1
 
 
@@ -433,8 +437,8 @@ async def test_failing_hooks_and_invalid_answers_have_no_effect(tmp_path: Path, 
         events = await scene.run()
         await scene.wire.call("session.detach", {"sessionId": scene.session})
     assert scene.client.names() == [*HOOKS_OF_A_RUN, "sessionEnd"]
-    assert [one["success"] for one in data_of(events, "tool.execution_complete")] == [True]
-    assert [one["content"] for one in data_of(events, "user.message")] == ["Go ahead"]
+    assert [completion["success"] for completion in data_of(events, "tool.execution_complete")] == [True]
+    assert [message["content"] for message in data_of(events, "user.message")] == ["Go ahead"]
     assert data_of(events, "assistant.message")[-1]["content"] == "Seen."
     assert "threw" not in str(data_of(events, "hook.end"))
 
@@ -446,7 +450,7 @@ async def test_hooks_that_do_not_answer_in_time_have_no_effect(tmp_path: Path, o
         events = await scene.run()
         await scene.wire.call("session.detach", {"sessionId": scene.session})
     assert scene.client.names() == [*HOOKS_OF_A_RUN, "sessionEnd"]
-    assert {one["success"] for one in data_of(events, "hook.end")} == {False}
+    assert {end["success"] for end in data_of(events, "hook.end")} == {False}
     assert data_of(events, "assistant.message")[-1]["content"] == "Seen."
 
 
@@ -463,7 +467,7 @@ async def test_a_run_continues_if_its_client_dies_during_a_hook(tmp_path: Path, 
         answer = await watcher.event("assistant.message", content="Seen.")
         await watcher.event("session.idle")
     ends = [event["data"] for event in watcher.events() if event["type"] == "hook.end"]
-    assert [one["success"] for one in ends if one["hookType"] == hook] == [False]
+    assert [end["success"] for end in ends if end["hookType"] == hook] == [False]
     assert answer["data"]["content"] == "Seen."
 
 
@@ -488,11 +492,11 @@ async def test_an_abort_does_not_wait_for_a_hook(tmp_path: Path, hook: str) -> N
         await asked_for(wire, hook)
         assert await wire.call("session.abort", {"sessionId": scene.session}) == {"success": True}
         await wire.event("session.idle", aborted=True, since=since)
-        await wire.until(lambda one: one.get("method") == "$/cancelRequest", since=since)
+        await wire.until(lambda message: message.get("method") == "$/cancelRequest", since=since)
         events = wire.events(scene.session, since=since)
         assert data_of(events, "abort") == [{"reason": "user_initiated"}]
-        assert [one["hookType"] for one in data_of(events, "hook.start")] == [
-            one["hookType"] for one in data_of(events, "hook.end")
+        assert [start["hookType"] for start in data_of(events, "hook.start")] == [
+            end["hookType"] for end in data_of(events, "hook.end")
         ]
         assert len(data_of(events, "tool.execution_start")) == len(data_of(events, "tool.execution_complete"))
         # The next prompt works at once.

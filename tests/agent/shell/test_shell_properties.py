@@ -83,7 +83,7 @@ def test_any_text_is_parsed_without_an_exception(text: str) -> None:
 )
 def test_a_line_is_allowed_if_every_part_is_allowed(names: list[str], allowed: set[str], glue: str) -> None:
     line = parse_shell(glue.join(names))
-    rules = [Rule("shell", one) for one in sorted(allowed)]
+    rules = [Rule("shell", name) for name in sorted(allowed)]
     facts = Facts("shell", "bash", segments=line.segments)
     assert allows(rules, facts, lambda _rule: ()) == (set(names) <= allowed)
 

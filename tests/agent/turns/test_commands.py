@@ -28,7 +28,7 @@ async def enqueue(wire: Wire, session: str, command: str, **params: Any) -> str:
 
 async def queued_items(wire: Wire, session: str) -> list[tuple[str, str]]:
     items = (await wire.call("session.queue.pendingItems", {"sessionId": session}))["items"]
-    return [(one["kind"], one["displayText"]) for one in items]
+    return [(item["kind"], item["displayText"]) for item in items]
 
 
 async def subscribe(wire: Wire, session: str) -> str:
@@ -54,8 +54,8 @@ async def test_the_list_has_the_servers_commands_and_the_clients(tmp_path: Path)
 
         async def listed(**params: Any) -> dict[str, str]:
             found = await server.wire.call("session.commands.list", {"sessionId": session, **params})
-            assert all(one["description"] is not None for one in found["commands"])
-            return {one["name"]: one["kind"] for one in found["commands"]}
+            assert all(command["description"] is not None for command in found["commands"])
+            return {command["name"]: command["kind"] for command in found["commands"]}
 
         own = {"deploy": "client", "rollback": "client", "usage": "client"}
         builtin = dict.fromkeys(("compact", "help", "model"), "builtin")
@@ -345,7 +345,7 @@ async def test_user_invocable_skills_are_commands(tmp_path: Path) -> None:
         without = (await server.wire.call("session.commands.list", {**about, "includeSkills": False}))["commands"]
         answer = await server.wire.call("session.commands.invoke", {**about, "name": "/Tea", "input": "green"})
         hidden = await server.wire.refused("session.commands.invoke", {**about, "name": "models-only"})
-    assert [one for one in every if one not in without] == [
+    assert [command for command in every if command not in without] == [
         {
             "name": "tea",
             "description": "Make tea.",
@@ -365,7 +365,7 @@ async def test_an_executed_skill_is_sent_as_a_prompt(tmp_path: Path) -> None:
         assert (await wire.response(await execute(wire, session, "tea", "green")))["result"] == {}
         await wire.event("session.idle", session=session)
         seen = wire.events(session)
-    typed, told = [one["data"] for one in seen if one["type"] == "user.message"]
+    typed, told = [event["data"] for event in seen if event["type"] == "user.message"]
     assert (typed["content"], told["source"]) == ("/tea green", "skill-tea")
 
 
@@ -383,5 +383,5 @@ async def test_a_queued_skill_runs_before_later_entries(tmp_path: Path) -> None:
         await wire.event("assistant.message", content="Later.")
         await wire.event("session.idle")
         seen = wire.events(session)
-    said = [one["data"] for one in seen if one["type"] == "user.message" and not one["data"].get("source")]
-    assert [one["content"] for one in said] == ["look", "/tea green", "and then?"]
+    said = [event["data"] for event in seen if event["type"] == "user.message" and not event["data"].get("source")]
+    assert [message["content"] for message in said] == ["look", "/tea green", "and then?"]

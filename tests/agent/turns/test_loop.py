@@ -226,7 +226,10 @@ async def test_a_failed_call_is_retried_and_each_failure_published() -> None:
         made = make_session(tasks, script=[failing])
         await made.ask("?")
         failures = made.client.payloads(events.ModelCallFailure)
-        assert [(one.status_code, one.error_type) for one in failures] == [(500, "query"), (429, "rate_limit")]
+        assert [(failure.status_code, failure.error_type) for failure in failures] == [
+            (500, "query"),
+            (429, "rate_limit"),
+        ]
         assert made.client.payloads(events.AssistantMessage)[0].content == "at last"
         assert made.client.payloads(events.SessionError) == []
 
@@ -422,8 +425,10 @@ async def test_the_user_is_warned_once_of_missing_capabilities_and_the_request_i
         await made.ask("?")
         settings.reasoning_effort = None
         await made.ask("?")
-        warned = [(one.warning_type, one.message) for one in made.client.payloads(events.SessionWarning)]
-        windows = [one.token_limit for one in made.client.payloads(events.SessionUsageInfo)]
+        warned = [
+            (warning.warning_type, warning.message) for warning in made.client.payloads(events.SessionWarning)
+        ]
+        windows = [usage.token_limit for usage in made.client.payloads(events.SessionUsageInfo)]
         no_tools = "m is not known to support tool calls"
         assert warned == [
             (
@@ -433,9 +438,9 @@ async def test_the_user_is_warned_once_of_missing_capabilities_and_the_request_i
             ("capability", f"{no_tools}. The request was sent anyway."),
         ]
         assert windows == [50_000] * 3
-    assert [one.reasoning_effort for one in model.requests] == ["high", "high", None]
+    assert [request.reasoning_effort for request in model.requests] == ["high", "high", None]
     # Known capabilities do not change the request.
-    assert all(one.tools and one.vision and one.max_output_tokens is None for one in model.requests)
+    assert all(request.tools and request.vision and request.max_output_tokens is None for request in model.requests)
 
 
 def test_images_for_a_model_without_vision_cause_a_warning() -> None:

@@ -24,7 +24,7 @@ print(
     json.dumps(
         {
             "sdk": version("github-copilot-sdk"),
-            "known_types": [one.value for one in SessionEventType],
+            "known_types": [event_type.value for event_type in SessionEventType],
             "decoded": [decoded(event) for event in json.load(sys.stdin)],
         },
         default=str,

@@ -60,9 +60,10 @@ async def main():
     for root in roots:
         for method in methods(root, set()):
             wanted = [
-                one
-                for one in inspect.signature(method).parameters.values()
-                if one.default is inspect.Parameter.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+                parameter
+                for parameter in inspect.signature(method).parameters.values()
+                if parameter.default is inspect.Parameter.empty
+                and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
             ]
             try:
                 await method(*(Params() for _ in wanted))

@@ -237,7 +237,7 @@ async def test_the_permission_request_describes_the_command(tmp_path: Path) -> N
     assert request.kind == "shell"
     assert request.intention == "Say it"
     assert request.command_segments is not None
-    assert [one.full_command_text for one in request.command_segments] == ["echo one", "echo two"]
+    assert [segment.full_command_text for segment in request.command_segments] == ["echo one", "echo two"]
     assert [(c.identifier, c.read_only) for c in request.commands] == [("echo", True)]
     assert not request.can_offer_session_approval
     assert typed is not None

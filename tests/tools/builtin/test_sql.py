@@ -24,7 +24,7 @@ async def todos(wire: Wire, session: str) -> list[tuple[Any, ...]]:
     assert rows == {"rows": found["rows"]}
     return [
         *((row["id"], row["title"], row["status"], row.get("description")) for row in found["rows"]),
-        *((one["todoId"], one["dependsOn"]) for one in found["dependencies"]),
+        *((dependency["todoId"], dependency["dependsOn"]) for dependency in found["dependencies"]),
     ]
 
 
@@ -47,17 +47,17 @@ async def test_clients_are_notified_of_the_todos_of_a_model(tmp_path: Path) -> N
         created = (await wire.call("session.plan.readSqlTodos", {"sessionId": session}))["rows"][0]["createdAt"]
         assert len(created) == len("2026-01-01 00:00:00")
         assert (server.log_of(session).parent / "session.db").is_file()
-    kinds = [one["type"] for one in seen]
+    kinds = [event["type"] for event in seen]
     assert kinds.count("session.todos_changed") == 1
     assert kinds.index("session.todos_changed") < kinds.index("tool.execution_complete")
     assert "permission.requested" not in kinds
-    (changed,) = [one for one in seen if one["type"] == "session.todos_changed"]
+    (changed,) = [event for event in seen if event["type"] == "session.todos_changed"]
     assert (changed["data"], changed["ephemeral"]) == ({}, True)
-    first, second, third = [one["data"] for one in seen if one["type"] == "tool.execution_complete"]
+    first, second, third = [event["data"] for event in seen if event["type"] == "tool.execution_complete"]
     assert first["result"]["content"].startswith("Executed 3 statement(s):\n\n1. INSERT\n   1 row(s) inserted.")
     assert second["result"]["content"] == "n\n2"
     assert third["error"]["message"] == 'near "nonsense": syntax error.'
-    asked = [one["data"]["toolRequests"] for one in seen if one["type"] == "assistant.message"]
+    asked = [event["data"]["toolRequests"] for event in seen if event["type"] == "assistant.message"]
     assert asked[0][0]["intentionSummary"] == "Note todos"
 
 

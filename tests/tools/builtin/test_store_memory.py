@@ -27,8 +27,11 @@ def repository(folder: Path, name: str = "octo/app") -> Path:
 
 async def results(wire: Wire, session: str) -> list[str]:
     seen = await wire.prompt(session)
-    done = [one["data"] for one in seen if one["type"] == "tool.execution_complete"]
-    return [one["result"]["content"] if one["success"] else one["error"]["message"] for one in done]
+    done = [event["data"] for event in seen if event["type"] == "tool.execution_complete"]
+    return [
+        completion["result"]["content"] if completion["success"] else completion["error"]["message"]
+        for completion in done
+    ]
 
 
 async def memories_shown(wire: Wire, provider: Any, **options: Any) -> str:

@@ -22,8 +22,11 @@ PAGE = text_reply("<title>T</title><p>Hello <a href='/x'>there</a>", content_typ
 
 async def outcomes(wire: Wire, session: str) -> list[str]:
     seen = await wire.prompt(session)
-    done = [one["data"] for one in seen if one["type"] == "tool.execution_complete"]
-    return [one["result"]["content"] if one["success"] else one["error"]["message"] for one in done]
+    done = [event["data"] for event in seen if event["type"] == "tool.execution_complete"]
+    return [
+        completion["result"]["content"] if completion["success"] else completion["error"]["message"]
+        for completion in done
+    ]
 
 
 async def allowed(wire: Wire, script: dict[str, Any], **options: Any) -> str:
@@ -71,9 +74,11 @@ async def test_a_fetch_requires_approval_of_its_url_and_a_host_can_be_approved_f
         await answer("call-3", other, kind="reject", feedback="not there")
         await wire.event("session.idle", session=session, since=since)
         done = [
-            one["data"] for one in wire.events(session, since=since) if one["type"] == "tool.execution_complete"
+            event["data"]
+            for event in wire.events(session, since=since)
+            if event["type"] == "tool.execution_complete"
         ]
-        assert [one["success"] for one in done] == [True, True, False]
+        assert [completion["success"] for completion in done] == [True, True, False]
         assert done[0]["result"]["content"] == f"Contents of {url}:\n# T\n\nHello [there]({site.url}/x)"
         assert [request.path for request in site.requests] == ["/a?b=c", "/again"]
 

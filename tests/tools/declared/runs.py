@@ -40,10 +40,12 @@ def session_of(
 
 def results(made: MadeSession) -> list[str]:
     """Return the results that the model received, in the order of the calls."""
-    (message,) = [one for one in made.session.conversation.messages() if isinstance(one, ToolMessage)]
-    return [one.text for one in message.results]
+    (message,) = [message for message in made.session.conversation.messages() if isinstance(message, ToolMessage)]
+    return [block.text for block in message.results]
 
 
 def completed(made: MadeSession) -> list[events.ToolExecutionComplete]:
     """Return the completion events, in the order of the calls."""
-    return sorted(made.client.payloads(events.ToolExecutionComplete), key=lambda one: one.tool_call_id)
+    return sorted(
+        made.client.payloads(events.ToolExecutionComplete), key=lambda completion: completion.tool_call_id
+    )

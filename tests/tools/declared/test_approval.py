@@ -145,7 +145,7 @@ async def test_a_tool_excluded_from_yolo_mode_needs_approval_even_if_everything_
 
     # A call that was approved for the session needs no further approval.
     assert len(made.client.payloads(events.PermissionRequested)) == excluded
-    assert [one.success for one in completed(made)] == [True, True]
+    assert [completion.success for completion in completed(made)] == [True, True]
 
 
 async def test_a_tool_excluded_from_yolo_mode_is_denied_without_a_client_to_ask(tasks: TaskGroup) -> None:
@@ -157,7 +157,7 @@ async def test_a_tool_excluded_from_yolo_mode_is_denied_without_a_client_to_ask(
     await made.idle()
 
     (warning,) = made.client.payloads(events.SessionWarning)
-    assert [one.success for one in completed(made)] == [False]
+    assert [completion.success for completion in completed(made)] == [False]
     assert "The tool t requires a person to decide, or a rule that allows it." in warning.message
 
 
@@ -194,4 +194,4 @@ async def test_an_approved_program_may_run_with_other_arguments_by_default(tasks
     await made.idle()
 
     assert len(made.client.payloads(events.PermissionRequested)) == (2 if scoped else 1)
-    assert [one.success for one in completed(made)] == [True, True, True]
+    assert [completion.success for completion in completed(made)] == [True, True, True]

@@ -30,7 +30,7 @@ async def test_a_file_that_never_finishes_delays_reading_for_a_limited_time(tmp_
     finally:
         (tmp_path / "fifo").write_text("")
 
-    problems = {one.name: one.problem for one in catalogue.known(tmp_path).values()}
+    problems = {tool.name: tool.problem for tool in catalogue.known(tmp_path).values()}
     assert problems == {"a": None, "b": f"{home / 'b.py'}: reading it takes too long"}
 
 
@@ -41,7 +41,7 @@ async def test_a_file_that_never_finishes_does_not_block_the_others(tmp_path: Pa
     (home / "b.py").write_text('TOOL = {"cmds": [["true"]]}\n')
     (home / "c.toml").write_text('cmds = ["true"]\n')
     catalogue = Catalogue({}, tmp_path, lambda _path: False, read_within_s=2)
-    problems = {one.name: one.problem for one in await catalogue.everything(None)}
+    problems = {tool.name: tool.problem for tool in await catalogue.everything(None)}
     assert problems == {"a": f"{home / 'a.py'}: reading it takes too long", "b": None, "c": None}
 
 
@@ -52,7 +52,7 @@ async def test_a_file_with_an_invalid_list_of_tools_does_not_affect_others(tmp_p
     (home / "a.py").write_text(f"TOOLS = {tools}\n")
     (home / "b.toml").write_text('cmds = ["true"]\n')
     found = await Catalogue({}, tmp_path, lambda _path: False).everything(None)
-    assert [one.problem is None for one in sorted(found, key=lambda one: one.where)] == [False, True]
+    assert [tool.problem is None for tool in sorted(found, key=lambda tool: tool.where)] == [False, True]
 
 
 async def test_the_first_declaration_of_a_name_is_used(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_the_first_declaration_of_a_name_is_used(tmp_path: Path) -> None:
     await catalogue.read(project.parents[1])
     known = catalogue.known(project.parents[1])
 
-    assert {name: one.origin for name, one in known.items()} == {
+    assert {name: tool.origin for name, tool in known.items()} == {
         "all": "project",
         "files": "project",
         "home": "configuration",

@@ -251,7 +251,7 @@ async def test_calls_run_one_after_the_other_unless_the_tool_is_parallel(tasks: 
         await made.ask("go")
 
     assert started == (["a", "b"] if parallel else ["a", "end of a", "b", "end of b"])
-    assert [one.success for one in completed(made)] == [True, True]
+    assert [completion.success for completion in completed(made)] == [True, True]
 
 
 async def test_an_unresolvable_reference_in_parameters_ends_the_call_and_fetches_nothing(tasks: TaskGroup) -> None:

@@ -384,7 +384,7 @@ async def test_an_exception_in_a_function_ends_only_its_call(
     made = session_of(tasks, {"t": tool, "other": {"cmds": [lambda args: "fine"]}}, ("t", {}), ("other", {}))
     await made.ask("go")
 
-    assert [one.success for one in completed(made)] == [False, True]
+    assert [completion.success for completion in completed(made)] == [False, True]
     assert results(made)[1] == "fine"
 
 
@@ -440,7 +440,7 @@ async def test_output_for_the_model_and_for_the_user_is_separate(tasks: TaskGrou
     assert done.result == events.ToolResult(
         content="for the model\n\nmore for both", detailed_content="for the user\n\nmore for both"
     )
-    assert [one.content for one in made.client.payloads(events.UserMessage)] == ["go", "Mind the gap."]
+    assert [message.content for message in made.client.payloads(events.UserMessage)] == ["go", "Mind the gap."]
 
 
 async def test_a_tool_can_hide_its_output_from_the_user(tasks: TaskGroup) -> None:

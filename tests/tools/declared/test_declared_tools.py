@@ -39,7 +39,7 @@ async def tools_of(server: RunningServer, session: str = "s", prompt: str = "hi"
         await wire.call("session.create", {"sessionId": session, **script(), **options})
     await wire.call("session.sendAndWait", {"sessionId": session, "prompt": prompt})
     listed = (await wire.call("session.tools.getCurrentMetadata", {"sessionId": session}))["tools"]
-    return sorted(one["name"] for one in listed if one["name"] not in BUILTIN_NAMES)
+    return sorted(tool["name"] for tool in listed if tool["name"] not in BUILTIN_NAMES)
 
 
 async def result_of(server: RunningServer, tool: str, args: JsonObject, **options: Any) -> str:
@@ -83,7 +83,7 @@ async def test_an_invalid_tool_is_reported_and_hides_no_other(tmp_path: Path) ->
         assert await tools_of(server) == ["say"]
         listed = (await server.wire.call("jumpseat.tools.list", {}))["tools"]
 
-    problems = {one["name"]: one.get("problem") for one in listed}
+    problems = {tool["name"]: tool.get("problem") for tool in listed}
     assert problems.pop("say") is None
     assert "bad.toml: cmdz: Extra inputs are not permitted" in problems["bad"]
     assert "worst.py: SystemExit: 1" in problems["worst"]
@@ -144,7 +144,7 @@ async def test_a_changed_file_applies_from_the_next_prompt_on(tmp_path: Path) ->
         assert await tools_of(server, "t") if False else True
         await server.wire.call("session.sendAndWait", {"sessionId": "s", "prompt": "again"})
         listed = await server.wire.call("session.tools.getCurrentMetadata", {"sessionId": "s"})
-        assert "tell" in [one["name"] for one in listed["tools"]]
+        assert "tell" in [tool["name"] for tool in listed["tools"]]
 
 
 async def test_filters_treat_declared_tools_as_custom_ones(tmp_path: Path) -> None:

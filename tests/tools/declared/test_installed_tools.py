@@ -105,8 +105,8 @@ async def test_an_installed_tool_is_not_offered_by_default(tmp_path: Path, packa
 async def test_tools_of_installed_packages_are_listed_with_their_errors(tmp_path: Path, packages: Path) -> None:
     async with running_server(tmp_path, env={"PYTHONPATH": str(packages)}) as server:
         listed = (await server.wire.call("jumpseat.tools.list"))["tools"]
-    found = {one["name"]: one for one in listed}
-    assert {name: one["origin"] for name, one in found.items()} == dict.fromkeys(
+    found = {tool["name"]: tool for tool in listed}
+    assert {name: tool["origin"] for name, tool in found.items()} == dict.fromkeys(
         ("broken", "loud", "shout"), "package"
     )
     assert found["loud"]["kind"] == "group"

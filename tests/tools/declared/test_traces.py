@@ -108,7 +108,7 @@ async def test_an_abort_calls_cancelled_of_the_running_tool(tasks: TaskGroup) ->
     await made.session.abort("user_initiated")
 
     assert trace == ["Setup", "Cancelled", "Exit"]
-    assert [one.success for one in completed(made)] == [False]
+    assert [completion.success for completion in completed(made)] == [False]
 
 
 async def test_an_abort_calls_cancelled_of_a_tool_that_awaits_permission(tasks: TaskGroup) -> None:

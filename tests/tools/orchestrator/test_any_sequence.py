@@ -241,12 +241,12 @@ async def test_every_call_has_one_result_no_process_remains_and_every_provider_a
 
 
 def _check(made: MadeSession, whim: Whim, *, xml: bool) -> None:
-    logged = [events.decode_payload(one["type"], one["data"]) for one in map(json.loads, made.log.lines)]
+    logged = [events.decode_payload(line["type"], line["data"]) for line in map(json.loads, made.log.lines)]
     called = [
-        one.tool_call_id
+        call.tool_call_id
         for each in logged
         if isinstance(each, events.AssistantMessage)
-        for one in each.tool_requests
+        for call in each.tool_requests
     ]
     begun = [each.tool_call_id for each in logged if isinstance(each, events.ToolExecutionStart)]
     ended = [each.tool_call_id for each in logged if isinstance(each, events.ToolExecutionComplete)]

@@ -66,8 +66,8 @@ def result(made: MadeSession) -> events.ToolExecutionComplete:
 
 def results_for_model(made: MadeSession) -> list[str]:
     """Return the results that the model received."""
-    (message,) = [one for one in made.session.conversation.messages() if isinstance(one, ToolMessage)]
-    return [one.text for one in message.results]
+    (message,) = [message for message in made.session.conversation.messages() if isinstance(message, ToolMessage)]
+    return [block.text for block in message.results]
 
 
 async def test_a_builtin_tool_runs_and_its_intention_is_shown(tasks: TaskGroup) -> None:
@@ -182,7 +182,11 @@ async def test_parallel_calls_overlap_complete_as_they_finish_and_keep_their_ord
     await made.idle()
 
     assert [asked.arguments for asked in (first, second, third)] == [{"n": 1}, {"n": 2}, {"n": 3}]
-    assert [one.tool_call_id for one in made.client.payloads(events.ToolExecutionComplete)] == ["c3", "c1", "c2"]
+    assert [completion.tool_call_id for completion in made.client.payloads(events.ToolExecutionComplete)] == [
+        "c3",
+        "c1",
+        "c2",
+    ]
     assert results_for_model(made) == ["A", "B", "C"]
     assert made.client.types(persisted_only=True) == [
         "user.message",
@@ -407,7 +411,7 @@ async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: Ta
 
     completed = made.client.payloads(events.ToolExecutionComplete)
     interrupted = events.ToolError(message=INTERRUPTED, code="failure")
-    assert {one.tool_call_id: one.error for one in completed} == {
+    assert {completion.tool_call_id: completion.error for completion in completed} == {
         "c1": interrupted,
         "c2": interrupted,
         "c3": None,

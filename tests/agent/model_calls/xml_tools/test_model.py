@@ -81,7 +81,7 @@ class Says:
     signs_as = "fake"
 
     def __init__(self, *blocks: Any, stop_reason: StopReason = "end_turn") -> None:
-        self.blocks = [TextBlock(one) if isinstance(one, str) else one for one in blocks]
+        self.blocks = [TextBlock(block) if isinstance(block, str) else block for block in blocks]
         self.stop_reason: StopReason = stop_reason
         self.asked: list[ModelRequest] = []
 
@@ -95,7 +95,7 @@ class Says:
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         if request.stream:
-            for text in [one.text for one in self.blocks if isinstance(one, TextBlock)]:
+            for text in [block.text for block in self.blocks if isinstance(block, TextBlock)]:
                 for start in range(0, len(text), 3):
                     yield TextDelta(text[start : start + 3])
         yield Completed(AssistantMessage(list(self.blocks)), self.stop_reason)
@@ -112,8 +112,8 @@ async def answer(model: Says, asked: ModelRequest) -> tuple[str, list[ToolCallDe
         seen = [event async for event in events]
     last = seen.pop()
     assert isinstance(last, Completed)
-    text = "".join(one.text for one in seen if isinstance(one, TextDelta))
-    return text, [one for one in seen if isinstance(one, ToolCallDelta)], last
+    text = "".join(event.text for event in seen if isinstance(event, TextDelta))
+    return text, [event for event in seen if isinstance(event, ToolCallDelta)], last
 
 
 async def test_a_block_in_the_text_becomes_a_call_and_the_rest_stays_text() -> None:
@@ -124,7 +124,7 @@ async def test_a_block_in_the_text_becomes_a_call_and_the_rest_stays_text() -> N
     assert (call.name, call.arguments, call.arguments_json) == ("say", {"text": "hello"}, '{"text":"hello"}')
     assert announced == [ToolCallDelta(call.id, "say", '{"text":"hello"}')]
     assert completed.stop_reason == "tool_use"
-    assert [type(one) for one in completed.message.blocks] == [TextBlock, ToolUseBlock, TextBlock]
+    assert [type(block) for block in completed.message.blocks] == [TextBlock, ToolUseBlock, TextBlock]
 
 
 async def test_an_answer_without_streaming_has_the_same_calls_and_no_deltas() -> None:
@@ -262,7 +262,7 @@ async def test_arguments_survive_being_written_as_xml_and_parsed_again() -> None
         "loud": [True, False],
         "mode": ["fast", 2],
         "tags": [[], ["a"], ["", "<b>", " c"], texts],
-        "edits": [[], [{"old": one, "lines": [1, {"x": [None, "y<"]}]} for one in texts]],
+        "edits": [[], [{"old": text, "lines": [1, {"x": [None, "y<"]}]} for text in texts]],
         "deep": [{}, {"a": {"b": "<"}}, {"a": {}}, {"other": 1}],
         "free": [1, True, [1, "a"], {"a": {"b": ["<"]}}, [], {}, "word", "<b>"],
         "map": [{"k": 1}, {}, {"odd key": 2}],
@@ -275,6 +275,6 @@ async def test_arguments_survive_being_written_as_xml_and_parsed_again() -> None
         (converted,) = as_text([AssistantMessage([call])], {"say": SCHEMA}, vision=True)
         scanner = Scanner({"say": SCHEMA})
         pieces = [*scanner.feed(cast("AssistantMessage", converted).text()), *scanner.finish()]
-        (block,) = [one for one in pieces if isinstance(one, Block)]
+        (block,) = [piece for piece in pieces if isinstance(piece, Block)]
         (written,) = [written for tool in block.tools for written in written_calls(tool)]
         assert (written.problem, written.arguments) == (None, arguments)

@@ -37,10 +37,12 @@ def scan(text: str, *cuts: int) -> tuple[str, list[Call], list[str]]:
     for start, end in zip((0, *cuts), (*cuts, len(text)), strict=True):
         pieces += scanner.feed(text[start:end])
     pieces += scanner.finish()
-    blocks = [one for one in pieces if isinstance(one, Block)]
+    blocks = [piece for piece in pieces if isinstance(piece, Block)]
     written = [call for block in blocks for tool in block.tools for call in written_calls(tool)]
-    problems = [call.problem for call in written if call.problem] + [one.problem for one in blocks if one.problem]
-    shown = "".join(one for one in pieces if isinstance(one, str))
+    problems = [call.problem for call in written if call.problem] + [
+        block.problem for block in blocks if block.problem
+    ]
+    shown = "".join(piece for piece in pieces if isinstance(piece, str))
     return shown, [(call.name, call.arguments) for call in written], problems
 
 
@@ -281,7 +283,7 @@ def test_the_result_does_not_depend_on_where_an_answer_is_split() -> None:
 def test_only_a_possible_beginning_of_a_call_is_held_back() -> None:
     def held(text: str) -> str:
         scanner = Scanner(TOOLS)
-        out = "".join(one for one in scanner.feed(text) if isinstance(one, str))
+        out = "".join(piece for piece in scanner.feed(text) if isinstance(piece, str))
         return text[len(out) :]
 
     assert held("a < b and more") == ""

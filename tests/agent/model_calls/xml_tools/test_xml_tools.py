@@ -45,7 +45,7 @@ async def run_prompt(wire: Wire, session: str, *, result: Any = "3") -> list[Jso
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
     while True:
         message = await wire.until(
-            lambda one: _kind(one, session) in ("external_tool.requested", "session.idle"), since=seen
+            lambda message: _kind(message, session) in ("external_tool.requested", "session.idle"), since=seen
         )
         seen = wire.messages.index(message) + 1
         if _kind(message, session) == "session.idle":
@@ -78,17 +78,17 @@ async def test_a_call_in_the_text_runs_like_any_other_and_is_never_shown(tmp_pat
         session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
         events = await run_prompt(ours.wire, session)
 
-    first, second = [one.json for one in model.requests]
+    first, second = [request.json for request in model.requests]
     assert "tools" not in first
     assert '<tool name="add">' in first["messages"][0]["content"]
     (call,) = data(events, "assistant.message")[0]["toolRequests"]
     assert (call["name"], call["arguments"]) == ("add", {"a": 1, "b": 2})
-    assert [one["content"] for one in data(events, "assistant.message")] == ["I'll add.\n", "It is <3>."]
-    shown = "".join(one["deltaContent"] for one in data(events, "assistant.message_delta"))
+    assert [message["content"] for message in data(events, "assistant.message")] == ["I'll add.\n", "It is <3>."]
+    shown = "".join(delta["deltaContent"] for delta in data(events, "assistant.message_delta"))
     assert shown == "I'll add.\nIt is <3>."
     assert data(events, "assistant.tool_call_delta")[0]["toolCallId"] == call["toolCallId"]
     assert data(events, "tool.execution_complete")[0]["success"]
-    assert [one["role"] for one in second["messages"]] == ["system", "user", "assistant", "user"]
+    assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "user"]
     said = f'<tool_result name="add" id="{call["toolCallId"]}" status="success">\n3\n</tool_result>'
     assert second["messages"][3]["content"] == said
 
@@ -147,8 +147,8 @@ async def test_the_model_gets_the_error_of_a_malformed_call(tmp_path: Path, writ
 
     (completed,) = data(events, "tool.execution_complete")
     assert told in completed["error"]["message"]
-    assert [one["content"] for one in data(events, "assistant.message")] == ["So: ", "Sorry."]
-    _, said, result = [one["content"] for one in model.requests[1].json["messages"][1:]]
+    assert [message["content"] for message in data(events, "assistant.message")] == ["So: ", "Sorry."]
+    _, said, result = [message["content"] for message in model.requests[1].json["messages"][1:]]
     assert said.startswith("So: \n<t")
     assert told in result
     assert 'status="error"' in result
@@ -206,7 +206,9 @@ async def test_the_configuration_selects_models_that_call_tools_in_their_text(tm
                 session = (await ours.wire.call("session.create", params))["sessionId"]
                 assert data(await run_prompt(ours.wire, session), "assistant.message")[0]["content"] == "ok"
 
-    assert {name: "tools" not in one.json for name, one in zip(chosen, model.requests, strict=True)} == chosen
+    assert {
+        name: "tools" not in request.json for name, request in zip(chosen, model.requests, strict=True)
+    } == chosen
 
 
 async def test_an_invalid_setting_is_named(tmp_path: Path) -> None:
@@ -236,8 +238,8 @@ async def test_a_refusal_of_tools_is_retried_with_calls_in_the_text_and_remember
     assert warning["warningType"] == "tool_protocol"
     assert "tiny does not support tools" in warning["message"]
     assert data(events, "session.error") == []
-    assert [one["content"] for one in data(events, "assistant.message")] == ["", "3"]
-    assert ["tools" in one.json for one in model.requests] == [True, False, False, False, False]
+    assert [message["content"] for message in data(events, "assistant.message")] == ["", "3"]
+    assert ["tools" in request.json for request in model.requests] == [True, False, False, False, False]
     assert "tools" in elsewhere.requests[0].json
 
 
@@ -248,7 +250,7 @@ async def test_a_second_refusal_ends_the_turn_and_is_not_remembered(tmp_path: Pa
         await run_prompt(ours.wire, session)
 
     assert "tiny does not support tools" in error["message"]
-    assert ["tools" in one.json for one in model.requests] == [True, False, True, False]
+    assert ["tools" in request.json for request in model.requests] == [True, False, True, False]
 
 
 async def test_with_function_calling_configured_the_refusal_is_reported(tmp_path: Path) -> None:
