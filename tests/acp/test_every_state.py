@@ -252,10 +252,10 @@ async def test_a_terminal_created_after_a_cancel_is_released(tmp_path: Path, sch
     ) as (server, editor):
         session = await editor.new(tmp_path)
         prompt = await editor.begin(session, "go")
-        asked = await editor.question("terminal/create")
+        request = await editor.question("terminal/create")
         await editor.cancel(session)
         assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
-        await editor.answer(asked, {"terminalId": "late"})
+        await editor.answer(request, {"terminalId": "late"})
         assert (await editor.question("terminal/release"))["params"]["terminalId"] == "late"
         assert server.descendants() == []
 

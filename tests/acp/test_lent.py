@@ -59,8 +59,8 @@ async def test_edit_changes_the_buffer_and_not_the_file(tmp_path: Path, schemas:
         editor,
     ):
         await editor.say(await editor.new(tmp_path), "go")
-        asked = await editor.question("session/request_permission")
-        assert asked["params"]["toolCall"]["content"][0]["oldText"] == "changed\nline\n"
+        request = await editor.question("session/request_permission")
+        assert request["params"]["toolCall"]["content"][0]["oldText"] == "changed\nline\n"
         assert buffers.texts["a"] == "changed\nend\n"
         assert (tmp_path / "a.txt").read_text() == "saved\n"
 

@@ -23,10 +23,10 @@ async def test_a_question_is_a_form_if_the_editor_supports_forms(tmp_path: Path,
     async with running_editor(tmp_path, schemas, turn, DONE, capabilities=FORM) as (_, editor):
         session = await editor.new(tmp_path)
         prompt = await editor.begin(session, "go")
-        asked = await editor.question("elicitation/create")
-        assert asked["params"]["message"] == "Which one?"
-        assert asked["params"]["requestedSchema"]["properties"]["choice"]["enum"] == ["red", "blue"]
-        await editor.answer(asked, {"action": "accept", "content": {"choice": "blue"}})
+        request = await editor.question("elicitation/create")
+        assert request["params"]["message"] == "Which one?"
+        assert request["params"]["requestedSchema"]["properties"]["choice"]["enum"] == ["red", "blue"]
+        await editor.answer(request, {"action": "accept", "content": {"choice": "blue"}})
         await editor.response(prompt)
         assert "blue" in editor.said(session)
 
@@ -36,10 +36,10 @@ async def test_a_question_with_choices_is_buttons_without_forms(tmp_path: Path, 
     async with running_editor(tmp_path, schemas, turn, DONE) as (_, editor):
         session = await editor.new(tmp_path)
         prompt = await editor.begin(session, "go")
-        asked = await editor.question("session/request_permission")
-        assert asked["params"]["toolCall"]["title"] == "Which one?"
-        blue = next(choice["optionId"] for choice in asked["params"]["options"] if choice["name"] == "blue")
-        await editor.answer(asked, {"outcome": {"outcome": "selected", "optionId": blue}})
+        request = await editor.question("session/request_permission")
+        assert request["params"]["toolCall"]["title"] == "Which one?"
+        blue = next(choice["optionId"] for choice in request["params"]["options"] if choice["name"] == "blue")
+        await editor.answer(request, {"outcome": {"outcome": "selected", "optionId": blue}})
         await editor.response(prompt)
         assert "blue" in editor.said(session)
 
@@ -50,8 +50,8 @@ async def test_buttons_appear_on_the_tool_call_that_asks(tmp_path: Path, schemas
     async with running_editor(tmp_path, schemas, turn, DONE, answers=answers) as (_, editor):
         session = await editor.new(tmp_path)
         await editor.say(session, "go")
-        asked = await editor.question("session/request_permission")
-        assert asked["params"]["toolCall"]["toolCallId"] == "call-1"
+        request = await editor.question("session/request_permission")
+        assert request["params"]["toolCall"]["toolCallId"] == "call-1"
         assert (await editor.update("tool_call_update", toolCallId="call-1", status="completed"))["content"]
 
 
@@ -73,9 +73,9 @@ async def test_a_plan_is_approved_with_buttons_and_the_mode_follows(
         await editor.call("session/set_mode", {"sessionId": session, "modeId": "plan"})
         since = len(editor.messages)
         assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
-        asked = (await editor.question("session/request_permission"))["params"]
-        assert (asked["toolCall"]["title"], asked["toolCall"]["kind"]) == ("Do it in two steps", "switch_mode")
-        kinds = [choice["kind"] for choice in asked["options"]]
+        request = (await editor.question("session/request_permission"))["params"]
+        assert (request["toolCall"]["title"], request["toolCall"]["kind"]) == ("Do it in two steps", "switch_mode")
+        kinds = [choice["kind"] for choice in request["options"]]
         assert kinds == ["allow_once", "allow_always", "reject_once"]
         assert said in editor.said(session)
         changed = [
@@ -100,12 +100,12 @@ async def test_the_user_decides_whether_the_provider_replaces_a_rate_limited_mod
         async with running_editor(tmp_path, schemas, config="", env=env) as (_, editor):
             session = await editor.new(tmp_path)
             prompt = await editor.begin(session, "go")
-            asked = await editor.question("session/request_permission")
-            assert asked["params"]["toolCall"]["title"] == "The model is rate limited"
-            kinds = [choice["kind"] for choice in asked["params"]["options"]]
+            request = await editor.question("session/request_permission")
+            assert request["params"]["toolCall"]["title"] == "The model is rate limited"
+            kinds = [choice["kind"] for choice in request["params"]["options"]]
             assert kinds == ["allow_once", "allow_always", "reject_once"]
             copilot.limited.clear()
-            await editor.answer(asked, {"outcome": {"outcome": "selected", "optionId": choice}})
+            await editor.answer(request, {"outcome": {"outcome": "selected", "optionId": choice}})
             assert (await editor.response(prompt))["result"]["stopReason"] == "end_turn"
             assert "of alice" in editor.said(session)
         assert copilot.called()[-1] == answered
@@ -184,8 +184,8 @@ async def test_cancel_withdraws_a_question(tmp_path: Path, schemas: Schemas) -> 
     async with running_editor(tmp_path, schemas, turn, capabilities=FORM) as (_, editor):
         session = await editor.new(tmp_path)
         prompt = await editor.begin(session, "go")
-        asked = await editor.question("elicitation/create")
+        request = await editor.question("elicitation/create")
         await editor.cancel(session)
         assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
         cancellation = await editor.until(lambda message: message.get("method") == "$/cancel_request")
-        assert cancellation["params"]["requestId"] == asked["id"]
+        assert cancellation["params"]["requestId"] == request["id"]

@@ -66,16 +66,16 @@ async def test_the_permission_request_for_an_edit_has_its_diff_and_location(
     async with running_editor(tmp_path, schemas, *turns) as (_, editor):
         session = await editor.new(tmp_path)
         prompt = await editor.begin(session, "edit it")
-        asked = await editor.question("session/request_permission")
+        request = await editor.question("session/request_permission")
         path = str(tmp_path / "a.txt")
         diff = {"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\nthree\n"}
-        assert asked["params"]["toolCall"]["content"] == [diff]
-        assert asked["params"]["toolCall"]["locations"] == [{"path": path, "line": 1}]
-        assert asked["params"]["toolCall"]["kind"] == "edit"
-        kinds = [choice["kind"] for choice in asked["params"]["options"]]
+        assert request["params"]["toolCall"]["content"] == [diff]
+        assert request["params"]["toolCall"]["locations"] == [{"path": path, "line": 1}]
+        assert request["params"]["toolCall"]["kind"] == "edit"
+        kinds = [choice["kind"] for choice in request["params"]["options"]]
         assert kinds == ["allow_once", "allow_always", "reject_once"]
         assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
-        await editor.answer(asked, option("allow_once"))
+        await editor.answer(request, option("allow_once"))
         assert (await editor.response(prompt))["result"]["stopReason"] == "end_turn"
         assert (tmp_path / "a.txt").read_text() == "one\nthree\n"
         start = editor.updates(session, "tool_call")[0]
@@ -97,9 +97,9 @@ async def test_a_change_with_several_hunks_is_shown_as_the_whole_file(tmp_path: 
         session = await editor.new(tmp_path)
         await editor.say(session, "go")
         diff = {"type": "diff", "path": str(tmp_path / "a.txt"), "oldText": before, "newText": after}
-        asked = await editor.question("session/request_permission")
-        assert asked["params"]["toolCall"]["content"] == [diff]
-        assert [location["line"] for location in asked["params"]["toolCall"]["locations"]] == [1, 37]
+        request = await editor.question("session/request_permission")
+        assert request["params"]["toolCall"]["content"] == [diff]
+        assert [location["line"] for location in request["params"]["toolCall"]["locations"]] == [1, 37]
         assert (await editor.update("tool_call_update", status="completed"))["content"] == [diff]
 
 
@@ -186,13 +186,13 @@ async def test_cancel_withdraws_a_permission_request(tmp_path: Path, schemas: Sc
     async with running_editor(tmp_path, schemas, calls("bash", command="touch x; sleep 9")) as (_, editor):
         session = await editor.new(tmp_path)
         prompt = await editor.begin(session, "go")
-        asked = await editor.question("session/request_permission")
+        request = await editor.question("session/request_permission")
         await _cancelled(editor, session, prompt)
         cancellation = await editor.until(lambda message: message.get("method") == "$/cancel_request")
-        assert cancellation["params"] == {"requestId": asked["id"]}
+        assert cancellation["params"] == {"requestId": request["id"]}
         assert editor.updates(session, "tool_call_update")[-1]["status"] == "failed"
         # The protocol demands this response, which comes too late to matter.
-        await editor.answer(asked, {"outcome": {"outcome": "cancelled"}})
+        await editor.answer(request, {"outcome": {"outcome": "cancelled"}})
         assert not (tmp_path / "x").exists()
 
 
@@ -247,11 +247,11 @@ async def test_cancelling_the_request_of_a_queued_prompt_leaves_the_others_alone
     async with running_editor(tmp_path, schemas, prompts=prompts) as (_, editor):
         session = await editor.new(tmp_path)
         first = await editor.begin(session, "ask me")
-        asked = await editor.question("session/request_permission")
+        request = await editor.question("session/request_permission")
         second, third = await editor.begin(session, "second"), await editor.begin(session, "third")
         await editor.notify("$/cancel_request", {"requestId": second})
         assert (await editor.response(second))["error"]["code"] == -32800
-        await editor.answer(asked, option("choice-0"))
+        await editor.answer(request, option("choice-0"))
         assert (await editor.response(first))["result"]["stopReason"] == "end_turn"
         assert (await editor.response(third))["result"]["stopReason"] == "end_turn"
         assert editor.said(session) == "askedthird"

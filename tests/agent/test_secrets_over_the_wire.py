@@ -87,10 +87,10 @@ async def test_an_open_permission_request_is_masked(tmp_path: Path) -> None:
         await server.wire.call("secrets.addFilterValues", {"values": [SECRET]})
         session = await server.wire.create(script, requestPermission=True)
         await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = await server.wire.event("permission.requested")
+        request = await server.wire.event("permission.requested")
         waiting = await server.wire.call("session.permissions.pendingRequests", {"sessionId": session})
         await server.wire.call("session.abort", {"sessionId": session})
-    assert waiting["items"][0]["permissionRequest"] == asked["data"]["permissionRequest"]
+    assert waiting["items"][0]["permissionRequest"] == request["data"]["permissionRequest"]
     assert SECRET not in json.dumps(waiting)
     assert "[redacted]" in json.dumps(waiting)
 

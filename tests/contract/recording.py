@@ -123,8 +123,8 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
         client = _Client(wire, session, protocol)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.answer)
-            for asked in ("mcp.oauth_required", "mcp.headers_refresh_required", "sampling.requested"):
-                await wire.call("session.eventLog.registerInterest", {"sessionId": session, "eventType": asked})
+            for request in ("mcp.oauth_required", "mcp.headers_refresh_required", "sampling.requested"):
+                await wire.call("session.eventLog.registerInterest", {"sessionId": session, "eventType": request})
             for name, wanted in (("testing", "connected"), ("far", "connected"), ("dying", "failed")):
                 await status(wire, session, name, wanted)
             prompt = {"prompt": "use every tool", "agentMode": "plan"}

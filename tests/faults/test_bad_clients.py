@@ -117,14 +117,14 @@ async def test_a_session_whose_client_dies_during_a_stream_can_be_resumed_by_ano
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         own = await other.create(scripted(calls("lookup"), {"text": "mine"}), tools=[LOOKUP])
         await other.call("session.send", {"sessionId": own, "prompt": "go"})
-        asked = await other.event("external_tool.requested", session=own)
+        request = await other.event("external_tool.requested", session=own)
         async with server.connect() as dying:
             session = await dying.create(
                 scripted({"deltas": ["one ", "two "], "hang": True}, {"text": "back"}), streaming=True
             )
             await dying.call("session.send", {"sessionId": session, "prompt": "talk"})
             await dying.event("assistant.message_delta", deltaContent="two ")
-        assert await answer(other, own, asked["data"]["requestId"], "ok")
+        assert await answer(other, own, request["data"]["requestId"], "ok")
         await other.event("session.idle", session=own)
         await other.call("session.resume", {"sessionId": session})
         await other.call("session.abort", {"sessionId": session})
@@ -145,10 +145,10 @@ async def test_another_client_can_answer_the_call_of_a_client_that_died(
                 scripted(calls("lookup"), {"text": "found {{last_tool_result}}"}), tools=[LOOKUP]
             )
             await dying.call("session.send", {"sessionId": session, "prompt": "go"})
-            asked = await dying.event("external_tool.requested")
+            request = await dying.event("external_tool.requested")
         params = {"sessionId": session, "continuePendingWork": True, "tools": [LOOKUP]}
         await other.call("session.resume", params)
-        assert await answer(other, session, asked["data"]["requestId"], "gold")
+        assert await answer(other, session, request["data"]["requestId"], "gold")
         await other.event("assistant.message", session=session, content="found gold")
         await other.event("session.idle", session=session)
 
@@ -162,13 +162,13 @@ async def test_nothing_runs_after_a_client_died_during_an_approval_until_another
                 scripted(calls("bash", command="touch ran"), {"text": "done"}), requestPermission=True
             )
             await dying.call("session.send", {"sessionId": session, "prompt": "go"})
-            asked = await dying.event("permission.requested")
+            request = await dying.event("permission.requested")
         await other.alive()
         assert not (tmp_path / "ran").exists()
         params = {"sessionId": session, "continuePendingWork": True, "requestPermission": True}
         await other.call("session.resume", params)
         pending = await other.call("session.permissions.pendingRequests", {"sessionId": session})
-        assert [item["requestId"] for item in pending["items"]] == [asked["data"]["requestId"]]
+        assert [item["requestId"] for item in pending["items"]] == [request["data"]["requestId"]]
         assert not (tmp_path / "ran").exists()
         assert await decide(other, session, pending["items"][0]["requestId"], "approve-once")
         await other.event("session.idle", session=session)
@@ -487,9 +487,9 @@ async def test_an_abort_completes_a_pending_client_tool_call_once(server: Runnin
     async with server.connect() as wire:
         session = await wire.create(scripted(calls("lookup"), {"text": "next"}), tools=[LOOKUP])
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = await wire.event("external_tool.requested")
+        request = await wire.event("external_tool.requested")
         interrupted(await aborted(wire, session), "call-1")
-        assert not await answer(wire, session, asked["data"]["requestId"], "too late")
+        assert not await answer(wire, session, request["data"]["requestId"], "too late")
         events = await wire.prompt(session)
         assert of_type(events, "assistant.message")[0]["content"] == "next"
         assert of_type(events, "tool.execution_complete") == []
@@ -503,9 +503,9 @@ async def test_an_abort_completes_a_call_that_awaits_permission_once_without_run
             scripted(calls("bash", command="touch ran")), requestPermission=True, workingDirectory=str(tmp_path)
         )
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = await wire.event("permission.requested")
+        request = await wire.event("permission.requested")
         interrupted(await aborted(wire, session), "call-1")
-        assert not await decide(wire, session, asked["data"]["requestId"], "approve-once")
+        assert not await decide(wire, session, request["data"]["requestId"], "approve-once")
         pending = await wire.call("session.permissions.pendingRequests", {"sessionId": session})
         assert pending["items"] == []
         await wire.alive()

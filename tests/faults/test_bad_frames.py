@@ -282,10 +282,10 @@ async def test_a_cancelled_request_gets_one_response_and_the_prompt_goes_on(serv
             scripted(calls("ask_me"), {"text": "done"}), tools=[{"name": "ask_me", "skipPermission": True}]
         )
         waiting = await wire.ask("session.sendAndWait", {"sessionId": session, "prompt": "go"})
-        asked = await wire.event("external_tool.requested")
+        request = await wire.event("external_tool.requested")
         await wire.send(frame({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": waiting}}))
         assert (await wire.response(waiting))["error"]["message"] == "request cancelled"
-        answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "ok"}
+        answer = {"sessionId": session, "requestId": request["data"]["requestId"], "result": "ok"}
         await wire.call("session.tools.handlePendingToolCall", answer)
         await wire.event("assistant.message", content="done")
         await wire.event("session.idle")

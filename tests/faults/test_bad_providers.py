@@ -74,12 +74,12 @@ async def failing(server: RunningServer, base_url: str, *, streaming: bool = Tru
             tools=[{"name": "lookup", "skipPermission": True}],
         )
         await wire.call("session.send", {"sessionId": busy, "prompt": "look it up"})
-        asked = await wire.event("external_tool.requested", session=busy)
+        request = await wire.event("external_tool.requested", session=busy)
         provider = {"type": "openai", "baseUrl": base_url, "apiKey": KEY, "headers": {"X-Secret": KEY[::-1]}}
         session = await wire.create(provider, model="m", streaming=streaming)
         yield Failing(wire, session)
         # The turn of the other session continues afterwards.
-        answer = {"sessionId": busy, "requestId": asked["data"]["requestId"], "result": "found"}
+        answer = {"sessionId": busy, "requestId": request["data"]["requestId"], "result": "found"}
         await wire.call("session.tools.handlePendingToolCall", answer)
         await wire.event("assistant.message", session=busy, content="found")
         await wire.event("session.idle", session=busy)

@@ -163,8 +163,8 @@ async def test_a_kill_during_a_command_leaves_one_interrupted_call(tmp_path: Pat
     async with ModelServer(asks_for(("call-1", "bash", {"command": "echo started; sleep 300"}))) as provider:
 
         async def until(wire: Wire) -> None:
-            asked = await wire.event("permission.requested")
-            await approve(wire, asked)
+            request = await wire.event("permission.requested")
+            await approve(wire, request)
             await wire.event("tool.execution_partial_result")
 
         session, seen = await kill_during_prompt(tmp_path, provider, until, requestPermission=True)
@@ -186,10 +186,10 @@ async def test_a_kill_between_two_results_keeps_one_and_interrupts_the_other(tmp
 
         async def until(wire: Wire) -> None:
             await wire.event("external_tool.requested", toolCallId="slow")
-            asked = await wire.event("external_tool.requested", toolCallId="quick")
+            request = await wire.event("external_tool.requested", toolCallId="quick")
             params = {
-                "sessionId": asked["data"]["sessionId"],
-                "requestId": asked["data"]["requestId"],
+                "sessionId": request["data"]["sessionId"],
+                "requestId": request["data"]["requestId"],
                 "result": "two",
             }
             await wire.call("session.tools.handlePendingToolCall", params)
@@ -429,8 +429,8 @@ async def test_tool_results_that_cannot_be_written_fail_the_run_once(tmp_path: P
         session = await wire.create(scripted(several, {"text": "next"}), tools=[LOOKUP])
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = await wire.event("external_tool.requested", session=session, toolCallId="call-2")
-        params = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "x" * FILE_LIMIT}
+        request = await wire.event("external_tool.requested", session=session, toolCallId="call-2")
+        params = {"sessionId": session, "requestId": request["data"]["requestId"], "result": "x" * FILE_LIMIT}
         await wire.call("session.tools.handlePendingToolCall", params)
         await wire.event("session.idle", session=session)
         assert_failed_run(wire.events(session, since=since))

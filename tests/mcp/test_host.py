@@ -25,12 +25,12 @@ async def test_the_model_calls_a_tool_of_a_child_process(tmp_path: Path) -> None
     async with running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await session_with(wire, "testing", stdio(), *turn("testing-echo", text="hello"))
-        done, said = await call(wire, session)
+        done, text = await call(wire, session)
         listed = await wire.call("session.mcp.list", {"sessionId": session})
         tools = await wire.call("session.mcp.listTools", {"sessionId": session, "serverName": "testing"})
         metadata = await wire.call("session.tools.getCurrentMetadata", {"sessionId": session})
         started = await wire.event("tool.execution_start")
-    assert (done["success"], said) == (True, "hello")
+    assert (done["success"], text) == (True, "hello")
     assert listed == {"servers": [{"name": "testing", "status": "connected"}]}
     assert {"name": "echo", "description": "Say what was said."} in tools["tools"]
     (one,) = (tool for tool in metadata["tools"] if tool["name"] == "testing-echo")
@@ -43,8 +43,8 @@ async def test_the_model_calls_a_tool_of_a_server_behind_a_url(tmp_path: Path, k
     async with remote(kind) as url, running_server(tmp_path, args=YOLO) as server:
         config = {"type": kind, "url": url}
         session = await session_with(server.wire, "far", config, *turn("far-echo", text="hello"))
-        _, said = await call(server.wire, session)
-    assert said == "hello"
+        _, text = await call(server.wire, session)
+    assert text == "hello"
 
 
 @pytest.mark.parametrize("package", ["everything", "filesystem"])
@@ -58,8 +58,8 @@ async def test_the_servers_of_the_npm_packages_work(tmp_path: Path, package: str
     config: JsonObject = {"command": program, "args": ["stdio"] if package == "everything" else [str(tmp_path)]}
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "npm", config, *turns)
-        _, said = await call(server.wire, session)
-    assert {"everything": "hello", "filesystem": "from the file"}[package] in said
+        _, text = await call(server.wire, session)
+    assert {"everything": "hello", "filesystem": "from the file"}[package] in text
 
 
 def npm_server(package: str) -> str:
@@ -74,8 +74,8 @@ def npm_server(package: str) -> str:
 async def test_an_image_reaches_the_model_and_the_user(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-picture"))
-        done, said = await call(server.wire, session)
-    assert said == "look:"
+        done, text = await call(server.wire, session)
+    assert text == "look:"
     (image,) = done["result"]["binaryResultsForLlm"]
     assert (image["type"], image["mimeType"]) == ("image", "image/png")
 
@@ -83,9 +83,9 @@ async def test_an_image_reaches_the_model_and_the_user(tmp_path: Path) -> None:
 async def test_the_model_gets_the_error_of_a_failing_tool(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-fail"))
-        done, said = await call(server.wire, session)
+        done, text = await call(server.wire, session)
     assert (done["success"], done["error"]["code"]) == (False, "failure")
-    assert "the disk is full" in said
+    assert "the disk is full" in text
 
 
 async def test_a_large_result_goes_to_a_file(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ async def test_a_large_result_goes_to_a_file(tmp_path: Path) -> None:
 async def test_progress_of_a_call_is_shown(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-work"))
-        _, said = await call(server.wire, session)
+        _, text = await call(server.wire, session)
         shown = [event["data"] for event in server.wire.events() if event["type"] == "tool.execution_progress"]
-    assert said == "done"
+    assert text == "done"
     assert shown[0]["progressMessage"] == "step 1 (1/3)"
     assert shown[-1]["progressMessage"] == "step 3 (3/3)"
 
@@ -126,9 +126,9 @@ async def test_a_call_times_out(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         config = stdio(timeout=300, env={"CANCELLED": str(mark)})
         session = await session_with(server.wire, "testing", config, *turn("testing-wait"))
-        done, said = await call(server.wire, session)
+        done, text = await call(server.wire, session)
     assert done["error"]["code"] == "timeout"
-    assert "did not answer within 0.3 seconds" in said
+    assert "did not answer within 0.3 seconds" in text
 
 
 async def test_context_info_counts_the_tools_of_servers_separately(tmp_path: Path) -> None:
@@ -200,8 +200,8 @@ async def test_a_call_is_repeated_with_the_headers_that_a_server_has_come_to_req
     async with ModelServer(answer=ChangedHeaders()) as far, running_server(tmp_path, args=YOLO) as server:
         config = {"url": f"{far.url}/mcp"}
         session = await session_with(server.wire, "far", config, *turn("far-weather", city="Oslo"))
-        _, said = await call(server.wire, session)
-    assert said == "sunny in Oslo"
+        _, text = await call(server.wire, session)
+    assert text == "sunny in Oslo"
 
 
 async def test_a_tool_that_only_runs_as_a_task_is_not_offered(tmp_path: Path) -> None:
@@ -241,8 +241,8 @@ async def test_a_changed_list_of_tools_is_used_from_the_next_model_call_on(tmp_p
         session = await session_with(wire, "testing", stdio(), *turn("testing-learn"), *turn("testing-learnt"))
         await call(wire, session)
         await wire.event("mcp.tools.list_changed", serverName="testing")
-        done, said = await call(wire, session)
-    assert (done["success"], said) == (True, "new")
+        done, text = await call(wire, session)
+    assert (done["success"], text) == (True, "new")
 
 
 # --- permission, filters, hooks -----------------------------------------------------------------------------------
@@ -254,17 +254,17 @@ async def test_a_call_needs_permission_and_an_approval_covers_the_tool(tmp_path:
         wire = server.wire
         session = await session_with(wire, "testing", stdio(), *turns, requestPermission=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = (await wire.event("permission.requested"))["data"]
+        request = (await wire.event("permission.requested"))["data"]
         answer = {
             "kind": "approve-for-session",
             "approval": {"kind": "mcp", "serverName": "testing", "toolName": None},
         }
-        params = {"sessionId": session, "requestId": asked["requestId"], "result": answer}
+        params = {"sessionId": session, "requestId": request["requestId"], "result": answer}
         await wire.call("session.permissions.handlePendingPermissionRequest", params)
         await wire.event("session.idle")
         requests = [event for event in wire.events() if event["type"] == "permission.requested"]
     assert len(requests) == 1
-    assert asked["permissionRequest"] == {
+    assert request["permissionRequest"] == {
         "kind": "mcp",
         "serverName": "testing",
         "toolName": "echo",
@@ -383,11 +383,11 @@ async def test_a_crashed_server_is_restarted(tmp_path: Path) -> None:
         session = await session_with(
             wire, "testing", stdio(), *turn("testing-leave"), *turn("testing-echo", text="back")
         )
-        done, said = await call(wire, session)
+        done, text = await call(wire, session)
         failed = await status(wire, session, "testing", "failed")
         _, again = await call(wire, session)
     assert (done["success"], again) == (False, "back")
-    assert "ended before it answered" in said
+    assert "ended before it answered" in text
     assert "restarting in 0.5 seconds" in failed["data"]["error"]
 
 
@@ -437,20 +437,20 @@ async def test_a_server_that_floods_us_is_read_slowly(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await session_with(wire, "rude", rude("flooding"), *turn("rude-go"), {"text": "still here"})
-        _, said = await call(wire, session)
+        _, text = await call(wire, session)
         await wire.prompt(session)
         await wire.alive()
         changes = [event for event in wire.events() if event["type"] == "mcp.tools.list_changed"]
-    assert said == "over"
+    assert text == "over"
     assert len(changes) < 20
 
 
 async def test_the_model_gets_an_error_for_an_invalid_response(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "rude", rude("babbling"), *turn("rude-go"))
-        done, said = await call(server.wire, session)
+        done, text = await call(server.wire, session)
     assert done["success"] is False
-    assert "does not match the protocol" in said
+    assert "does not match the protocol" in text
 
 
 async def test_an_endless_list_of_tools_is_cut_with_a_warning(tmp_path: Path) -> None:

@@ -21,11 +21,11 @@ YOLO = ("--yolo",)
 
 
 async def asked_for_token(wire: Wire, session: str, answer: JsonObject, *, since: int = 0) -> JsonObject:
-    asked = (await wire.event("mcp.oauth_required", session=session, since=since))["data"]
-    params = {"sessionId": session, "requestId": asked["requestId"], "result": answer}
+    request = (await wire.event("mcp.oauth_required", session=session, since=since))["data"]
+    params = {"sessionId": session, "requestId": request["requestId"], "result": answer}
     assert await wire.call("session.mcp.oauth.handlePendingRequest", params) == {"success": True}
     assert await wire.call("session.mcp.oauth.handlePendingRequest", params) == {"success": False}
-    return asked
+    return request
 
 
 async def guarded_session(wire: Wire, url: str) -> str:
@@ -81,9 +81,9 @@ async def test_a_probe_returns_whether_a_server_requires_a_token(tmp_path: Path)
         wire = server.wire
         session = await guarded_session(wire, far.url)
         probe = {"sessionId": session, "serverName": "far"}
-        asked = (await wire.event("mcp.oauth_required", session=session))["data"]
+        request = (await wire.event("mcp.oauth_required", session=session))["data"]
         before = await wire.call("session.mcp.oauth.probe", probe)
-        params = {"sessionId": session, "requestId": asked["requestId"]}
+        params = {"sessionId": session, "requestId": request["requestId"]}
         token = {"kind": "token", "accessToken": "one"}
         await wire.call("session.mcp.oauth.handlePendingRequest", params | {"result": token})
         await status(wire, session, "far", "connected")
@@ -145,14 +145,14 @@ def keys(key: str) -> JsonObject:
 
 async def give_headers(wire: Wire, session: str, answer: JsonObject, *, since: int = 0) -> str:
     """Answer the next request for headers; return its reason."""
-    asked = (await wire.event(HEADERS_ASKED, session=session, since=since))["data"]
-    params = {"sessionId": session, "requestId": asked["requestId"], "result": answer}
+    request = (await wire.event(HEADERS_ASKED, session=session, since=since))["data"]
+    params = {"sessionId": session, "requestId": request["requestId"], "result": answer}
     method = "session.mcp.headers.handlePendingHeadersRefreshRequest"
     assert await wire.call(method, params) == {"success": True}
     assert await wire.call(method, params) == {"success": False}
     done = (await wire.event("mcp.headers_refresh_completed", session=session, since=since))["data"]
-    assert done == {"requestId": asked["requestId"], "outcome": answer["kind"]}
-    return asked["reason"]
+    assert done == {"requestId": request["requestId"], "outcome": answer["kind"]}
+    return request["reason"]
 
 
 async def headers_session(wire: Wire, url: str, ttl_ms: int, key: str = "stale") -> str:
@@ -213,14 +213,14 @@ async def test_a_client_shows_the_form_of_a_server(tmp_path: Path) -> None:
         wire = server.wire
         session = await session_with(wire, "testing", stdio(), *turn("testing-ask"), requestElicitation=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = (await wire.event("elicitation.requested"))["data"]
+        form = (await wire.event("elicitation.requested"))["data"]
         result = {"action": "accept", "content": {"colour": "blue"}}
-        params = {"sessionId": session, "requestId": asked["requestId"], "result": result}
+        params = {"sessionId": session, "requestId": form["requestId"], "result": result}
         await wire.call("session.ui.handlePendingElicitation", params)
         done = await wire.event("tool.execution_complete")
         await wire.event("session.idle")
-    assert (asked["message"], asked["mode"], asked["elicitationSource"]) == ("Which colour?", "form", "testing")
-    assert asked["requestedSchema"]["properties"]["colour"]["type"] == "string"
+    assert (form["message"], form["mode"], form["elicitationSource"]) == ("Which colour?", "form", "testing")
+    assert form["requestedSchema"]["properties"]["colour"]["type"] == "string"
     assert done["data"]["result"]["content"] == "accept blue"
 
 
@@ -228,9 +228,9 @@ async def test_a_client_shows_the_form_of_a_server(tmp_path: Path) -> None:
 async def test_requests_without_an_interested_client_are_refused_at_once(tmp_path: Path, tool: str) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn(tool))
-        done, said = await call(server.wire, session)
+        done, text = await call(server.wire, session)
     assert done["success"] is False
-    assert "client" in said
+    assert "client" in text
 
 
 async def test_a_client_runs_a_model_for_a_sampling_request(tmp_path: Path) -> None:
@@ -246,22 +246,22 @@ async def test_a_client_runs_a_model_for_a_sampling_request(tmp_path: Path) -> N
         interest = {"sessionId": session, "eventType": "sampling.requested"}
         await wire.call("session.eventLog.registerInterest", interest)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = (await wire.event("sampling.requested"))["data"]
-        named = {"sessionId": session, "requestId": asked["requestId"]}
+        request = (await wire.event("sampling.requested"))["data"]
+        named = {"sessionId": session, "requestId": request["requestId"]}
         params = {
             **named,
             "serverName": "testing",
-            "mcpRequestId": asked["mcpRequestId"],
-            "request": asked["request"],
+            "mcpRequestId": request["mcpRequestId"],
+            "request": request["request"],
         }
         unknown = await wire.call("session.mcp.executeSampling", {**params, "mcpRequestId": "x"})
         ran = await wire.call("session.mcp.executeSampling", params)
         answered = await wire.call("session.ui.handlePendingSampling", {**named, "response": ran["result"]})
         done = await wire.event("tool.execution_complete")
-        await wire.event("sampling.completed", requestId=asked["requestId"])
+        await wire.event("sampling.completed", requestId=request["requestId"])
         await wire.event("session.idle")
     assert unknown["action"] == "failure"
-    assert asked["request"]["messages"][0]["content"]["text"] == "What is 2+2?"
+    assert request["request"]["messages"][0]["content"]["text"] == "What is 2+2?"
     assert (ran["action"], ran["result"]["content"]["text"]) == ("success", "four")
     assert answered == {"success": True}
     assert done["data"]["result"]["content"] == "four"
@@ -273,9 +273,9 @@ async def test_a_hook_sees_a_call_and_sets_its_meta(tmp_path: Path) -> None:
         answering(server.wire, {"preMcpToolCall": [{"metaToUse": {"by": "hook"}}]}) as client,
     ):
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-meta"), hooks=True)
-        _, said = await call(server.wire, session)
+        _, text = await call(server.wire, session)
         seen = client.inputs("preMcpToolCall")
-    assert said == "hook"
+    assert text == "hook"
     assert (seen[0]["serverName"], seen[0]["toolName"], seen[0]["arguments"]) == ("testing", "meta", {})
 
 

@@ -210,20 +210,20 @@ class MadeSession:
         return await self.client.heard(events.SessionIdle, count)
 
     def answer_tool(
-        self, asked: events.ExternalToolRequested, result: Any = None, *, error: str | None = None
+        self, request: events.ExternalToolRequested, result: Any = None, *, error: str | None = None
     ) -> bool:
         """Answer a call of a client tool; returns whether the call was waiting for an answer."""
         return self.session.clients.external_calls.answer(
-            asked.request_id,
+            request.request_id,
             HandlePendingToolCallParams(
-                session_id=self.session.id, request_id=asked.request_id, result=result, error=error
+                session_id=self.session.id, request_id=request.request_id, result=result, error=error
             ),
         )
 
-    def decide(self, asked: events.PermissionRequested, decision: dict[str, Any]) -> bool:
+    def decide(self, request: events.PermissionRequested, decision: dict[str, Any]) -> bool:
         """Answer a permission request with a decision in wire form; returns whether the request was open."""
         return self.session.permissions.questions.pending.answer(
-            asked.request_id, PermissionDecision.model_validate(decision)
+            request.request_id, PermissionDecision.model_validate(decision)
         )
 
 

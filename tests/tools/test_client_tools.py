@@ -226,9 +226,9 @@ async def test_all_fields_of_a_result_are_in_its_event(tasks: TaskGroup) -> None
 async def test_the_question_names_the_call_and_is_closed_by_its_answer(tasks: TaskGroup) -> None:
     made = await run_with_answer(tasks, "Paris")
 
-    (asked,) = made.client.payloads(events.ExternalToolRequested)
-    assert asked == events.ExternalToolRequested(
-        request_id=asked.request_id,
+    (request,) = made.client.payloads(events.ExternalToolRequested)
+    assert request == events.ExternalToolRequested(
+        request_id=request.request_id,
         session_id="session-1",
         tool_call_id="c1",
         tool_name="locate",
@@ -236,7 +236,7 @@ async def test_the_question_names_the_call_and_is_closed_by_its_answer(tasks: Ta
         working_directory="/project",
     )
     assert made.client.payloads(events.ExternalToolCompleted) == [
-        events.ExternalToolCompleted(request_id=asked.request_id)
+        events.ExternalToolCompleted(request_id=request.request_id)
     ]
-    assert not made.answer_tool(asked, "again")
+    assert not made.answer_tool(request, "again")
     assert made.session.clients.external_calls.open() == []

@@ -68,8 +68,8 @@ async def test_a_question_can_be_answered_by_the_id_of_its_event(tmp_path: Path)
         wire = server.wire
         session = await wire.create(ASKING, requestUserInput=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = await wire.event("user_input.requested")
-        answer: JsonObject = {"sessionId": session, "requestId": asked["data"]["requestId"]}
+        request = await wire.event("user_input.requested")
+        answer: JsonObject = {"sessionId": session, "requestId": request["data"]["requestId"]}
         answer |= {"response": {"answer": "Blue", "wasFreeform": False}}
         assert await wire.call("session.ui.handlePendingUserInput", answer) == {"success": True}
         assert await wire.call("session.ui.handlePendingUserInput", answer) == {"success": False}
@@ -138,13 +138,12 @@ async def test_an_abort_withdraws_a_question(tmp_path: Path) -> None:
         wire = server.wire
         session = await wire.create(ASKING, requestUserInput=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = await asked_for(wire, "userInput.request")
+        request = await asked_for(wire, "userInput.request")
         requested = await wire.event("user_input.requested")
         await wire.call("session.abort", {"sessionId": session})
         await wire.event("session.idle", aborted=True)
-        await wire.until(
-            lambda message: message.get("method") == "$/cancelRequest" and message["params"] == {"id": asked["id"]}
-        )
+        cancellation = await wire.until(lambda message: message.get("method") == "$/cancelRequest")
+        assert cancellation["params"] == {"id": request["id"]}
         request_id = requested["data"]["requestId"]
         late = {"sessionId": session, "requestId": request_id, "response": {"answer": "Red"}}
         assert await wire.call("session.ui.handlePendingUserInput", late) == {"success": False}

@@ -360,8 +360,8 @@ async def test_a_required_tool_is_required_again_after_the_compaction(tmp_path: 
         since = len(server.wire.messages)
         choice = {"mode": "required"}
         await server.wire.call("session.send", {"sessionId": session, "prompt": "two", "toolChoice": choice})
-        asked = await server.wire.event("external_tool.requested", since=since)
-        answer = {"requestId": asked["data"]["requestId"], "result": "seen"}
+        tool_call = await server.wire.event("external_tool.requested", since=since)
+        answer = {"requestId": tool_call["data"]["requestId"], "result": "seen"}
         await server.wire.call("session.tools.handlePendingToolCall", {"sessionId": session, **answer})
         await server.wire.event("session.idle", since=since)
     choices = [request.json.get("tool_choice") for request in provider.server.requests if not is_summary(request)]
@@ -451,7 +451,7 @@ async def test_prompts_wait_for_a_requested_compaction(tmp_path: Path) -> None:
         wire = server.wire
         session = await open_session(server, provider)
         await wire.prompt(session, "one")
-        asked = await wire.ask("session.history.compact", {"sessionId": session})
+        request_id = await wire.ask("session.history.compact", {"sessionId": session})
         await wire.event("session.compaction_start")
         second = await wire.refused("session.history.compact", {"sessionId": session})
         since = len(wire.messages)
@@ -459,7 +459,7 @@ async def test_prompts_wait_for_a_requested_compaction(tmp_path: Path) -> None:
         await wire.event("assistant.turn_start", since=since)
         busy = await wire.refused("session.history.compact", {"sessionId": session})
         gate.set()
-        assert (await wire.response(asked))["result"]["success"] is True
+        assert (await wire.response(request_id))["result"]["success"] is True
         await wire.event("session.idle", since=since)
     assert "already being compacted" in second["message"]
     assert "while a prompt is running" in busy["message"]
@@ -480,14 +480,14 @@ async def test_a_requested_compaction_can_be_aborted(tmp_path: Path, method: str
         wire = server.wire
         session = await open_session(server, provider)
         await wire.prompt(session, "one")
-        asked = await wire.ask("session.history.compact", {"sessionId": session})
+        request_id = await wire.ask("session.history.compact", {"sessionId": session})
         await provider.summing_up.wait()
         said = await wire.call(method, {"sessionId": session})
         if answer is not None:
             assert said == answer
         if answer == {"cancelled": False}:
             await wire.call("session.abort", {"sessionId": session})
-        result = (await wire.response(asked))["result"]
+        result = (await wire.response(request_id))["result"]
         await provider.server.hung_up()
         again = await wire.call("session.history.abortManualCompaction", {"sessionId": session})
         await wire.prompt(session, "two")
@@ -539,10 +539,10 @@ async def test_a_running_compaction_ends_when_its_client_detaches(tmp_path: Path
         wire = server.wire
         session = await open_session(server, provider)
         await wire.prompt(session, "one")
-        asked = await wire.ask("session.history.compact", {"sessionId": session})
+        request_id = await wire.ask("session.history.compact", {"sessionId": session})
         await provider.summing_up.wait()
         await wire.call("session.destroy", {"sessionId": session})
-        assert (await wire.response(asked))["result"]["success"] is False
+        assert (await wire.response(request_id))["result"]["success"] is False
         await provider.server.hung_up()
         await wire.call("session.resume", {"sessionId": session, "provider": at(provider.server), "model": "m"})
         await wire.prompt(session, "two")
@@ -559,14 +559,14 @@ async def test_a_closed_session_is_not_compacted(tmp_path: Path) -> None:
         await wire.prompt(session, "one")
         about = {"sessionId": session, "provider": at(provider.server), "model": "m"}
         await wire.call("session.resume", {**about, **slow})
-        asked = await wire.ask("session.history.compact", {"sessionId": session})
+        request_id = await wire.ask("session.history.compact", {"sessionId": session})
         question = await wire.until(
             lambda message: str(message.get("method")).endswith("transform"), what="the question"
         )
         await wire.call("session.destroy", {"sessionId": session})
         await wire.call("session.resume", {**about, "systemMessage": {"mode": "append"}})
         await wire.answer(question, {"sections": {}})
-        refused = (await wire.response(asked))["error"]
+        refused = (await wire.response(request_id))["error"]
         await wire.prompt(session, "two")
         written = server.log_of(session).read_text()
     assert "not found" in refused["message"]
@@ -684,11 +684,11 @@ async def test_truncating_stops_a_compaction_of_removed_messages(tmp_path: Path)
         session = await open_session(server, provider)
         for prompt in ("one", "two"):
             await wire.prompt(session, prompt)
-        asked = await wire.ask("session.history.compact", {"sessionId": session})
+        request_id = await wire.ask("session.history.compact", {"sessionId": session})
         await wire.event("session.compaction_start")
         second = [event["id"] for event in wire.events() if event["type"] == "user.message"][1]
         await wire.call("session.history.truncate", {"sessionId": session, "eventId": second})
-        assert (await wire.response(asked))["result"]["success"] is False
+        assert (await wire.response(request_id))["result"]["success"] is False
         await wire.prompt(session, "three")
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "three")]
 
@@ -790,14 +790,14 @@ async def test_a_summary_replaces_the_messages_that_existed_at_its_start(tmp_pat
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "two"})
         for number in (1, 2):
-            asked = await wire.event("external_tool.requested", since=since, toolCallId=f"c{number}")
+            request = await wire.event("external_tool.requested", since=since, toolCallId=f"c{number}")
             if number == 2:
                 gate.set()
                 with anyio.fail_after(10):
                     await wire.event("session.compaction_complete", since=since)
             await wire.call(
                 "session.tools.handlePendingToolCall",
-                {"sessionId": session, "requestId": asked["data"]["requestId"], "result": f"seen {number}"},
+                {"sessionId": session, "requestId": request["data"]["requestId"], "result": f"seen {number}"},
             )
         await wire.event("session.idle", since=since)
     assert [message[0] for message in provider.asked[-1]] == ["user", "assistant", "tool", "assistant", "tool"]

@@ -118,8 +118,8 @@ async def test_the_request_can_be_answered_by_the_id_of_its_event(tmp_path: Path
         named = {"sessionId": session}
         handle = (await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named))["handle"]
         await wire.call("session.send", {**named, "prompt": "hi"})
-        asked = (await wire.event("auto_mode_switch.requested", session=session))["data"]
-        answer = {**named, "requestId": asked["requestId"], "response": "yes"}
+        request = (await wire.event("auto_mode_switch.requested", session=session))["data"]
+        answer = {**named, "requestId": request["requestId"], "response": "yes"}
         assert await wire.call("session.ui.handlePendingAutoModeSwitch", answer) == {"success": True}
         assert await wire.call("session.ui.handlePendingAutoModeSwitch", answer) == {"success": False}
         await wire.event("session.idle", session=session)
@@ -147,12 +147,12 @@ async def test_an_abort_ends_the_request(tmp_path: Path) -> None:
         named = {"sessionId": session}
         await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named)
         await wire.call("session.send", {**named, "prompt": "hi"})
-        asked = (await wire.event("auto_mode_switch.requested", session=session))["data"]
+        request = (await wire.event("auto_mode_switch.requested", session=session))["data"]
         await wire.call("session.abort", named)
         completed = (await wire.event("auto_mode_switch.completed", session=session))["data"]
         await wire.event("session.idle", session=session)
 
-    assert completed == {"requestId": asked["requestId"], "response": "no"}
+    assert completed == {"requestId": request["requestId"], "response": "no"}
     assert copilot.called() == ["by-chat"]
 
 

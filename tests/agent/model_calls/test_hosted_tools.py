@@ -373,13 +373,13 @@ async def test_native_tools_of_a_model_require_the_same_approval(tmp_path: Path)
         session = await native_session(wire, server, folder, requestPermission=True)
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = await wire.event("permission.requested", session=session)
-        answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": {"kind": "reject"}}
+        request = await wire.event("permission.requested", session=session)
+        answer = {"sessionId": session, "requestId": request["data"]["requestId"], "result": {"kind": "reject"}}
         await wire.call("session.permissions.handlePendingPermissionRequest", answer)
         await wire.event("session.idle", session=session)
         events = wire.events(session, since=since)
 
-    assert asked["data"]["permissionRequest"]["kind"] == "write"
+    assert request["data"]["permissionRequest"]["kind"] == "write"
     assert data_of(events, "tool.execution_start")[0]["toolName"] == ours_name
     assert not (folder / "a.txt").exists()
 

@@ -46,8 +46,8 @@ def choices(server: ModelServer) -> list[Any]:
 async def tool_turn(wire: Wire, session: str, **more: Any) -> None:
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go", **more})
-    asked = await wire.event("external_tool.requested", session=session, since=since)
-    answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "3"}
+    request = await wire.event("external_tool.requested", session=session, since=since)
+    answer = {"sessionId": session, "requestId": request["data"]["requestId"], "result": "3"}
     await wire.call("session.tools.handlePendingToolCall", answer)
     await wire.event("session.idle", session=session, since=since)
 
@@ -91,10 +91,10 @@ async def test_the_choice_of_a_steering_message_applies_to_the_next_call(tmp_pat
         params = {"sessionId": session, "prompt": "go"}
         await wire.call("session.send", params)
         for name, more in (("add", {"toolChoice": {"mode": "specific", "toolName": "mul"}}), ("mul", {})):
-            asked = await wire.event("external_tool.requested", session=session, toolName=name)
+            request = await wire.event("external_tool.requested", session=session, toolName=name)
             if more:
                 await wire.call("session.send", {**params, "mode": "immediate", **more})
-            answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "3"}
+            answer = {"sessionId": session, "requestId": request["data"]["requestId"], "result": "3"}
             await wire.call("session.tools.handlePendingToolCall", answer)
         await wire.event("session.idle", session=session)
 

@@ -77,7 +77,7 @@ async def test_an_open_form_is_cancelled_with_its_session(tmp_path: Path) -> Non
     async with running_server(tmp_path) as server:
         session = await server.wire.create(QUIET, requestElicitation=True)
         form = {"sessionId": session, "message": "Sure?", "requestedSchema": SCHEMA}
-        asked = await server.wire.ask("session.ui.elicitation", form)
+        request_id = await server.wire.ask("session.ui.elicitation", form)
         await server.wire.event("elicitation.requested")
         await server.wire.call("session.delete", {"sessionId": session})
-        assert (await server.wire.response(asked))["result"] == {"action": "cancel"}
+        assert (await server.wire.response(request_id))["result"] == {"action": "cancel"}

@@ -250,14 +250,18 @@ async def test_a_hook_can_leave_the_decision_to_the_user(tmp_path: Path, opening
         wire = scene.wire
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": scene.session, "prompt": "Go ahead"})
-        asked = (await wire.event("permission.requested"))["data"]
+        data = (await wire.event("permission.requested"))["data"]
         await wire.call(
             "session.permissions.handlePendingPermissionRequest",
-            {"sessionId": scene.session, "requestId": asked["requestId"], "result": {"kind": decision}},
+            {
+                "sessionId": scene.session,
+                "requestId": data["requestId"],
+                "result": {"kind": decision},
+            },
         )
         await wire.event("session.idle", since=since)
         events = wire.events(scene.session, since=since)
-    request = asked["permissionRequest"]
+    request = data["permissionRequest"]
     assert (request["kind"], request["hookMessage"]) == ("hook", "is this wise?")
     assert (request["toolName"], request["toolArgs"]) == ("view", {"path": "note.txt"})
     assert len(data_of(events, "permission.requested")) == 1
@@ -297,10 +301,10 @@ async def test_a_hook_gets_the_whole_result_and_a_terminal_tool_stays_terminal(t
     async with scenery as scene:
         wire = scene.wire
         await wire.call("session.send", {"sessionId": scene.session, "prompt": "Go ahead"})
-        asked = (await wire.event("external_tool.requested"))["data"]
+        request = (await wire.event("external_tool.requested"))["data"]
         await wire.call(
             "session.tools.handlePendingToolCall",
-            {"sessionId": scene.session, "requestId": asked["requestId"], "result": result},
+            {"sessionId": scene.session, "requestId": request["requestId"], "result": result},
         )
         await wire.event("session.idle")
         done = await wire.event("tool.execution_complete")

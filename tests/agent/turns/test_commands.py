@@ -95,7 +95,7 @@ async def test_a_single_client_is_not_notified_of_its_own_commands(tmp_path: Pat
 async def test_a_client_runs_its_command_and_the_caller_gets_the_result(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO, commands=[DEPLOY])
-        asked = await execute(server.wire, session)
+        request_id = await execute(server.wire, session)
         event = await server.wire.event("command.execute")
         assert event["ephemeral"] is True
         assert event["data"] == {
@@ -106,7 +106,7 @@ async def test_a_client_runs_its_command_and_the_caller_gets_the_result(tmp_path
         }
         done = {"sessionId": session, "requestId": event["data"]["requestId"]}
         assert await server.wire.call("session.commands.handlePendingCommand", done) == {"success": True}
-        assert (await server.wire.response(asked))["result"] == {}
+        assert (await server.wire.response(request_id))["result"] == {}
 
         invoked = await server.wire.ask("session.commands.invoke", {"sessionId": session, "name": "/Deploy"})
         event = await server.wire.event("command.execute", command="/deploy")
@@ -122,11 +122,11 @@ async def test_a_command_goes_to_the_client_that_has_it_and_to_no_other(tmp_path
     async with running_server(tmp_path, tcp=True) as server, server.connect() as one, server.connect() as two:
         session = await one.create(HELLO, commands=[{"name": "other"}])
         await two.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
-        asked = await execute(one, session)
+        request_id = await execute(one, session)
         event = await two.event("command.execute")
         done = {"sessionId": session, "requestId": event["data"]["requestId"], "error": "it broke"}
         await two.call("session.commands.handlePendingCommand", done)
-        assert (await one.response(asked))["result"] == {"error": "it broke"}
+        assert (await one.response(request_id))["result"] == {"error": "it broke"}
         assert "command.execute" not in types(one)
 
 
@@ -135,9 +135,9 @@ async def test_a_command_of_a_client_that_disconnected_fails(tmp_path: Path) -> 
         session = await one.create(HELLO)
         async with server.connect() as two:
             await two.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
-            asked = await execute(one, session)
+            request_id = await execute(one, session)
             await two.event("command.execute")
-        assert (await one.response(asked))["result"] == {
+        assert (await one.response(request_id))["result"] == {
             "error": "the client that provides this command has disconnected"
         }
         again = await execute(one, session)
@@ -147,10 +147,10 @@ async def test_a_command_of_a_client_that_disconnected_fails(tmp_path: Path) -> 
 async def test_a_running_command_ends_with_its_session(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO, commands=[DEPLOY])
-        asked = await execute(server.wire, session)
+        request_id = await execute(server.wire, session)
         await server.wire.event("command.execute")
         await server.wire.call("session.delete", {"sessionId": session})
-        assert "error" in (await server.wire.response(asked))["result"]
+        assert "error" in (await server.wire.response(request_id))["result"]
 
 
 async def test_the_servers_commands_work(tmp_path: Path) -> None:
@@ -248,11 +248,11 @@ async def test_a_command_waits_for_the_prompt_before_it_and_a_prompt_for_the_com
         wire = server.wire
         session = await wire.create(script, tools=[LOOKUP], commands=[DEPLOY])
         await wire.call("session.send", {"sessionId": session, "prompt": "look"})
-        asked = await wire.event("external_tool.requested")
+        request = await wire.event("external_tool.requested")
         await enqueue(wire, session, "/deploy now")
         await wire.call("session.send", {"sessionId": session, "prompt": "and then?"})
         assert await queued_items(wire, session) == [("command", "/deploy now"), ("message", "and then?")]
-        answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "it"}
+        answer = {"sessionId": session, "requestId": request["data"]["requestId"], "result": "it"}
         await wire.call("session.tools.handlePendingToolCall", answer)
         run = await wire.event("command.execute")
         done = {"sessionId": session, "requestId": run["data"]["requestId"]}
@@ -375,10 +375,10 @@ async def test_a_queued_skill_runs_before_later_entries(tmp_path: Path) -> None:
         wire = server.wire
         session = await with_skills(wire, tmp_path, script, tools=[LOOKUP])
         await wire.call("session.send", {"sessionId": session, "prompt": "look"})
-        asked = await wire.event("external_tool.requested")
+        request = await wire.event("external_tool.requested")
         await enqueue(wire, session, "/tea green")
         await wire.call("session.send", {"sessionId": session, "prompt": "and then?"})
-        answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "it"}
+        answer = {"sessionId": session, "requestId": request["data"]["requestId"], "result": "it"}
         await wire.call("session.tools.handlePendingToolCall", answer)
         await wire.event("assistant.message", content="Later.")
         await wire.event("session.idle")

@@ -116,8 +116,8 @@ async def test_a_turn_with_a_tool_call_publishes_call_result_and_answer() -> Non
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[CALL_ADD, {"text": "it is {{last_tool_result}}"}], tools=[ADD])
         prompt = made.send("add")
-        asked = await made.client.heard(events.ExternalToolRequested)
-        assert made.answer_tool(asked, "42")
+        request = await made.client.heard(events.ExternalToolRequested)
+        assert made.answer_tool(request, "42")
         with anyio.fail_after(5):
             await prompt.run.done.wait()
         assert made.client.types(persisted_only=True) == [
@@ -161,9 +161,9 @@ async def test_prompts_that_are_sent_while_busy_run_in_order_with_one_idle_at_th
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[CALL_ADD, {"text": "first"}, {"text": "second"}], tools=[ADD])
         first = made.send("one")
-        asked = await made.client.heard(events.ExternalToolRequested)
+        request = await made.client.heard(events.ExternalToolRequested)
         second = made.send("two")
-        made.answer_tool(asked, "1")
+        made.answer_tool(request, "1")
         with anyio.fail_after(5):
             await second.run.done.wait()
         assert first.run.done.is_set()
@@ -180,9 +180,9 @@ async def test_a_steering_prompt_is_added_before_the_next_model_call() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model, tools=[ADD])
         prompt = made.send("one")
-        asked = await made.client.heard(events.ExternalToolRequested)
+        request = await made.client.heard(events.ExternalToolRequested)
         made.session.send(Prompt("and be quick"), "immediate")
-        made.answer_tool(asked, "1")
+        made.answer_tool(request, "1")
         with anyio.fail_after(5):
             await prompt.run.done.wait()
         users = made.client.payloads(events.UserMessage)
@@ -351,8 +351,8 @@ async def test_abort_while_a_tool_runs_ends_the_call_with_one_result() -> None:
         await made.ask("and now?")
         results = [message for message in model.requests[1].messages if isinstance(message, ToolMessage)]
         assert [result.text for message in results for result in message.results] == [INTERRUPTED]
-        (asked,) = made.client.payloads(events.ExternalToolRequested)
-        assert not made.answer_tool(asked, "late")
+        (request,) = made.client.payloads(events.ExternalToolRequested)
+        assert not made.answer_tool(request, "late")
 
 
 async def test_abort_drops_waiting_prompts() -> None:

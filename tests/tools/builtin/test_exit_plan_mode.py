@@ -102,9 +102,9 @@ async def test_a_plan_can_be_answered_by_the_id_of_its_event(tmp_path: Path) -> 
         wire = server.wire
         session = await wire.create(asking, requestExitPlanMode=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go", "agentMode": "plan"})
-        asked = await wire.event("exit_plan_mode.requested")
-        assert asked["data"]["actions"] == ACTIONS
-        answer: JsonObject = {"sessionId": session, "requestId": asked["data"]["requestId"]}
+        request = await wire.event("exit_plan_mode.requested")
+        assert request["data"]["actions"] == ACTIONS
+        answer: JsonObject = {"sessionId": session, "requestId": request["data"]["requestId"]}
         answer |= {"response": {"approved": False, "feedback": "No."}}
         assert await wire.call("session.ui.handlePendingExitPlanMode", answer) == {"success": True}
         assert await wire.call("session.ui.handlePendingExitPlanMode", answer) == {"success": False}

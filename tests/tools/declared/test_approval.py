@@ -122,8 +122,8 @@ async def test_the_user_can_change_the_arguments(tasks: TaskGroup) -> None:
     tool = {"cmds": [lambda args: args["n"]], "parameters": {"n": {"type": "integer"}}}
     made = session_of(tasks, {"t": tool}, ("t", {"n": 1}), approve_all=False)
     made.send("go")
-    asked = await made.client.heard(events.PermissionRequested)
-    made.decide(asked, {"kind": "approve-once", "modifiedArgs": {"n": 2}})
+    request = await made.client.heard(events.PermissionRequested)
+    made.decide(request, {"kind": "approve-once", "modifiedArgs": {"n": 2}})
     await made.idle()
 
     assert results(made) == ["2"]

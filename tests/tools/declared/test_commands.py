@@ -115,12 +115,12 @@ async def test_secrets_of_env_are_masked(tasks: TaskGroup) -> None:
     tool = {"cmds": [["echo", "${api_key}"]], "env": {"api_key": "cmd:echo sword-of-fish"}}
     made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
     made.send("go")
-    asked = await made.client.heard(events.PermissionRequested)
-    made.decide(asked, {"kind": "approve-once"})
+    request = await made.client.heard(events.PermissionRequested)
+    made.decide(request, {"kind": "approve-once"})
     await made.idle()
 
-    assert isinstance(asked.permission_request, ShellPermission)
-    assert asked.permission_request.full_command_text == "echo [redacted]"
+    assert isinstance(request.permission_request, ShellPermission)
+    assert request.permission_request.full_command_text == "echo [redacted]"
     assert results(made) == ["[redacted]\n<exited with exit code 0>"]
 
 

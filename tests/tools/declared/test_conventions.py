@@ -112,13 +112,13 @@ async def test_the_calculator_multiplies_after_approval(tasks: TaskGroup, today:
     call = ("calculator", {"num1": 100, "num2": 50, "operation": "multiply"})
     made = session_of(tasks, {"calculator": calculator(trace, today=today)}, call, approve_all=False)
     made.send("Use the @{calculator} tool for 100*50")
-    asked = await made.client.heard(events.PermissionRequested)
-    made.decide(asked, {"kind": "approve-once"})
+    request = await made.client.heard(events.PermissionRequested)
+    made.decide(request, {"kind": "approve-once"})
     await made.idle()
 
     assert results(made) == ["5000"]
     assert trace == ["setup function called", "on_exit function called"]
-    assert asked.permission_request == CustomToolPermission(
+    assert request.permission_request == CustomToolPermission(
         tool_name="calculator",
         tool_description="Perform the calculation `100 multiply 50`?",
         args=call[1],

@@ -259,8 +259,8 @@ async def test_a_command_tool_registered_by_a_client_always_requires_approval(tm
             "session.create", {"sessionId": "s", "requestPermission": True, **script(("say", {"text": "x"}))}
         )
         await wire.call("session.send", {"sessionId": "s", "prompt": "go"})
-        asked = await wire.event("permission.requested", session="s")
-        assert asked["data"]["permissionRequest"]["fullCommandText"] == "echo x"
+        request = await wire.event("permission.requested", session="s")
+        assert request["data"]["permissionRequest"]["fullCommandText"] == "echo x"
         await wire.call("session.abort", {"sessionId": "s"})
 
 

@@ -202,19 +202,19 @@ async def _deal_with(made: MadeSession, chance: random.Random) -> None:
     await made.session.abort("user_initiated")
 
 
-def _answer(made: MadeSession, asked: events.ExternalToolRequested, chance: random.Random) -> None:
+def _answer(made: MadeSession, request: events.ExternalToolRequested, chance: random.Random) -> None:
     kind = chance.choice(["success", "failure", "rejected", "denied", "timeout", "odd", "error", "plain", "bad"])
     match kind:
         case "error":
-            made.answer_tool(asked, error="the secret of the handler")
+            made.answer_tool(request, error="the secret of the handler")
         case "plain":
-            made.answer_tool(asked, {"any": ["value", None]})
+            made.answer_tool(request, {"any": ["value", None]})
         case "bad":
-            made.answer_tool(asked, {"textResultForLlm": 3, "resultType": []})
+            made.answer_tool(request, {"textResultForLlm": 3, "resultType": []})
         case _:
-            made.answer_tool(asked, {"textResultForLlm": f"it was {kind}", "resultType": kind})
+            made.answer_tool(request, {"textResultForLlm": f"it was {kind}", "resultType": kind})
     # A second answer changes nothing.
-    assert not made.answer_tool(asked, "again")
+    assert not made.answer_tool(request, "again")
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

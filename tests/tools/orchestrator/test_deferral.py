@@ -133,8 +133,8 @@ async def test_a_search_of_the_client_names_the_tools_it_has_found(tasks: TaskGr
     own = ClientTool(name=TOOL_SEARCH, description="Mine", overrides_built_in_tool=True, skip_permission=True)
     made = session_of(tasks, search_then_call("x", "getWeather")[::2], tools=[*MANY, WEATHER, own])
     made.send("go")
-    asked = await made.client.heard(events.ExternalToolRequested)
-    made.answer_tool(asked, {"textResultForLlm": "that one", "toolReferences": ["tool_2", "nowhere"]})
+    request = await made.client.heard(events.ExternalToolRequested)
+    made.answer_tool(request, {"textResultForLlm": "that one", "toolReferences": ["tool_2", "nowhere"]})
     await made.idle()
 
     assert made.client.payloads(events.ToolSearchActivated) == [

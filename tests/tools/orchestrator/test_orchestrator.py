@@ -216,10 +216,10 @@ async def test_a_builtin_tool_and_a_client_tool_run_at_the_same_time(tasks: Task
         tools=[tool("ask")],
     )
     made.send("go")
-    asked = await made.client.heard(events.ExternalToolRequested)
+    request = await made.client.heard(events.ExternalToolRequested)
     inside.set()
     await made.client.heard(events.ToolExecutionComplete)
-    made.answer_tool(asked, "answered")
+    made.answer_tool(request, "answered")
     await made.idle()
 
     assert results_for_model(made) == ["waited", "answered"]
@@ -264,8 +264,8 @@ async def test_a_rejection_with_feedback_reaches_the_model_and_the_turn_continue
     text = "The user rejected this tool call. User feedback: use less"
     made = make_session(tasks, script=calls(("ask", {})), tools=[ClientTool(name="ask", description="Ask")])
     made.send("go")
-    asked = await made.client.heard(events.PermissionRequested)
-    made.decide(asked, {"kind": "reject", "feedback": "use less"})
+    request = await made.client.heard(events.PermissionRequested)
+    made.decide(request, {"kind": "reject", "feedback": "use less"})
     await made.idle()
 
     assert result(made).error == events.ToolError(message=text, code="denied")
@@ -281,8 +281,8 @@ async def test_a_call_changed_by_the_user_runs_changed_and_the_model_is_informed
         builtin=[builtin("count", counted, permission=ReadPermission(intention="Count", path="/x"))],
     )
     made.send("go")
-    asked = await made.client.heard(events.PermissionRequested)
-    made.decide(asked, {"kind": "approve-once", "modifiedArgs": {"count": 2, "unit": "pears"}})
+    request = await made.client.heard(events.PermissionRequested)
+    made.decide(request, {"kind": "approve-once", "modifiedArgs": {"count": 2, "unit": "pears"}})
     await made.idle()
 
     assert result(made).result == events.ToolResult(content="2 pears")
@@ -316,13 +316,13 @@ async def test_a_client_tool_is_announced_then_approved_then_run(tasks: TaskGrou
     script = calls(("ask", {"q": 1}))
     made = make_session(tasks, script=script, tools=[ClientTool(name="ask", description="Ask")])
     made.send("go")
-    asked = await made.client.heard(events.PermissionRequested)
+    request = await made.client.heard(events.PermissionRequested)
     assert made.client.types()[-2:] == ["tool.execution_start", "permission.requested"]
-    made.decide(asked, {"kind": "approve-once"})
+    made.decide(request, {"kind": "approve-once"})
     made.answer_tool(await made.client.heard(events.ExternalToolRequested), "yes")
     await made.idle()
 
-    assert asked.permission_request.tool_call_id == "c1"
+    assert request.permission_request.tool_call_id == "c1"
     start = made.client.types().index("tool.execution_start")
     assert made.client.types()[start : start + 6] == [
         "tool.execution_start",
@@ -402,7 +402,7 @@ async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: Ta
         tools=[tool("ask"), ClientTool(name="gated")],
     )
     made.send("go")
-    asked = await made.client.heard(events.ExternalToolRequested)
+    request = await made.client.heard(events.ExternalToolRequested)
     gated = await made.client.heard(events.PermissionRequested)
     await made.client.heard(events.ToolExecutionComplete)
     with anyio.fail_after(5):
@@ -419,7 +419,7 @@ async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: Ta
     }
     assert len(completed) == 4
     assert results_for_model(made) == [INTERRUPTED, INTERRUPTED, "2 apples", INTERRUPTED]
-    assert not made.answer_tool(asked, "late")
+    assert not made.answer_tool(request, "late")
     assert not made.decide(gated, {"kind": "approve-once"})
     assert made.client.types()[-5:] == [
         "abort",

@@ -106,9 +106,9 @@ def request(*messages: Message, **more: Any) -> ModelRequest:
     return ModelRequest("m", "Be good.", list(messages) or [UserMessage([TextBlock("Hi")])], **given)
 
 
-async def answer(model: Says, asked: ModelRequest) -> tuple[str, list[ToolCallDelta], Completed]:
+async def answer(model: Says, request: ModelRequest) -> tuple[str, list[ToolCallDelta], Completed]:
     """Return the streamed text of an answer, its streamed calls, and the whole answer."""
-    async with XmlToolModel(model).stream(asked) as events:
+    async with XmlToolModel(model).stream(request) as events:
         seen = [event async for event in events]
     last = seen.pop()
     assert isinstance(last, Completed)
@@ -158,11 +158,11 @@ async def test_the_request_has_no_tools_and_a_description_of_them() -> None:
         UserMessage([TextBlock("And?")]),
     ]
     await answer(model, request(*history))
-    (asked,) = model.asked
+    (sent,) = model.asked
 
-    assert asked.tools == []
-    assert asked.system == f"Be good.\n\n{instructions([SAY, LS], None)}"
-    assert asked.messages == [
+    assert sent.tools == []
+    assert sent.system == f"Be good.\n\n{instructions([SAY, LS], None)}"
+    assert sent.messages == [
         UserMessage([TextBlock("Hi")]),
         AssistantMessage(
             [
