@@ -40,8 +40,8 @@ class FakeModel:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                found = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
-                body = await reader.readexactly(int(found[1])) if found else b""
+                match = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+                body = await reader.readexactly(int(match[1])) if match else b""
                 if head.startswith(b"GET "):
                     taken, self._sizes = self._sizes, []
                     writer.write(_whole(taken))

@@ -273,17 +273,17 @@ def test_the_terminal_is_imported_by_the_entry_point_alone() -> None:
 def test_the_protocol_package_imports_alone_in_a_fresh_interpreter() -> None:
     names = ", ".join(f"jumpseat_protocol.{path.stem}" for path in PROTOCOL.glob("*.py") if path.stem != "__init__")
     code = f"import sys; sys.path.insert(0, {str(PROTOCOL.parent)!r}); import {names}; print(sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 0, done.stderr
-    loaded = {name.split(".")[0] for name in ast.literal_eval(done.stdout)}
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    assert process.returncode == 0, process.stderr
+    loaded = {name.split(".")[0] for name in ast.literal_eval(process.stdout)}
     assert not loaded & {"jumpseat", "jumpseat_client", "anyio", *HEAVY}
 
 
 def test_starting_a_server_loads_no_provider_and_nothing_of_the_language_server_protocol() -> None:
     code = "import jumpseat.app, sys; print(sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 0, done.stderr
-    loaded = {name.split(".")[0] for name in ast.literal_eval(done.stdout)}
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    assert process.returncode == 0, process.stderr
+    loaded = {name.split(".")[0] for name in ast.literal_eval(process.stdout)}
     assert not loaded & HEAVY
 
 
@@ -299,9 +299,9 @@ def test_a_model_behind_a_plain_adapter_needs_nothing_of_the_declared_ones(tmp_p
         # Where declarations may lie is asked for all the same.
         " print(sorted(name for name in sys.modules if '.declared' in name))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
     light = "['jumpseat.declared', 'jumpseat.declared.places']"
-    assert (done.returncode, done.stdout.strip()) == (0, light), done.stderr
+    assert (process.returncode, process.stdout.strip()) == (0, light), process.stderr
 
 
 def test_every_task_has_a_parent() -> None:

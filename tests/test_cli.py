@@ -171,7 +171,7 @@ def test_the_version_and_the_help_go_to_stdout(capsys: pytest.CaptureFixture[str
 
 
 def test_a_process_with_an_unknown_flag_ends_with_one_line_on_stderr() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "jumpseat", "--headless", "--nonexistent-flag", "--stdio"],
         check=False,
         capture_output=True,
@@ -179,7 +179,11 @@ def test_a_process_with_an_unknown_flag_ends_with_one_line_on_stderr() -> None:
         timeout=20,
     )
 
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: unknown option '--nonexistent-flag'\n")
+    assert (process.returncode, process.stdout, process.stderr) == (
+        2,
+        "",
+        "error: unknown option '--nonexistent-flag'\n",
+    )
 
 
 @pytest.mark.parametrize("argv", [["acp"], ["--acp"], ["--acp", "--stdio"], ["--stdio", "--headless", "--acp"]])

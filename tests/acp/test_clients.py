@@ -65,17 +65,17 @@ def test_an_sdk_of_the_protocol_holds_a_whole_conversation(
             server,
             str(tmp_path),
         ]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=50, check=False)
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout)
-    assert seen["version"] == 1
-    assert seen["options"] == ["mode", "model", "reasoning_effort", "allow_all"]
-    assert seen["stop"] == "end_turn"
-    assert seen["cancelled"] == "cancelled"
-    assert seen["listed"] == ["please edit"]
-    assert seen["asked"] == ["Edit a.txt"]
+    process = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=50, check=False)
+    assert process.returncode == 0, process.stderr
+    output = json.loads(process.stdout)
+    assert output["version"] == 1
+    assert output["options"] == ["mode", "model", "reasoning_effort", "allow_all"]
+    assert output["stop"] == "end_turn"
+    assert output["cancelled"] == "cancelled"
+    assert output["listed"] == ["please edit"]
+    assert output["asked"] == ["Edit a.txt"]
     assert (tmp_path / "a.txt").read_text() == "b\n"
-    assert seen["replayed"][:2] == ["agent_message_chunk", "agent_thought_chunk"]
-    assert {"tool_call", "tool_call_update", "usage_update", "available_commands_update"} <= set(seen["kinds"])
-    assert seen.get("exit", 0) == 0
-    assert done.stderr == ""
+    assert output["replayed"][:2] == ["agent_message_chunk", "agent_thought_chunk"]
+    assert {"tool_call", "tool_call_update", "usage_update", "available_commands_update"} <= set(output["kinds"])
+    assert output.get("exit", 0) == 0
+    assert process.stderr == ""

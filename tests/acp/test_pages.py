@@ -39,8 +39,8 @@ async def test_the_exchange_in_the_page_matches_the_wire(tmp_path: Path, schemas
             if line.startswith("->"):
                 await editor.send(editor.encode({"jsonrpc": "2.0", **message}))
                 continue
-            found = await editor.until(lambda received, message=message: contains(received, message), what=line)
-            session = found.get("result", {}).get("sessionId", session)
+            answer = await editor.until(lambda received, message=message: contains(received, message), what=line)
+            session = answer.get("result", {}).get("sessionId", session)
 
 
 def test_the_settings_are_json_and_start_the_server() -> None:

@@ -140,8 +140,8 @@ async def test_a_key_alone_is_enough_if_the_provider_lists_its_models(
             assert (await editor.say(session, "hi"))["stopReason"] == "end_turn"
             assert [request.json["model"] for request in model.requests if request.method == "POST"] == [used]
             again: JsonObject = {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []}
-            shown = (await editor.call("session/resume", again))["configOptions"]
-            assert value_of(shown, "model").endswith(f"/{used}")
+            options = (await editor.call("session/resume", again))["configOptions"]
+            assert value_of(options, "model").endswith(f"/{used}")
 
 
 async def test_a_key_alone_names_the_variable_to_set_if_the_provider_lists_no_models(
@@ -171,8 +171,8 @@ async def test_an_editor_sets_the_address_and_headers_of_a_provider(tmp_path: Pa
         ModelServer(openai_says("hello")) as model,
         running_editor(tmp_path, schemas, config=NO_RETRY, env=env) as (_, editor),
     ):
-        listed = (await editor.call("providers/list"))["providers"]
-        assert {provider["providerId"]: provider.get("current") for provider in listed} == {
+        providers = (await editor.call("providers/list"))["providers"]
+        assert {provider["providerId"]: provider.get("current") for provider in providers} == {
             "openai": {"apiType": "openai", "baseUrl": "http://127.0.0.1:9/v1"},
             "anthropic": None,
         }

@@ -87,8 +87,8 @@ async def test_only_sessions_with_a_prompt_are_listed(tmp_path: Path, schemas: S
         await editor.new(tmp_path)
         prompted = await editor.new(other)
         await editor.say(prompted, "What is new?")
-        listed = (await editor.call("session/list"))["sessions"]
-        assert [(session["sessionId"], session["title"], session["cwd"]) for session in listed] == [
+        sessions = (await editor.call("session/list"))["sessions"]
+        assert [(session["sessionId"], session["title"], session["cwd"]) for session in sessions] == [
             (prompted, "What is new?", str(other))
         ]
         assert (await editor.call("session/list", {"cwd": str(tmp_path)}))["sessions"] == []

@@ -159,8 +159,8 @@ def test_binary_results_become_content_blocks() -> None:
         events.BinaryResult(data="AA==", mime_type="font/woff", description="a font", type="resource"),
     ]
     result = events.ToolResult(content="", binary_results_for_llm=given)
-    done = events.ToolExecutionComplete(tool_call_id="c", success=True, result=result, turn_id="0")
-    assert [item["content"] for item in tool_calls.completed(done, "font", None)["content"]] == [
+    completion = events.ToolExecutionComplete(tool_call_id="c", success=True, result=result, turn_id="0")
+    assert [item["content"] for item in tool_calls.completed(completion, "font", None)["content"]] == [
         {"type": "image", "data": "AA==", "mimeType": "image/png"},
         {"type": "image", "data": "AA==", "mimeType": "image/tiff"},
         {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},

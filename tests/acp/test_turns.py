@@ -109,8 +109,8 @@ async def test_a_new_file_has_no_old_text(tmp_path: Path, schemas: Schemas) -> N
     async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
         session = await editor.new(tmp_path)
         await editor.say(session, "go")
-        done = await editor.update("tool_call_update", status="completed")
-        assert done["content"] == [{"type": "diff", "path": str(tmp_path / "new.txt"), "newText": "one\n"}]
+        update = await editor.update("tool_call_update", status="completed")
+        assert update["content"] == [{"type": "diff", "path": str(tmp_path / "new.txt"), "newText": "one\n"}]
 
 
 async def test_an_approval_for_the_session_is_not_asked_for_again(tmp_path: Path, schemas: Schemas) -> None:
@@ -153,9 +153,9 @@ async def test_a_command_is_shown_with_its_exact_text_and_its_output(tmp_path: P
         await editor.say(session, "go")
         start = editor.updates(session, "tool_call")[0]
         assert (start["kind"], start["title"]) == ("execute", "`echo one && echo two`")
-        done = await editor.update("tool_call_update", status="completed")
-        assert "one\ntwo" in done["content"][0]["content"]["text"]
-        assert "one\ntwo" in done["rawOutput"]["output"]
+        update = await editor.update("tool_call_update", status="completed")
+        assert "one\ntwo" in update["content"][0]["content"]["text"]
+        assert "one\ntwo" in update["rawOutput"]["output"]
 
 
 # --- cancelling -------------------------------------------------------------------------------------------------
@@ -331,10 +331,10 @@ async def test_a_compaction_by_command_is_shown(tmp_path: Path, schemas: Schemas
         await editor.say(session, "hi")
         full = editor.updates(session, "usage_update")[-1]["used"]
         assert (await editor.say(session, "/compact Keep it short."))["stopReason"] == "end_turn"
-        begun, done = editor.updates(session, "compaction_update")
-        assert (begun["status"], done["status"]) == ("in_progress", "completed")
-        assert begun["compactionId"] == done["compactionId"]
-        assert done["summary"] == [{"type": "text", "text": "<overview>All.</overview>"}]
+        begun, compaction = editor.updates(session, "compaction_update")
+        assert (begun["status"], compaction["status"]) == ("in_progress", "completed")
+        assert begun["compactionId"] == compaction["compactionId"]
+        assert compaction["summary"] == [{"type": "text", "text": "<overview>All.</overview>"}]
         assert "was compacted from about" in editor.said(session)
         assert editor.updates(session, "usage_update")[-1]["used"] != full
         await editor.call("session/close", {"sessionId": session})

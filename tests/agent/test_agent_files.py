@@ -85,13 +85,11 @@ async def test_an_agent_in_a_file_can_be_selected_at_creation_and_survives_a_res
         await wire.call("session.resume", {"sessionId": session, "provider": PROVIDER, "model": "m"})
         current = (await wire.call("session.agent.getCurrent", {"sessionId": session}))["agent"]
         system, _ = await request_parts(wire, session)
-        refused = await wire.refused("session.create", {"provider": PROVIDER, "model": "m", "agent": "nobody"})
+        error = await wire.refused("session.create", {"provider": PROVIDER, "model": "m", "agent": "nobody"})
 
     assert current["name"] == "reviewer"
     assert system.endswith(f"\n\n{PROMPT}")
-    assert (
-        refused["message"] == "agent: unknown agent 'nobody'; the agents in customAgents and in files: 'reviewer'"
-    )
+    assert error["message"] == "agent: unknown agent 'nobody'; the agents in customAgents and in files: 'reviewer'"
 
 
 @pytest.mark.parametrize("method", ["session.options.update", "session.resume"])
@@ -288,7 +286,7 @@ async def test_agents_are_found_without_a_session(tmp_path: Path) -> None:
         both = await asked("agents.discover", projectPaths=[project])
         ours = await asked("agents.discover", projectPaths=[project], excludeHostAgents=True)
         paths = await asked("agents.getDiscoveryPaths", projectPaths=[project])
-        refused = await wire.refused("agents.discover", {"projectPaths": ["project"]})
+        error = await wire.refused("agents.discover", {"projectPaths": ["project"]})
 
     assert [(agent["name"], agent["userInvocable"]) for agent in both["agents"]] == [
         ("ours", False),
@@ -300,7 +298,7 @@ async def test_agents_are_found_without_a_session(tmp_path: Path) -> None:
         ("project", False),
         ("user", True),
     ]
-    assert refused["message"] == "'project' is not an absolute path"
+    assert error["message"] == "'project' is not an absolute path"
 
 
 def test_tool_names_in_files_refer_to_existing_tools() -> None:

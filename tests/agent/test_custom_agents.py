@@ -79,14 +79,14 @@ async def test_the_agent_of_a_session_can_be_selected_at_creation(tmp_path: Path
         session = await wire.create(at(provider), model="m", customAgents=[REVIEWER, PLAIN], agent="plain")
         system, tools = await request_parts(wire, session)
         (told,) = [event for event in wire.events(session) if event["type"] == "subagent.selected"]
-        refused = await wire.refused(
+        error = await wire.refused(
             "session.create", {"provider": at(provider), "model": "m", "customAgents": [PLAIN], "agent": "nobody"}
         )
         unknown = await wire.refused("session.agent.select", {"sessionId": session, "name": "nobody"})
     assert system.endswith("\n\nYou are plain.")
     assert "bash" in tools
     assert told["data"] == {"agentName": "plain", "agentDisplayName": "plain", "tools": None}
-    assert refused["message"] == "agent: unknown agent 'nobody'; the agents in customAgents and in files: 'plain'"
+    assert error["message"] == "agent: unknown agent 'nobody'; the agents in customAgents and in files: 'plain'"
     assert unknown["message"] == "unknown agent 'nobody'; the agents of this session: 'reviewer', 'plain'"
 
 
@@ -141,7 +141,7 @@ async def test_the_servers_of_an_agent_run_while_it_is_selected(tmp_path: Path) 
         # Immediately: the turn waits for the server.
         await wire.prompt(session)
         during = await wire.event("tool.execution_complete", session=session)
-        listed = await wire.call("session.mcp.list", {"sessionId": session})
+        listing = await wire.call("session.mcp.list", {"sessionId": session})
         names = await wire.call("session.tools.getCurrentMetadata", {"sessionId": session})
         await wire.call("session.agent.deselect", {"sessionId": session})
         since = len(wire.messages)
@@ -149,7 +149,7 @@ async def test_the_servers_of_an_agent_run_while_it_is_selected(tmp_path: Path) 
         after = await wire.event("tool.execution_complete", session=session, since=since)
         left = await wire.call("session.mcp.list", {"sessionId": session})
     assert during["data"]["result"]["content"] == "hello"
-    assert listed["servers"] == [{"name": "mine", "status": "connected"}]
+    assert listing["servers"] == [{"name": "mine", "status": "connected"}]
     assert [tool["name"] for tool in names["tools"]] == ["mine-echo"]
     assert "does not exist" in after["data"]["error"]["message"]
     assert left == {"servers": []}
@@ -204,7 +204,7 @@ async def test_a_resumed_session_keeps_its_selected_agent(tmp_path: Path) -> Non
         async with running_server(tmp_path) as server:
             session = await server.wire.create(at(provider), model="m", customAgents=[agent], agent="reviewer")
             await server.wire.prompt(session)
-        kept = "".join(path.read_text() for path in (tmp_path / "home").rglob("*.json*"))
+        stored = "".join(path.read_text() for path in (tmp_path / "home").rglob("*.json*"))
         async with running_server(tmp_path) as server:
             wire = server.wire
             await wire.call("session.resume", {"sessionId": session, "provider": at(provider), "model": "m"})
@@ -212,7 +212,7 @@ async def test_a_resumed_session_keeps_its_selected_agent(tmp_path: Path) -> Non
             system, tools = await request_parts(wire, session)
             await status(wire, session, "keyed", "failed")
             servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
-    assert "sk-of-the-agent" not in kept
+    assert "sk-of-the-agent" not in stored
     assert current["agent"]["name"] == "reviewer"
     assert system.endswith(REVIEWER["prompt"])
     assert tools == {"view", "grep"}
@@ -260,9 +260,9 @@ async def test_the_prompt_of_an_agent_can_be_changed(tmp_path: Path) -> None:
         changed = {"sessionId": session, "id": "plain", "prompt": "You are fancy."}
         assert await wire.call("session.agent.setPrompt", changed) is None
         system, _ = await request_parts(wire, session)
-        listed = await wire.call("session.agent.list", {"sessionId": session, "includePrompt": True})
+        listing = await wire.call("session.agent.list", {"sessionId": session, "includePrompt": True})
     assert system.endswith("\n\nYou are fancy.")
-    assert [agent["prompt"] for agent in listed["agents"]] == ["You are fancy."]
+    assert [agent["prompt"] for agent in listing["agents"]] == ["You are fancy."]
 
 
 async def test_an_agent_starts_with_its_skills(tmp_path: Path) -> None:
@@ -286,8 +286,8 @@ async def test_an_agent_starts_with_its_skills(tmp_path: Path) -> None:
 async def test_an_invalid_server_of_an_agent_is_refused(tmp_path: Path) -> None:
     agent = {**PLAIN, "mcpServers": {"broken": {"command": 7}}}
     async with running_server(tmp_path) as server:
-        refused = await server.wire.refused("session.create", {"provider": scripted(), "customAgents": [agent]})
-    assert refused["message"].startswith("customAgents.plain.mcpServers.broken: ")
+        error = await server.wire.refused("session.create", {"provider": scripted(), "customAgents": [agent]})
+    assert error["message"].startswith("customAgents.plain.mcpServers.broken: ")
 
 
 def answer(text: str) -> JsonObject:

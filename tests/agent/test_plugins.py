@@ -78,14 +78,14 @@ async def test_a_manifest_has_the_name_of_a_plugin_and_the_paths_of_its_parts(tm
         wire = server.wire
         session = await wire.create(HI, pluginDirectories=[str(plugin)])
         found = await plugin_parts(wire, session)
-        listed = await wire.call("session.plugins.list", {"sessionId": session})
-        seen = await wire.prompt(session, "/extra")
+        listing = await wire.call("session.plugins.list", {"sessionId": session})
+        events = await wire.prompt(session, "/extra")
     assert found["skills"] == [("folder-skill", "named"), ("extra", "named")]
     assert found["servers"] == [("folder-server", "named"), ("else", "named")]
-    assert listed == {
+    assert listing == {
         "plugins": [{"name": "named", "version": "1.2", "marketplace": "local", "enabled": True}],
     }
-    (invoked,) = [event["data"] for event in seen if event["type"] == "skill.invoked"]
+    (invoked,) = [event["data"] for event in events if event["type"] == "skill.invoked"]
     assert (invoked["pluginName"], invoked["pluginVersion"]) == ("named", "1.2")
 
 

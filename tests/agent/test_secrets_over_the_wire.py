@@ -25,12 +25,12 @@ async def test_a_registered_value_is_in_no_event_no_log_and_no_file(tmp_path: Pa
         await server.wire.prompt(session, f"My password is {SECRET}")
         messages = await server.wire.call("session.getMessages", {"sessionId": session})
         await server.wire.call("session.log", {"sessionId": session, "message": f"psst: {SECRET}"})
-        listed = await server.wire.call("session.list")
+        listing = await server.wire.call("session.list")
         shown = json.dumps([message for message in server.wire.messages if "method" in message])
-        written = [path for path in server.home.rglob("*") if path.is_file() and SECRET in path.read_text()]
+        stored = [path for path in server.home.rglob("*") if path.is_file() and SECRET in path.read_text()]
     assert SECRET not in shown
-    assert SECRET not in json.dumps([messages, listed])
-    assert written == []
+    assert SECRET not in json.dumps([messages, listing])
+    assert stored == []
     assert "My password is [redacted]" in shown
     assert "It is [redacted]." in shown
     assert any("copilot-tool-output" in str(path) for path in server.home.rglob("*"))
@@ -43,9 +43,9 @@ async def test_a_value_streamed_in_pieces_is_masked(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         await server.wire.call("secrets.addFilterValues", {"values": [SECRET]})
         session = await server.wire.create(script, streaming=True)
-        seen = await server.wire.prompt(session)
-    told = "".join(event["data"]["deltaContent"] for event in seen if event["type"] == "assistant.message_delta")
-    (message,) = [event["data"]["content"] for event in seen if event["type"] == "assistant.message"]
+        events = await server.wire.prompt(session)
+    told = "".join(event["data"]["deltaContent"] for event in events if event["type"] == "assistant.message_delta")
+    (message,) = [event["data"]["content"] for event in events if event["type"] == "assistant.message"]
     assert told == message == "It is [redacted], not hunting"
 
 

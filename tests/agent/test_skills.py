@@ -45,7 +45,7 @@ async def test_a_model_loads_a_skill_and_gets_its_text(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await wire.create(script, skillDirectories=[str(tmp_path / "skills")])
-        seen = await wire.prompt(session)
+        events = await wire.prompt(session)
         invoked = {
             "name": "tea",
             "path": str(path),
@@ -55,21 +55,21 @@ async def test_a_model_loads_a_skill_and_gets_its_text(tmp_path: Path) -> None:
         assert await wire.call("session.skills.getInvoked", {"sessionId": session}) == {
             "skills": [{**invoked, "invokedAtTurn": 1}]
         }
-    assert [event["data"]["content"] for event in seen if event["type"] == "assistant.message"] == [
+    assert [event["data"]["content"] for event in events if event["type"] == "assistant.message"] == [
         "",
         "It is ready.",
     ]
-    (event,) = [event for event in seen if event["type"] == "skill.invoked"]
+    (event,) = [event for event in events if event["type"] == "skill.invoked"]
     assert event["data"] == {
         **invoked,
         "description": "How to make tea.",
         "source": "custom",
         "trigger": "agent-invoked",
     }
-    assert "permission.requested" not in [event["type"] for event in seen]
-    (done,) = [event for event in seen if event["type"] == "tool.execution_complete"]
-    assert done["data"]["result"]["content"] == LOADED
-    (told,) = [event["data"] for event in seen if event["type"] == "user.message" and event["data"].get("source")]
+    assert "permission.requested" not in [event["type"] for event in events]
+    (completions,) = [event for event in events if event["type"] == "tool.execution_complete"]
+    assert completions["data"]["result"]["content"] == LOADED
+    (told,) = [event["data"] for event in events if event["type"] == "user.message" and event["data"].get("source")]
     assert (told["source"], told["content"]) == ("skill-tea", context)
 
 
@@ -217,13 +217,13 @@ async def test_an_unknown_skill_is_an_error_that_lists_the_known_ones(tmp_path: 
     async with running_server(tmp_path) as server:
         session = await server.wire.create(script, skillDirectories=[str(tmp_path / "skills")])
         path.unlink()
-        seen = await server.wire.prompt(session)
-    failed = [event["data"]["error"]["message"] for event in seen if event["type"] == "tool.execution_complete"]
+        events = await server.wire.prompt(session)
+    failed = [event["data"]["error"]["message"] for event in events if event["type"] == "tool.execution_complete"]
     assert failed == [
         "There is no skill 'nope'. Skills: tea.",
         "The skill 'tea' cannot be loaded: not a regular file.",
     ]
-    assert "skill.invoked" not in [event["type"] for event in seen]
+    assert "skill.invoked" not in [event["type"] for event in events]
 
 
 async def test_skills_are_discovered_and_disabled_for_the_server(tmp_path: Path) -> None:
@@ -249,8 +249,8 @@ async def test_skills_are_discovered_and_disabled_for_the_server(tmp_path: Path)
 
         assert await wire.call("skills.config.setDisabledSkills", {"disabledSkills": ["one", "one"]}) is None
         assert await wire.call("skills.config.setSkillDisabled", {"name": "two", "disabled": True}) is None
-        kept = json.loads((server.home / "settings.json").read_text())
-        assert kept == {"disabledSkills": ["one", "two"]}
+        stored = json.loads((server.home / "settings.json").read_text())
+        assert stored == {"disabledSkills": ["one", "two"]}
         found = await wire.call("skills.discover", everything)
         assert [skill["enabled"] for skill in found["skills"]] == [False, False, True]
         session = await wire.create(scripted(), skillDirectories=[str(given)], disabledSkills=["mine"])
@@ -306,10 +306,10 @@ async def test_a_prompt_that_begins_with_the_name_of_a_skill_loads_it(tmp_path: 
         wire = server.wire
         session = await wire.create(at(provider), model="m", skillDirectories=[str(tmp_path / "skills")])
         said = str((await asked(wire, provider, session, prompt)).json["messages"])
-        seen = wire.events(session)
-    (event,) = [event["data"] for event in seen if event["type"] == "skill.invoked"]
+        events = wire.events(session)
+    (event,) = [event["data"] for event in events if event["type"] == "skill.invoked"]
     assert (event["name"], event["trigger"], event["path"]) == ("tea", "user-invoked", str(path))
-    typed, told = [event["data"] for event in seen if event["type"] == "user.message"]
+    typed, told = [event["data"] for event in events if event["type"] == "user.message"]
     assert (typed["content"], told["source"]) == (prompt, "skill-tea")
     assert told["content"].startswith('<skill-context name="tea">')
     assert said.index(prompt.strip()) < said.index("Warm the pot.")
@@ -325,9 +325,9 @@ async def test_other_prompts_load_no_skill(tmp_path: Path, prompt: str) -> None:
         session = await wire.create(
             scripted({"text": "hm"}), skillDirectories=[str(tmp_path / "skills")], disabledSkills=["off"]
         )
-        seen = await wire.prompt(session, prompt)
-    assert [event["data"]["content"] for event in seen if event["type"] == "user.message"] == [prompt]
-    assert "skill.invoked" not in [event["type"] for event in seen]
+        events = await wire.prompt(session, prompt)
+    assert [event["data"]["content"] for event in events if event["type"] == "user.message"] == [prompt]
+    assert "skill.invoked" not in [event["type"] for event in events]
 
 
 async def test_an_unreadable_skill_is_reported_and_the_prompt_runs(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ async def test_an_unreadable_skill_is_reported_and_the_prompt_runs(tmp_path: Pat
         session = await wire.create(scripted({"text": "hm"}), skillDirectories=[str(tmp_path / "skills")])
         assert "tea" in await list_skills(wire, session)
         path.unlink()
-        seen = await wire.prompt(session, "/tea")
-    (warning,) = [event["data"] for event in seen if event["type"] == "session.warning"]
+        events = await wire.prompt(session, "/tea")
+    (warning,) = [event["data"] for event in events if event["type"] == "session.warning"]
     assert (warning["warningType"], "'tea'" in warning["message"]) == ("skill", True)
-    assert [event["data"]["content"] for event in seen if event["type"] == "assistant.message"] == ["hm"]
+    assert [event["data"]["content"] for event in events if event["type"] == "assistant.message"] == ["hm"]

@@ -19,9 +19,9 @@ def run_demo(*args: str, stdin: int = subprocess.DEVNULL) -> subprocess.Complete
 
 
 def test_demo_shows_tool_permission_and_second_process() -> None:
-    done = run_demo()
-    assert (done.returncode, done.stderr) == (0, "")
-    story, wire = done.stdout.split("3. The messages on the wire")
+    process = run_demo()
+    assert (process.returncode, process.stderr) == (0, "")
+    story, wire = process.stdout.split("3. The messages on the wire")
     assert "model: scripted" in story
     assert "asks   May I call this program's tool lookup_order" in story
     assert re.search(r"asks   May I read .*returns\.md", story)
@@ -39,7 +39,7 @@ def test_demo_shows_tool_permission_and_second_process() -> None:
         r"<- session.resume +\d+ events from disk",
     ):
         assert re.search(line, wire), line
-    assert len(done.stdout.splitlines()) <= 62
+    assert len(process.stdout.splitlines()) <= 62
 
 
 def test_another_script_changes_the_conversation(tmp_path: Path) -> None:
@@ -50,44 +50,44 @@ def test_another_script_changes_the_conversation(tmp_path: Path) -> None:
         "  - text: 'The shell said {{last_tool_result}}'\n"
         "  - text: 'Second answer'\n"
     )
-    done = run_demo("--script", str(script), "--yes")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "from other.yaml" in done.stdout
-    assert "asks   May I run this command: echo from the shell" in done.stdout
-    assert "yes (--yes)" in done.stdout
-    assert "agent  The shell said from the shell" in done.stdout
-    assert "agent  Second answer" in done.stdout
-    assert "lookup_order:" not in done.stdout
+    process = run_demo("--script", str(script), "--yes")
+    assert (process.returncode, process.stderr) == (0, "")
+    assert "from other.yaml" in process.stdout
+    assert "asks   May I run this command: echo from the shell" in process.stdout
+    assert "yes (--yes)" in process.stdout
+    assert "agent  The shell said from the shell" in process.stdout
+    assert "agent  Second answer" in process.stdout
+    assert "lookup_order:" not in process.stdout
 
 
 def test_denial_on_the_terminal_ends_the_prompt_but_not_the_demo() -> None:
     keyboard, terminal = pty.openpty()
     try:
         os.write(keyboard, b"n\n")
-        done = run_demo(stdin=terminal)
+        process = run_demo(stdin=terminal)
     finally:
         os.close(keyboard)
         os.close(terminal)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "tool   lookup_order: failed, The user rejected this tool call." in done.stdout
-    assert "May I read" not in done.stdout
-    assert "agent  Order 1042. I know that from our conversation" in done.stdout
+    assert (process.returncode, process.stderr) == (0, "")
+    assert "tool   lookup_order: failed, The user rejected this tool call." in process.stdout
+    assert "May I read" not in process.stdout
+    assert "agent  Order 1042. I know that from our conversation" in process.stdout
 
 
 def test_missing_script_fails_with_a_message(tmp_path: Path) -> None:
-    done = run_demo("--script", str(tmp_path / "missing.yaml"))
-    assert done.returncode == 1
-    assert "The demo failed: " in done.stderr
-    assert "missing.yaml" in done.stderr
-    assert "Traceback" not in done.stderr
+    process = run_demo("--script", str(tmp_path / "missing.yaml"))
+    assert process.returncode == 1
+    assert "The demo failed: " in process.stderr
+    assert "missing.yaml" in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_script_without_enough_turns_fails_with_a_message(tmp_path: Path) -> None:
     script = tmp_path / "short.yaml"
     script.write_text("turns: [{text: Only this}]")
-    done = run_demo("--script", str(script))
-    assert done.returncode == 1
-    assert "agent  Only this" in done.stdout
-    assert "<- session.error" in done.stdout
-    assert "The demo failed: " in done.stderr
-    assert "the script has no turn 2" in done.stderr
+    process = run_demo("--script", str(script))
+    assert process.returncode == 1
+    assert "agent  Only this" in process.stdout
+    assert "<- session.error" in process.stdout
+    assert "The demo failed: " in process.stderr
+    assert "the script has no turn 2" in process.stderr

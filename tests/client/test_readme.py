@@ -15,7 +15,7 @@ def test_first_example_prints_the_answer(tmp_path: Path) -> None:
     assert len(head.splitlines()) < 20
     program = tmp_path / "example.py"
     program.write_text(code.removeprefix("python"), encoding="utf-8")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", str(program)],
         env={**os.environ, "COPILOT_HOME": str(tmp_path / "home")},
         capture_output=True,
@@ -23,4 +23,4 @@ def test_first_example_prints_the_answer(tmp_path: Path) -> None:
         timeout=30,
         check=False,
     )
-    assert (done.stdout, done.stderr, done.returncode) == ("Shipped!\n", "", 0)
+    assert (process.stdout, process.stderr, process.returncode) == ("Shipped!\n", "", 0)

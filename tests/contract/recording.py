@@ -326,12 +326,12 @@ async def _use_servers(wire: Wire, session: str) -> None:
     await wire.prompt(session, "use the servers")
     # Sent after the new list was read.
     await wire.event("mcp.tools.list_changed", session=session)
-    named = {"sessionId": session, "serverName": "testing"}
+    params = {"sessionId": session, "serverName": "testing"}
     for stop, start in (("stopServer", "startServer"), ("disable", "enable")):
         since = len(wire.messages)
-        await wire.call(f"session.mcp.{stop}", named)
+        await wire.call(f"session.mcp.{stop}", params)
         await status(wire, session, "testing", "disabled", since=since)
-        await wire.call(f"session.mcp.{start}", named)
+        await wire.call(f"session.mcp.{start}", params)
         await status(wire, session, "testing", "connected", since=since)
 
 

@@ -22,7 +22,7 @@ def gives(**answer: Any) -> dict[str, Any]:
 
 async def test_each_session_has_its_own_login(host: Host) -> None:
     async with fake_copilot() as copilot:
-        seen = await replace(host, environ=copilot.environ).run(
+        observations = await replace(host, environ=copilot.environ).run(
             "identify",
             "Hello",
             logins=[
@@ -33,7 +33,7 @@ async def test_each_session_has_its_own_login(host: Host) -> None:
             ],
         )
 
-    alice, bob, nobody, again = seen.report["logins"]
+    alice, bob, nobody, again = observations.report["logins"]
     assert [
         (session["login"], session["plan"], session["kind"], session["answer"]) for session in (alice, bob, again)
     ] == [
@@ -43,15 +43,15 @@ async def test_each_session_has_its_own_login(host: Host) -> None:
     ]
     assert "401" in nobody["error"]
     assert "token-of-nobody" not in nobody["error"]
-    assert seen.report["quota"]["chat"]["usedRequests"] == 25
-    assert seen.stderr == []
+    assert observations.report["quota"]["chat"]["usedRequests"] == 25
+    assert observations.stderr == []
 
 
 async def test_a_host_provides_the_token_of_a_session_on_request(host: Host) -> None:
     if host.sdk.version not in (NEWEST_PYPI_SDK, NEWEST_NPM_SDK):
         pytest.skip("this version has no such callback")
     async with fake_copilot() as copilot:
-        seen = await replace(host, environ=copilot.environ | {"GH_TOKEN": BOB}).run(
+        observations = await replace(host, environ=copilot.environ | {"GH_TOKEN": BOB}).run(
             "identify",
             "Hello",
             logins=[
@@ -64,7 +64,7 @@ async def test_a_host_provides_the_token_of_a_session_on_request(host: Host) -> 
             ],
         )
 
-    _, given, cancelled, bad, short = seen.report["logins"]
+    _, given, cancelled, bad, short = observations.report["logins"]
     assert (given["login"], given["kind"], given["answer"]) == (
         "alice",
         "token-provider",
@@ -75,4 +75,4 @@ async def test_a_host_provides_the_token_of_a_session_on_request(host: Host) -> 
     assert "401" in bad["error"]
     assert [request["reason"] for request in short["asked"]] == ["initial", "refresh", "refresh"]
     assert copilot.seen("/chat/completions") == [BOB, ALICE, ALICE]
-    assert seen.stderr == []
+    assert observations.stderr == []

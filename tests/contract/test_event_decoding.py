@@ -140,13 +140,13 @@ class Decoder:
     def decode(self, events: list[JsonObject]) -> JsonObject:
         """Return the event types that the SDK knows, and the decoded events."""
         command = [str(self.python), str(DRIVERS / "decode_events.py")]
-        done = subprocess.run(
+        process = subprocess.run(
             command, input=json.dumps(events), capture_output=True, text=True, timeout=DECODER_LIMIT_S, check=False
         )
-        assert done.returncode == 0, done.stderr
-        seen: JsonObject = json.loads(done.stdout)
-        assert seen["sdk"] == self.sdk.version
-        return seen
+        assert process.returncode == 0, process.stderr
+        output: JsonObject = json.loads(process.stdout)
+        assert output["sdk"] == self.sdk.version
+        return output
 
 
 @pytest.fixture(params=[sdk for sdk in (*OLD_SDKS, *SDKS) if sdk.registry == "pypi"], ids=str)
@@ -219,15 +219,15 @@ def test_an_sdk_decodes_the_events_after_each_of_its_permission_decisions(decode
     assert faults(events, decoder.decode(events)) == []
 
 
-def faults(events: list[JsonObject], seen: JsonObject) -> list[str]:
+def faults(events: list[JsonObject], output: JsonObject) -> list[str]:
     """Return the events that an SDK could not decode, and the fields that it lost."""
     found: list[str] = []
-    for event, outcome in zip(events, seen["decoded"], strict=True):
+    for event, outcome in zip(events, output["decoded"], strict=True):
         if "failure" in outcome:
             found.append(f"{event['type']} is not read: {json.dumps(event['data'])}\n{outcome['failure']}")
             continue
         decoded: JsonObject = outcome["event"]
-        found += [f"{event['type']}: {name} is lost" for name in lost_fields(event, decoded, seen["known_types"])]
+        found += [f"{event['type']}: {name} is lost" for name in lost_fields(event, decoded, output["known_types"])]
     return found
 
 

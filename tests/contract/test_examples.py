@@ -131,10 +131,10 @@ def test_the_example_asks_for_permission_runs_its_tool_and_streams_the_answer(
         for name in ("config.toml", "script.yaml"):
             shutil.copy(EXAMPLES / name, home)
         environ |= {"JUMPSEAT": INSTALLED, "COPILOT_HOME": str(home)}
-        done = sh(example.run, folder, environ, RUN_LIMIT_S)
+        process = sh(example.run, folder, environ, RUN_LIMIT_S)
 
-    assert (done.returncode, done.stdout) == (0, OUTPUT), done.stderr
-    assert "error" not in done.stderr.lower()
+    assert (process.returncode, process.stdout) == (0, OUTPUT), process.stderr
+    assert "error" not in process.stderr.lower()
 
 
 def test_the_page_shows_the_files_and_the_commands() -> None:
@@ -175,12 +175,12 @@ def prepared(example: Example, folder: Path) -> dict[str, str]:
         example.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target", "node_modules")
     )
     if example.install:
-        done = sh(example.install, folder, environ, BUILD_LIMIT_S)
-        if done.returncode != 0:
-            missing(f"what the example in {example.language} needs cannot be had: {end_of_output(done)}")
+        process = sh(example.install, folder, environ, BUILD_LIMIT_S)
+        if process.returncode != 0:
+            missing(f"what the example in {example.language} needs cannot be had: {end_of_output(process)}")
     if example.build:
-        done = sh(example.build, folder, environ, BUILD_LIMIT_S)
-        assert done.returncode == 0, f"{example.build}: {end_of_output(done)}"
+        process = sh(example.build, folder, environ, BUILD_LIMIT_S)
+        assert process.returncode == 0, f"{example.build}: {end_of_output(process)}"
     return environ
 
 
@@ -191,12 +191,12 @@ def missing_part(example: Example) -> str | None:
             return f"{program!r} is not installed"
     if not example.version:
         return None
-    done = subprocess.run(shlex.split(example.version), capture_output=True, text=True, timeout=RUN_LIMIT_S)
-    found = re.search(r"\d+(?:\.\d+)+", done.stdout + done.stderr) if done.returncode == 0 else None
-    if found is None:
-        return f"{example.version!r} does not work here: {end_of_output(done)}"
-    if [int(part) for part in found[0].split(".")] < [int(part) for part in example.least.split(".")]:
-        return f"{example.language} {example.least} or newer is needed, this is {found[0]}"
+    process = subprocess.run(shlex.split(example.version), capture_output=True, text=True, timeout=RUN_LIMIT_S)
+    match = re.search(r"\d+(?:\.\d+)+", process.stdout + process.stderr) if process.returncode == 0 else None
+    if match is None:
+        return f"{example.version!r} does not work here: {end_of_output(process)}"
+    if [int(part) for part in match[0].split(".")] < [int(part) for part in example.least.split(".")]:
+        return f"{example.language} {example.least} or newer is needed, this is {match[0]}"
     return None
 
 
@@ -215,6 +215,6 @@ def sh(command: str, folder: Path, environ: Mapping[str, str], limit_s: float) -
     )
 
 
-def end_of_output(done: subprocess.CompletedProcess[str]) -> str:
+def end_of_output(process: subprocess.CompletedProcess[str]) -> str:
     """Return the end of a command's output."""
-    return " ".join((done.stdout + done.stderr).split())[-800:]
+    return " ".join((process.stdout + process.stderr).split())[-800:]

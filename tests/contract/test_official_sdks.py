@@ -26,12 +26,12 @@ over_pipes = pytest.mark.parametrize("transport", ["stdio"])
 
 async def test_a_plain_turn_ends_with_the_answer_and_idle(host: Host) -> None:
     async with fake_openai({"What is 1+1?": [says("The answer ", "is 2.")]}) as model:
-        seen = await host.run("converse", "What is 1+1?", model=model)
+        observations = await host.run("converse", "What is 1+1?", model=model)
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["The answer is 2."]
+    assert_healthy(observations, host)
+    assert observations.answers == ["The answer is 2."]
     assert in_order(
-        seen.types(),
+        observations.types(),
         "session.start",
         "user.message",
         "assistant.turn_start",
@@ -39,10 +39,10 @@ async def test_a_plain_turn_ends_with_the_answer_and_idle(host: Host) -> None:
         "assistant.turn_end",
         "session.idle",
     )
-    assert "assistant.message_delta" not in seen.types()
-    assert seen.data("user.message")[0]["content"] == "What is 1+1?"
-    assert seen.history[0]["type"] == "session.start"
-    assert [event["type"] for event in seen.history if event.get("ephemeral")] == []
+    assert "assistant.message_delta" not in observations.types()
+    assert observations.data("user.message")[0]["content"] == "What is 1+1?"
+    assert observations.history[0]["type"] == "session.start"
+    assert [event["type"] for event in observations.history if event.get("ephemeral")] == []
 
     [request] = model.requests
     assert (request["model"], bool(request.get("stream"))) == (MODEL, False)
@@ -52,32 +52,32 @@ async def test_a_plain_turn_ends_with_the_answer_and_idle(host: Host) -> None:
 @over_pipes
 async def test_streamed_deltas_joined_equal_the_final_message(host: Host) -> None:
     async with fake_openai({"Count": [says("one, ", "two, ", "thr", "ee")]}) as model:
-        seen = await host.run("converse", "Count to three", model=model, streaming=True)
+        observations = await host.run("converse", "Count to three", model=model, streaming=True)
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["one, two, three"]
-    assert [delta["deltaContent"] for delta in seen.data("assistant.message_delta")] == [
+    assert_healthy(observations, host)
+    assert observations.answers == ["one, two, three"]
+    assert [delta["deltaContent"] for delta in observations.data("assistant.message_delta")] == [
         "one, ",
         "two, ",
         "thr",
         "ee",
     ]
-    [message] = seen.data("assistant.message")
-    assert {delta["messageId"] for delta in seen.data("assistant.message_delta")} == {message["messageId"]}
-    assert in_order(seen.types(), "assistant.message_delta", "assistant.message", "session.idle")
+    [message] = observations.data("assistant.message")
+    assert {delta["messageId"] for delta in observations.data("assistant.message_delta")} == {message["messageId"]}
+    assert in_order(observations.types(), "assistant.message_delta", "assistant.message", "session.idle")
     assert model.requests[0]["stream"] is True
 
 
 async def test_a_tool_of_the_client_is_called_and_its_result_reaches_the_model(host: Host) -> None:
     script: Script = {"Encrypt": [calls("encrypt_string", input="Hello"), says("It is HELLO.")]}
     async with fake_openai(script) as model:
-        seen = await host.run("converse", "Encrypt Hello", model=model)
+        observations = await host.run("converse", "Encrypt Hello", model=model)
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["It is HELLO."]
-    assert seen.tool_arguments == [{"input": "Hello"}]
+    assert_healthy(observations, host)
+    assert observations.answers == ["It is HELLO."]
+    assert observations.tool_arguments == [{"input": "Hello"}]
     assert in_order(
-        seen.types(),
+        observations.types(),
         "assistant.message",
         "tool.execution_start",
         "permission.requested",
@@ -87,8 +87,8 @@ async def test_a_tool_of_the_client_is_called_and_its_result_reaches_the_model(h
         "assistant.message",
         "session.idle",
     )
-    assert seen.data("permission.requested")[0]["permissionRequest"]["kind"] == "custom-tool"
-    [completed] = seen.data("tool.execution_complete")
+    assert observations.data("permission.requested")[0]["permissionRequest"]["kind"] == "custom-tool"
+    [completed] = observations.data("tool.execution_complete")
     assert (completed["success"], completed["result"]["content"]) == (True, "HELLO")
 
     assert "encrypt_string" in [tool["function"]["name"] for tool in model.requests[0]["tools"]]
@@ -100,16 +100,16 @@ async def test_an_approved_tool_runs(host: Host) -> None:
     note = host.workspace / "note.txt"
     script: Script = {"Write": [calls("create", path=str(note), file_text="Hello"), says("Done.")]}
     async with fake_openai(script) as model:
-        seen = await host.run("converse", "Write a note", model=model)
+        observations = await host.run("converse", "Write a note", model=model)
 
-    assert_healthy(seen, host)
+    assert_healthy(observations, host)
     assert note.read_text() == "Hello"
-    assert seen.answers == ["Done."]
-    [requested] = seen.data("permission.requested")
+    assert observations.answers == ["Done."]
+    [requested] = observations.data("permission.requested")
     assert requested["permissionRequest"]["kind"] == "write"
     assert requested["permissionRequest"]["fileName"] == str(note)
-    assert seen.data("permission.completed")[0]["result"]["kind"] == "approved"
-    assert seen.data("tool.execution_complete")[0]["success"] is True
+    assert observations.data("permission.completed")[0]["result"]["kind"] == "approved"
+    assert observations.data("tool.execution_complete")[0]["success"] is True
     assert len(model.requests) == 2
 
 
@@ -118,12 +118,12 @@ async def test_a_rejected_tool_does_not_run_and_ends_the_turn(host: Host) -> Non
     note = host.workspace / "note.txt"
     script: Script = {"Write": [calls("create", path=str(note), file_text="Hello")]}
     async with fake_openai(script) as model:
-        seen = await host.run("converse", "Write a note", model=model, rejection={})
+        observations = await host.run("converse", "Write a note", model=model, rejection={})
 
-    assert_healthy(seen, host)
+    assert_healthy(observations, host)
     assert not note.exists()
-    assert seen.data("permission.completed")[0]["result"]["kind"] == "denied-interactively-by-user"
-    [completed] = seen.data("tool.execution_complete")
+    assert observations.data("permission.completed")[0]["result"]["kind"] == "denied-interactively-by-user"
+    [completed] = observations.data("tool.execution_complete")
     assert (completed["success"], completed["error"]["code"]) == (False, "rejected")
     assert "The user rejected this tool call." in completed["error"]["message"]
     assert len(model.requests) == 1
@@ -146,14 +146,14 @@ async def test_attachments_headers_and_a_change_of_model_reach_the_provider(host
         {"type": "blob", "data": PIXEL, "mimeType": "image/png", "displayName": "dot.png"},
     ]
     async with fake_openai({"Look": [says("I see.")], "And now": [says("Still.")]}) as model:
-        seen = await host.run("choose", "Look at this", "And now?", model=model, attachments=attachments)
+        observations = await host.run("choose", "Look at this", "And now?", model=model, attachments=attachments)
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["I see.", "Still."]
-    assert seen.data("user.message")[0]["attachments"] == attachments
-    assert seen.data("session.model_change")[0]["newModel"] == "second-model"
-    assert seen.report == {"model": "second-model", "agents": [["planner", "Planner"]]}
-    assert in_order(seen.types(), "pending_messages.modified", "user.message", "session.idle")
+    assert_healthy(observations, host)
+    assert observations.answers == ["I see.", "Still."]
+    assert observations.data("user.message")[0]["attachments"] == attachments
+    assert observations.data("session.model_change")[0]["newModel"] == "second-model"
+    assert observations.report == {"model": "second-model", "agents": [["planner", "Planner"]]}
+    assert in_order(observations.types(), "pending_messages.modified", "user.message", "session.idle")
 
     first, second = model.requests
     [prompt] = [message["content"] for message in first["messages"] if message["role"] == "user"]
@@ -176,11 +176,13 @@ async def test_the_feedback_of_a_rejection_reaches_the_model(host: Host) -> None
     note = host.workspace / "note.txt"
     script: Script = {"Write": [calls("create", path=str(note), file_text="Hello"), says("As you wish.")]}
     async with fake_openai(script) as model:
-        seen = await host.run("converse", "Write a note", model=model, rejection={"feedback": "use the wiki"})
+        observations = await host.run(
+            "converse", "Write a note", model=model, rejection={"feedback": "use the wiki"}
+        )
 
-    assert_healthy(seen, host)
+    assert_healthy(observations, host)
     assert not note.exists()
-    assert seen.answers == ["As you wish."]
+    assert observations.answers == ["As you wish."]
     [result] = texts(model.requests[1], "tool")
     assert "The user rejected this tool call. User feedback: use the wiki" in result
 
@@ -192,13 +194,13 @@ async def test_a_session_resumed_in_a_new_process_keeps_its_history(host: Host) 
     }
     async with fake_openai(script) as model:
         first = await host.run("converse", "Remember the word blue", model=model)
-        seen = await host.run("converse", "Which word was it?", model=model, session_id=first.session_id)
+        observations = await host.run("converse", "Which word was it?", model=model, session_id=first.session_id)
 
-    assert_healthy(seen, host)
-    assert seen.session_id == first.session_id
-    assert seen.answers == ["It was blue."]
-    assert "session.resume" in seen.types()
-    history = [event["id"] for event in seen.history]
+    assert_healthy(observations, host)
+    assert observations.session_id == first.session_id
+    assert observations.answers == ["It was blue."]
+    assert "session.resume" in observations.types()
+    history = [event["id"] for event in observations.history]
     assert history[: len(first.history)] == [event["id"] for event in first.history]
 
     # The earlier messages are repeated unchanged, followed by the new prompt.
@@ -211,19 +213,19 @@ async def test_a_session_resumed_in_a_new_process_keeps_its_history(host: Host) 
 async def test_an_aborted_turn_stops_the_model_and_the_next_turn_works(host: Host) -> None:
     script: Script = {"Write an essay": [stalls("It was a dark ", "and stormy")], "Say hi": [says("hi")]}
     async with fake_openai(script) as model:
-        seen = await host.run("abort", "Write an essay", "Say hi", model=model, streaming=True)
+        observations = await host.run("abort", "Write an essay", "Say hi", model=model, streaming=True)
         with anyio.fail_after(5):
             await model.hung_up.wait()
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["hi"]
+    assert_healthy(observations, host)
+    assert observations.answers == ["hi"]
     assert in_order(
-        seen.types(), "assistant.message_delta", "abort", "session.idle", "user.message", "session.idle"
+        observations.types(), "assistant.message_delta", "abort", "session.idle", "user.message", "session.idle"
     )
-    assert seen.data("abort")[0]["reason"] == "user_initiated"
-    assert [bool(idle.get("aborted")) for idle in seen.data("session.idle")] == [True, False]
-    assert [message["content"] for message in seen.data("assistant.message")] == ["hi"]
-    assert "abort" in [event["type"] for event in seen.history]
+    assert observations.data("abort")[0]["reason"] == "user_initiated"
+    assert [bool(idle.get("aborted")) for idle in observations.data("session.idle")] == [True, False]
+    assert [message["content"] for message in observations.data("assistant.message")] == ["hi"]
+    assert "abort" in [event["type"] for event in observations.history]
     assert not any("dark" in text for text in texts(model.requests[-1], "assistant"))
 
 
@@ -259,28 +261,28 @@ async def test_the_answers_of_a_hosts_handlers_are_applied(host: Host, resumed: 
     async with fake_openai(script) as model:
         before = await host.run("converse", "Warm up", model=model) if resumed else None
         session_id = before.session_id if before else None
-        seen = await host.run(
+        observations = await host.run(
             "converse", "Use them", model=model, session_id=session_id, rejection={}, callbacks=callbacks
         )
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["Done."]
+    assert_healthy(observations, host)
+    assert observations.answers == ["Done."]
     assert moved.read_text() == "Hello"
     assert not note.exists()
-    assert "permission.requested" not in seen.types()
-    assert [name for name, _ in seen.asked if name in HOOKS] == [
+    assert "permission.requested" not in observations.types()
+    assert [name for name, _ in observations.asked if name in HOOKS] == [
         *HOOKS[:3],
         "postToolUse",
         "preToolUse",
         *HOOKS[3:],
     ]
-    assert seen.questions("sessionStart")[0]["source"] == ("resume" if resumed else "new")
-    assert seen.questions("question")[0]["question"] == "Which colour?"
-    assert seen.questions("form")[0]["message"] == "Sure?"
-    assert seen.report == {"confirmed": True}
+    assert observations.questions("sessionStart")[0]["source"] == ("resume" if resumed else "new")
+    assert observations.questions("question")[0]["question"] == "Which colour?"
+    assert observations.questions("form")[0]["message"] == "Sure?"
+    assert observations.report == {"confirmed": True}
     final = model.requests[-1]
     assert "\n\nRhyme.\n\n" in texts(final, "system")[0]
-    assert seen.questions("transform")[0] not in texts(final, "system")[0]
+    assert observations.questions("transform")[0] not in texts(final, "system")[0]
     assert texts(final, "tool")[-1] == "User selected: Red"
     assert "Use them, please" in "".join(texts(final, "user"))
     assert texts(final, "user").count("We like tabs.") == 1
@@ -304,12 +306,12 @@ async def test_handlers_that_throw_change_nothing(host: Host) -> None:
         "tone": "throw",
     }
     async with fake_openai(script) as model:
-        seen = await host.run("converse", "Use them", model=model, callbacks=callbacks)
+        observations = await host.run("converse", "Use them", model=model, callbacks=callbacks)
 
-    assert "session.error" not in seen.types()
-    assert seen.answers == ["Done."]
+    assert "session.error" not in observations.types()
+    assert observations.answers == ["Done."]
     assert note.read_text() == "Hello"
-    assert [name for name, _ in seen.asked if name in HOOKS] == [
+    assert [name for name, _ in observations.asked if name in HOOKS] == [
         "userPromptSubmitted",
         "sessionStart",
         "preToolUse",
@@ -317,9 +319,9 @@ async def test_handlers_that_throw_change_nothing(host: Host) -> None:
         "preToolUse",
         "sessionEnd",
     ]
-    assert [done["success"] for done in seen.data("tool.execution_complete")] == [True, False]
-    assert seen.report == {"confirmed": False}
-    assert seen.questions("transform")[0] in texts(model.requests[-1], "system")[0]
+    assert [completion["success"] for completion in observations.data("tool.execution_complete")] == [True, False]
+    assert observations.report == {"confirmed": False}
+    assert observations.questions("transform")[0] in texts(model.requests[-1], "system")[0]
     assert "the handler is broken" not in str(model.requests)
 
 
@@ -327,18 +329,18 @@ async def test_handlers_that_throw_change_nothing(host: Host) -> None:
 async def test_the_server_reports_its_status_models_and_sessions(host: Host) -> None:
     async with fake_openai({"Hello": [says("Hello.")]}) as model:
         configure(host, model.base_url)
-        seen = await host.run("inspect", "Hello", model=model)
+        observations = await host.run("inspect", "Hello", model=model)
 
-    assert_healthy(seen, host)
-    version = seen.report["status"]["version"]
-    assert seen.report == {
+    assert_healthy(observations, host)
+    version = observations.report["status"]["version"]
+    assert observations.report == {
         "pong": "pong: hello",
         "status": {"version": version, "protocolVersion": 3},
         "authenticated": True,
         "models": [f"local/{MODEL}"],
         "sessions_at_first": [],
-        "sessions": [seen.session_id],
-        "last_session": seen.session_id,
+        "sessions": [observations.session_id],
+        "last_session": observations.session_id,
         "known": True,
         "sessions_at_last": [],
         "known_at_last": False,
@@ -350,10 +352,10 @@ async def test_the_server_reports_its_status_models_and_sessions(host: Host) -> 
 async def test_a_host_without_a_provider_uses_the_configured_one(host: Host, choice: str | None) -> None:
     async with fake_openai({"Hello": [says("Hello.")]}) as model:
         configure(host, model.base_url)
-        seen = await host.run("converse", "Hello", model_name=choice)
+        observations = await host.run("converse", "Hello", model_name=choice)
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["Hello."]
+    assert_healthy(observations, host)
+    assert observations.answers == ["Hello."]
     assert model.requests[0]["model"] == MODEL
     assert model.authorizations == [f"Bearer {USERS_KEY}"]
 
@@ -371,12 +373,12 @@ def configure(host: Host, base_url: str) -> None:
     )
 
 
-def assert_healthy(seen: Observations, host: Host) -> None:
+def assert_healthy(observations: Observations, host: Host) -> None:
     """Assert the conditions that hold after every run."""
-    assert seen.sdk == host.sdk.version
-    assert seen.complaints == []
-    assert seen.stderr == []
-    assert "session.error" not in seen.types()
+    assert observations.sdk == host.sdk.version
+    assert observations.complaints == []
+    assert observations.stderr == []
+    assert "session.error" not in observations.types()
 
 
 def in_order(types: Iterable[str], *expected: str) -> bool:

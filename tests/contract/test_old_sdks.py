@@ -45,33 +45,33 @@ def host_of(sdk: Sdk, tmp_path: Path) -> Host:
 async def test_an_old_sdk_starts_the_server_lists_its_models_and_streams_a_turn(host: Host) -> None:
     async with fake_openai({"Count": [says("one, ", "two, ", "thr", "ee")]}) as model:
         configure(host, model.base_url)
-        seen = await host.run("inspect", "Count to three", model_name=None, streaming=True)
+        observations = await host.run("inspect", "Count to three", model_name=None, streaming=True)
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["one, two, three"]
-    assert seen.report == {
+    assert_healthy(observations, host)
+    assert observations.answers == ["one, two, three"]
+    assert observations.report == {
         "pong": "pong: hello",
         "protocol": 2,
         "authenticated": True,
         "models": ["local/fake-model"],
-        "sessions": [seen.session_id],
+        "sessions": [observations.session_id],
     }
-    deltas = [delta["deltaContent"] for delta in seen.data("assistant.message_delta")]
+    deltas = [delta["deltaContent"] for delta in observations.data("assistant.message_delta")]
     assert deltas == ["one, ", "two, ", "thr", "ee"]
-    assert in_order(seen.types(), "assistant.message_delta", "assistant.message", "session.idle")
+    assert in_order(observations.types(), "assistant.message_delta", "assistant.message", "session.idle")
 
 
 async def test_a_tool_of_an_old_sdk_may_call_the_server_while_it_runs(host: Host) -> None:
     script: Script = {"Encrypt": [calls("encrypt_string", input="Hello"), says("It is HELLO.")]}
     async with fake_openai(script) as model:
-        seen = await host.run("call_back", "Encrypt Hello", model=model)
+        observations = await host.run("call_back", "Encrypt Hello", model=model)
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["It is HELLO."]
-    assert seen.tool_arguments == [{"input": "Hello"}]
-    assert seen.report["asked_for"] == ["custom-tool"]
-    assert seen.report["during_the_call"]["pong"] == "pong: from a tool"
-    assert seen.data("tool.execution_complete")[0]["success"] is True
+    assert_healthy(observations, host)
+    assert observations.answers == ["It is HELLO."]
+    assert observations.tool_arguments == [{"input": "Hello"}]
+    assert observations.report["asked_for"] == ["custom-tool"]
+    assert observations.report["during_the_call"]["pong"] == "pong: from a tool"
+    assert observations.data("tool.execution_complete")[0]["success"] is True
     assert [texts(request, "tool") for request in model.requests] == [[], ["HELLO"]]
 
 
@@ -82,14 +82,14 @@ async def test_an_old_sdk_reads_the_history_of_a_turn_with_permissions(host: Hos
         "Encrypt": [calls("encrypt_string", input="Hello"), says("It is HELLO.")],
     }
     async with fake_openai(script) as model:
-        seen = await host.run("converse", "Write a note", "Encrypt Hello", model=model)
+        observations = await host.run("converse", "Write a note", "Encrypt Hello", model=model)
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["Done.", "It is HELLO."]
+    assert_healthy(observations, host)
+    assert observations.answers == ["Done.", "It is HELLO."]
     assert note.read_text() == "Hello"
-    assert seen.report["asked_for"] == ["write", "custom-tool"]
+    assert observations.report["asked_for"] == ["write", "custom-tool"]
     assert in_order(
-        [event["type"] for event in seen.history],
+        [event["type"] for event in observations.history],
         "session.start",
         "user.message",
         "tool.execution_start",
@@ -99,23 +99,23 @@ async def test_an_old_sdk_reads_the_history_of_a_turn_with_permissions(host: Hos
         "tool.execution_complete",
         "assistant.message",
     )
-    assert stored_field(seen, "tool.execution_complete", "success") == [True, True]
-    assert stored_field(seen, "user.message", "content") == ["Write a note", "Encrypt Hello"]
+    assert stored_field(observations, "tool.execution_complete", "success") == [True, True]
+    assert stored_field(observations, "user.message", "content") == ["Write a note", "Encrypt Hello"]
 
 
 async def test_a_tool_that_an_old_sdk_refuses_does_not_run_and_ends_the_turn(host: Host) -> None:
     note = host.workspace / "note.txt"
     script: Script = {"Write": [calls("create", path=str(note), file_text="Hello")]}
     async with fake_openai(script) as model:
-        seen = await host.run("converse", "Write a note", model=model, rejection={})
+        observations = await host.run("converse", "Write a note", model=model, rejection={})
 
-    assert_healthy(seen, host)
+    assert_healthy(observations, host)
     assert not note.exists()
-    assert seen.report["asked_for"] == ["write"]
-    [completed] = seen.data("tool.execution_complete")
+    assert observations.report["asked_for"] == ["write"]
+    [completed] = observations.data("tool.execution_complete")
     assert completed["success"] is False
     assert "The user rejected this tool call." in completed["error"]["message"]
-    assert stored_field(seen, "tool.execution_complete", "success") == [False]
+    assert stored_field(observations, "tool.execution_complete", "success") == [False]
     assert len(model.requests) == 1
 
 
@@ -133,14 +133,14 @@ async def test_a_session_resumed_by_an_old_sdk_keeps_its_history_model_and_optio
             system_message="Speak like a pirate.",
             excluded_tools=["grep"],
         )
-        seen = await host.run(
+        observations = await host.run(
             "converse", "Which word was it?", model=model, model_name=None, session_id=first.session_id
         )
 
-    assert_healthy(seen, host)
-    assert seen.session_id == first.session_id
-    assert seen.answers == ["It was blue."]
-    history = [event["id"] for event in seen.history]
+    assert_healthy(observations, host)
+    assert observations.session_id == first.session_id
+    assert observations.answers == ["It was blue."]
+    history = [event["id"] for event in observations.history]
     assert history[: len(first.history)] == [event["id"] for event in first.history]
 
     earlier, latest = model.requests[-2], model.requests[-1]
@@ -157,12 +157,12 @@ async def test_an_old_sdk_attaches_a_screenshot_and_reads_its_own_prompt(host: H
     screenshot.write_bytes(b"\x89PNG\r\n\x1a\n and so on")
     async with fake_openai({"What is it?": [says("A cat.")]}) as model:
         files = [{"type": "file", "path": str(screenshot)}]
-        seen = await host.run("converse", "What is it?", model=model, attachments=files)
+        observations = await host.run("converse", "What is it?", model=model, attachments=files)
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["A cat."]
-    assert stored_field(seen, "user.message", "content") == ["What is it?"]
-    [attachment] = seen.data("user.message")[0]["attachments"]
+    assert_healthy(observations, host)
+    assert observations.answers == ["A cat."]
+    assert stored_field(observations, "user.message", "content") == ["What is it?"]
+    [attachment] = observations.data("user.message")[0]["attachments"]
     assert (attachment["type"], attachment["displayName"]) == ("file", "screenshot.png")
     [prompt] = [message for message in model.requests[0]["messages"] if message["role"] == "user"]
     assert [part["type"] for part in prompt["content"]].count("image_url") == 1
@@ -174,9 +174,9 @@ async def test_an_old_sdk_without_a_permission_handler_is_denied_and_the_setting
         (oldest.home / "config.toml").write_text("[permissions]\nallow_old_clients = true\n")
         allowed = await oldest.run("converse", "Encrypt Hello", model=model, decides=False)
 
-    for seen in (denied, allowed):
-        assert_healthy(seen, oldest)
-        assert seen.answers == ["Sorry."]
+    for observations in (denied, allowed):
+        assert_healthy(observations, oldest)
+        assert observations.answers == ["Sorry."]
     assert (denied.tool_arguments, allowed.tool_arguments) == ([], [{"input": "Hello"}])
     assert [texts(request, "tool") for request in model.requests] == [
         [],
@@ -189,27 +189,27 @@ async def test_an_old_sdk_without_a_permission_handler_is_denied_and_the_setting
 async def test_an_old_sdk_aborts_a_turn_and_the_next_one_works(host: Host) -> None:
     script: Script = {"Write an essay": [stalls("It was a dark ", "and stormy")], "Say hi": [says("hi")]}
     async with fake_openai(script) as model:
-        seen = await host.run("abort", "Write an essay", "Say hi", model=model, streaming=True)
+        observations = await host.run("abort", "Write an essay", "Say hi", model=model, streaming=True)
         with anyio.fail_after(5):
             await model.hung_up.wait()
 
-    assert_healthy(seen, host)
-    assert seen.answers == ["hi"]
+    assert_healthy(observations, host)
+    assert observations.answers == ["hi"]
     assert in_order(
-        seen.types(), "assistant.message_delta", "abort", "session.idle", "user.message", "session.idle"
+        observations.types(), "assistant.message_delta", "abort", "session.idle", "user.message", "session.idle"
     )
-    assert "abort" in [event["type"] for event in seen.history]
+    assert "abort" in [event["type"] for event in observations.history]
 
 
-def stored_field(seen: Observations, event_type: str, member: str) -> list[object]:
+def stored_field(observations: Observations, event_type: str, member: str) -> list[object]:
     """Return one member of the data of the stored events of one type, in order."""
-    return [event["data"][member] for event in seen.history if event["type"] == event_type]
+    return [event["data"][member] for event in observations.history if event["type"] == event_type]
 
 
-def assert_healthy(seen: Observations, host: Host) -> None:
+def assert_healthy(observations: Observations, host: Host) -> None:
     """Assert the conditions that hold after every run."""
-    assert seen.sdk == host.sdk.version
-    assert seen.complaints == []
-    assert seen.stderr == []
-    assert "session.error" not in seen.types()
-    assert {"permission.requested", "external_tool.requested"}.isdisjoint(seen.types())
+    assert observations.sdk == host.sdk.version
+    assert observations.complaints == []
+    assert observations.stderr == []
+    assert "session.error" not in observations.types()
+    assert {"permission.requested", "external_tool.requested"}.isdisjoint(observations.types())

@@ -102,8 +102,8 @@ async def test_the_sdk_decodes_every_fixed_answer(tmp_path: Path) -> None:
 
 
 async def test_the_sdk_decodes_results_about_state_and_the_disk(tmp_path: Path) -> None:
-    done = await anyio.run_process(["git", "init", "--quiet", str(tmp_path)])
-    assert done.returncode == 0
+    process = await anyio.run_process(["git", "init", "--quiet", str(tmp_path)])
+    assert process.returncode == 0
     results = await answers(tmp_path, SERVED)
     read = await decoded(results)
     assert {method: failure for method, failure in read.items() if failure} == {}
@@ -128,10 +128,10 @@ async def decoded(results: dict[str, Any]) -> dict[str, str | None]:
     """Return the decoding errors of the SDK by method, without methods that it lacks."""
     python = require_sdk(Sdk("pypi", NEWEST_PYPI_SDK)) / "bin" / "python"
     with anyio.fail_after(DECODER_LIMIT_S):
-        done = await anyio.run_process(
+        process = await anyio.run_process(
             [str(python), str(DRIVERS / "decode_results.py")], input=json.dumps(results).encode(), check=False
         )
-    assert done.returncode == 0, done.stderr.decode()
-    seen = json.loads(done.stdout)
-    assert seen["sdk"] == NEWEST_PYPI_SDK
-    return seen["read"]
+    assert process.returncode == 0, process.stderr.decode()
+    output = json.loads(process.stdout)
+    assert output["sdk"] == NEWEST_PYPI_SDK
+    return output["read"]

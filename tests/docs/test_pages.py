@@ -221,11 +221,11 @@ async def run_call(server: RunningServer, tool: str, arguments: dict[str, Any], 
     request = (await wire.event("permission.requested", session="s"))["data"]
     answer = {"sessionId": "s", "requestId": request["requestId"], "result": {"kind": "approve-once"}}
     await wire.call("session.permissions.handlePendingPermissionRequest", answer)
-    done = await wire.event("tool.execution_complete", session="s")
+    completion = await wire.event("tool.execution_complete", session="s")
     return {
         "prompt": message["data"]["transformedContent"],
         "request": request["permissionRequest"],
-        "result": done["data"]["result"],
+        "result": completion["data"]["result"],
     }
 
 
@@ -290,9 +290,9 @@ async def test_the_model_can_call_the_built_in_tool_in_the_tools_page(tmp_path: 
             tasks, script=script, settings=SessionSettings(cwd=tmp_path), builtin=(tool,), approve_all=True
         )
         await made.ask("How many lines?")
-        (done,) = made.client.payloads(ToolExecutionComplete)
-        assert done.result is not None
-        assert done.result.content == "3"
+        (completion,) = made.client.payloads(ToolExecutionComplete)
+        assert completion.result is not None
+        assert completion.result.content == "3"
         await made.session.close()
 
 

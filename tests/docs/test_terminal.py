@@ -45,7 +45,7 @@ def test_the_examples_of_run_print_the_output_in_the_page(tmp_path: Path) -> Non
     parts = re.split(r"^\$ (.*)\n", example, flags=re.MULTILINE)[1:]
     assert len(parts) == 12
     for command, output in zip(parts[::2], parts[1::2], strict=True):
-        done = subprocess.run(
+        process = subprocess.run(
             ["sh", "-c", command],
             capture_output=True,
             text=True,
@@ -54,7 +54,7 @@ def test_the_examples_of_run_print_the_output_in_the_page(tmp_path: Path) -> Non
             timeout=30,
             check=False,
         )
-        assert done.stdout == output, (command, done.stderr)
+        assert process.stdout == output, (command, process.stderr)
 
 
 def test_the_result_in_the_page_has_all_fields(tmp_path: Path) -> None:

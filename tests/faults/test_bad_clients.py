@@ -234,7 +234,7 @@ def test_a_server_with_an_empty_or_closed_stdin_exits_at_once(
     (tmp_path / "an empty file").touch()
     source = "<&-" if stdin == "nothing at all" else f"<'{stdin}'"
     executable = Path(sys.executable).with_name("jumpseat")
-    done = subprocess.run(
+    process = subprocess.run(
         ["sh", "-c", f'exec "$0" {mode} --stdio {source}', executable],
         cwd=tmp_path,
         env={"PATH": os.defpath, "HOME": str(tmp_path)},
@@ -244,7 +244,7 @@ def test_a_server_with_an_empty_or_closed_stdin_exits_at_once(
         check=False,
     )
     said = "" if code == 0 else "error: stdin and stdout must be open: the protocol uses them\n"
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
+    assert (process.returncode, process.stdout, process.stderr) == (code, "", said)
 
 
 async def test_the_end_of_stdin_during_a_stream_is_logged(tmp_path: Path) -> None:

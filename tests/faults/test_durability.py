@@ -86,7 +86,7 @@ def openai(provider: ModelServer) -> JsonObject:
 
 
 async def resume(
-    folder: Path, provider: ModelServer, session: str, seen: list[JsonObject], *, continue_pending: bool = False
+    folder: Path, provider: ModelServer, session: str, earlier: list[JsonObject], *, continue_pending: bool = False
 ) -> tuple[list[JsonObject], list[JsonObject]]:
     """Resume a killed session in a new process and send it another prompt.
 
@@ -96,7 +96,7 @@ async def resume(
         params = {"sessionId": session, "provider": openai(provider), "model": "m"}
         await server.wire.call("session.resume", params | {"continuePendingWork": continue_pending})
         after = await stored_events(server.wire, session)
-        assert after[: len(seen)] == seen
+        assert after[: len(earlier)] == earlier
         chain = [None, *[event["id"] for event in after]]
         assert [event["parentId"] for event in after] == chain[:-1]
         provider.replies[:] = [says("here I am")]
@@ -116,10 +116,10 @@ async def test_a_kill_after_the_first_delta_keeps_the_prompt_and_drops_the_parti
         async def until(wire: Wire) -> None:
             await wire.event("assistant.message_delta")
 
-        session, seen = await kill_during_prompt(tmp_path, provider, until)
-        assert [event["type"] for event in seen] == ["session.start", "user.message", "assistant.turn_start"]
-        after, messages = await resume(tmp_path, provider, session, seen)
-        assert [event["type"] for event in after[len(seen) :]] == ["session.resume"]
+        session, events = await kill_during_prompt(tmp_path, provider, until)
+        assert [event["type"] for event in events] == ["session.start", "user.message", "assistant.turn_start"]
+        after, messages = await resume(tmp_path, provider, session, events)
+        assert [event["type"] for event in after[len(events) :]] == ["session.resume"]
         assert roles(messages) == ["system", "user", "user"]
 
 
@@ -132,9 +132,9 @@ async def test_a_kill_during_a_client_tool_leaves_one_interrupted_call(
         async def until(wire: Wire) -> None:
             await wire.event("external_tool.requested")
 
-        session, seen = await kill_during_prompt(tmp_path, provider, until, tools=[LOOKUP])
-        assert seen[-1]["type"] == "external_tool.requested"
-        after, messages = await resume(tmp_path, provider, session, seen, continue_pending=continue_pending)
+        session, events = await kill_during_prompt(tmp_path, provider, until, tools=[LOOKUP])
+        assert events[-1]["type"] == "external_tool.requested"
+        after, messages = await resume(tmp_path, provider, session, events, continue_pending=continue_pending)
         completed = of_type(after, "tool.execution_complete")
         if not continue_pending:
             assert [(data["toolCallId"], data["error"]["message"]) for data in completed] == [
@@ -151,9 +151,9 @@ async def test_after_a_kill_during_a_permission_request_nothing_runs(tmp_path: P
         async def until(wire: Wire) -> None:
             await wire.event("permission.requested")
 
-        session, seen = await kill_during_prompt(tmp_path, provider, until, requestPermission=True)
-        assert seen[-1]["type"] == "permission.requested"
-        _, messages = await resume(tmp_path, provider, session, seen)
+        session, events = await kill_during_prompt(tmp_path, provider, until, requestPermission=True)
+        assert events[-1]["type"] == "permission.requested"
+        _, messages = await resume(tmp_path, provider, session, events)
         assert roles(messages) == ["system", "user", "assistant", "tool", "user"]
         assert messages[3]["content"] == INTERRUPTED
         assert not (tmp_path / "ran").exists()
@@ -167,9 +167,9 @@ async def test_a_kill_during_a_command_leaves_one_interrupted_call(tmp_path: Pat
             await approve(wire, request)
             await wire.event("tool.execution_partial_result")
 
-        session, seen = await kill_during_prompt(tmp_path, provider, until, requestPermission=True)
-        assert seen[-1]["type"] == "permission.completed"
-        _, messages = await resume(tmp_path, provider, session, seen)
+        session, events = await kill_during_prompt(tmp_path, provider, until, requestPermission=True)
+        assert events[-1]["type"] == "permission.completed"
+        _, messages = await resume(tmp_path, provider, session, events)
         assert roles(messages) == ["system", "user", "assistant", "tool", "user"]
         assert messages[3]["content"] == INTERRUPTED
 
@@ -195,8 +195,8 @@ async def test_a_kill_between_two_results_keeps_one_and_interrupts_the_other(tmp
             await wire.call("session.tools.handlePendingToolCall", params)
             await wire.event("tool.execution_complete", toolCallId="quick")
 
-        session, seen = await kill_during_prompt(tmp_path, provider, until, tools=[LOOKUP])
-        after, messages = await resume(tmp_path, provider, session, seen)
+        session, events = await kill_during_prompt(tmp_path, provider, until, tools=[LOOKUP])
+        after, messages = await resume(tmp_path, provider, session, events)
         completed = of_type(after, "tool.execution_complete")
         assert [(data["toolCallId"], data["success"]) for data in completed] == [("quick", True), ("slow", False)]
         assert roles(messages) == ["system", "user", "assistant", "tool", "tool", "user"]
@@ -213,8 +213,8 @@ async def test_a_killed_session_is_listed_with_its_prompt(tmp_path: Path) -> Non
         await server.wire.event("assistant.turn_start")
         await server.kill()
     async with running_server(tmp_path) as server:
-        (listed,) = (await server.wire.call("session.list", {}))["sessions"]
-        assert listed["sessionId"] == session
+        (sessions,) = (await server.wire.call("session.list", {}))["sessions"]
+        assert sessions["sessionId"] == session
         assert (await server.wire.call("session.getLastId", {}))["sessionId"] == session
 
 
@@ -363,8 +363,8 @@ async def test_a_session_whose_log_cannot_be_repaired_is_refused_and_can_be_retr
         error = await server.wire.refused("session.resume", {"sessionId": session, "provider": scripted()})
         assert "session folder" in error["message"]
         assert str(tmp_path) not in error["message"]
-        refused = await server.wire.refused("session.send", {"sessionId": session, "prompt": "x"})
-        assert refused["message"] == f"Session not found: {session}"
+        send_error = await server.wire.refused("session.send", {"sessionId": session, "prompt": "x"})
+        assert send_error["message"] == f"Session not found: {session}"
         workspace.rmdir()
         await server.wire.call("session.resume", {"sessionId": session, "provider": scripted()})
         assert (await stored_events(server.wire, session))[: len(before)] == before
@@ -494,5 +494,5 @@ async def test_a_home_that_cannot_hold_sessions_refuses_them_and_serves_other_me
         assert str(tmp_path) not in error["message"]
         assert (await server.wire.call("session.list", {}))["sessions"] == []
         assert server.wire.events() == []
-        refused = await server.wire.refused("session.send", {"sessionId": "s", "prompt": "x"})
-        assert refused["message"] == "Session not found: s"
+        send_error = await server.wire.refused("session.send", {"sessionId": "s", "prompt": "x"})
+        assert send_error["message"] == "Session not found: s"

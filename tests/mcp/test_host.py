@@ -25,13 +25,13 @@ async def test_the_model_calls_a_tool_of_a_child_process(tmp_path: Path) -> None
     async with running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await session_with(wire, "testing", stdio(), *turn("testing-echo", text="hello"))
-        done, text = await call(wire, session)
-        listed = await wire.call("session.mcp.list", {"sessionId": session})
+        completion, text = await call(wire, session)
+        listing = await wire.call("session.mcp.list", {"sessionId": session})
         tools = await wire.call("session.mcp.listTools", {"sessionId": session, "serverName": "testing"})
         metadata = await wire.call("session.tools.getCurrentMetadata", {"sessionId": session})
         started = await wire.event("tool.execution_start")
-    assert (done["success"], text) == (True, "hello")
-    assert listed == {"servers": [{"name": "testing", "status": "connected"}]}
+    assert (completion["success"], text) == (True, "hello")
+    assert listing == {"servers": [{"name": "testing", "status": "connected"}]}
     assert {"name": "echo", "description": "Say what was said."} in tools["tools"]
     (one,) = (tool for tool in metadata["tools"] if tool["name"] == "testing-echo")
     assert (one["mcpServerName"], one["mcpToolName"]) == ("testing", "echo")
@@ -74,25 +74,25 @@ def npm_server(package: str) -> str:
 async def test_an_image_reaches_the_model_and_the_user(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-picture"))
-        done, text = await call(server.wire, session)
+        completion, text = await call(server.wire, session)
     assert text == "look:"
-    (image,) = done["result"]["binaryResultsForLlm"]
+    (image,) = completion["result"]["binaryResultsForLlm"]
     assert (image["type"], image["mimeType"]) == ("image", "image/png")
 
 
 async def test_the_model_gets_the_error_of_a_failing_tool(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-fail"))
-        done, text = await call(server.wire, session)
-    assert (done["success"], done["error"]["code"]) == (False, "failure")
+        completion, text = await call(server.wire, session)
+    assert (completion["success"], completion["error"]["code"]) == (False, "failure")
     assert "the disk is full" in text
 
 
 async def test_a_large_result_goes_to_a_file(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-much"))
-        done, _ = await call(server.wire, session)
-    assert len(done["result"]["content"]) < 60_000
+        completion, _ = await call(server.wire, session)
+    assert len(completion["result"]["content"]) < 60_000
 
 
 async def test_progress_of_a_call_is_shown(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ async def test_a_call_times_out(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         config = stdio(timeout=300, env={"CANCELLED": str(mark)})
         session = await session_with(server.wire, "testing", config, *turn("testing-wait"))
-        done, text = await call(server.wire, session)
-    assert done["error"]["code"] == "timeout"
+        completion, text = await call(server.wire, session)
+    assert completion["error"]["code"] == "timeout"
     assert "did not answer within 0.3 seconds" in text
 
 
@@ -241,8 +241,8 @@ async def test_a_changed_list_of_tools_is_used_from_the_next_model_call_on(tmp_p
         session = await session_with(wire, "testing", stdio(), *turn("testing-learn"), *turn("testing-learnt"))
         await call(wire, session)
         await wire.event("mcp.tools.list_changed", serverName="testing")
-        done, text = await call(wire, session)
-    assert (done["success"], text) == (True, "new")
+        completion, text = await call(wire, session)
+    assert (completion["success"], text) == (True, "new")
 
 
 # --- permission, filters, hooks -----------------------------------------------------------------------------------
@@ -278,8 +278,8 @@ async def test_a_call_needs_permission_and_an_approval_covers_the_tool(tmp_path:
 async def test_without_permission_nothing_runs(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-echo", text="x"))
-        done, _ = await call(server.wire, session)
-    assert done["error"]["code"] == "denied"
+        completion, _ = await call(server.wire, session)
+    assert completion["error"]["code"] == "denied"
 
 
 @pytest.mark.parametrize(
@@ -333,9 +333,9 @@ async def test_a_server_with_an_unset_variable_fails_with_its_name(tmp_path: Pat
     async with running_server(tmp_path, config=config) as server:
         session = await server.wire.create(scripted({"text": "hi"}))
         failed = await status(server.wire, session, "far", "failed")
-        listed = await server.wire.call("session.mcp.list", {"sessionId": session})
+        listing = await server.wire.call("session.mcp.list", {"sessionId": session})
     assert failed["data"]["error"] == "the environment variable MISSING is not set"
-    assert listed["servers"][0]["source"] == "user"
+    assert listing["servers"][0]["source"] == "user"
 
 
 async def test_a_server_sees_the_working_directory_as_its_root(tmp_path: Path) -> None:
@@ -367,8 +367,8 @@ async def test_a_server_that_is_being_stopped_does_not_delay_the_exit(tmp_path: 
     # The fixture checks that the process and the server end in time.
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "deaf", rude("deaf"), {"text": "hi"})
-        named = {"sessionId": session, "serverName": "deaf"}
-        await server.wire.ask("session.mcp.stopServer", named)
+        params = {"sessionId": session, "serverName": "deaf"}
+        await server.wire.ask("session.mcp.stopServer", params)
         await server.wire.alive()
 
 
@@ -383,10 +383,10 @@ async def test_a_crashed_server_is_restarted(tmp_path: Path) -> None:
         session = await session_with(
             wire, "testing", stdio(), *turn("testing-leave"), *turn("testing-echo", text="back")
         )
-        done, text = await call(wire, session)
+        completion, text = await call(wire, session)
         failed = await status(wire, session, "testing", "failed")
         _, again = await call(wire, session)
-    assert (done["success"], again) == (False, "back")
+    assert (completion["success"], again) == (False, "back")
     assert "ended before it answered" in text
     assert "restarting in 0.5 seconds" in failed["data"]["error"]
 
@@ -428,9 +428,9 @@ async def test_an_unresponsive_server_delays_only_the_first_turn(tmp_path: Path)
         await wire.event("user.message", session=session, since=since)
         moved = await wire.call("session.mcp.moveLoadingToBackground", {"sessionId": session})
         await wire.event("session.idle", session=session)
-        listed = await wire.call("session.mcp.list", {"sessionId": session})
+        listing = await wire.call("session.mcp.list", {"sessionId": session})
     assert moved == {"movedToBackground": True}
-    assert listed["servers"][0]["status"] == "pending"
+    assert listing["servers"][0]["status"] == "pending"
 
 
 async def test_a_server_that_floods_us_is_read_slowly(tmp_path: Path) -> None:
@@ -448,8 +448,8 @@ async def test_a_server_that_floods_us_is_read_slowly(tmp_path: Path) -> None:
 async def test_the_model_gets_an_error_for_an_invalid_response(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "rude", rude("babbling"), *turn("rude-go"))
-        done, text = await call(server.wire, session)
-    assert done["success"] is False
+        completion, text = await call(server.wire, session)
+    assert completion["success"] is False
     assert "does not match the protocol" in text
 
 
@@ -469,19 +469,19 @@ async def test_servers_are_stopped_started_disabled_and_enabled(tmp_path: Path) 
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await session_with(wire, "testing", stdio())
-        named = {"sessionId": session, "serverName": "testing"}
+        params = {"sessionId": session, "serverName": "testing"}
         for stop, start in (("stopServer", "startServer"), ("disable", "enable")):
             since = len(wire.messages)
-            await wire.call(f"session.mcp.{stop}", named)
-            assert await wire.call("session.mcp.isServerRunning", named) == {"running": False}
+            await wire.call(f"session.mcp.{stop}", params)
+            assert await wire.call("session.mcp.isServerRunning", params) == {"running": False}
             await status(wire, session, "testing", "disabled", since=since)
-            assert "not connected" in (await wire.refused("session.mcp.listTools", named))["message"]
-            await wire.call(f"session.mcp.{start}", named)
+            assert "not connected" in (await wire.refused("session.mcp.listTools", params))["message"]
+            await wire.call(f"session.mcp.{start}", params)
             await status(wire, session, "testing", "connected", since=since)
         since = len(wire.messages)
-        await wire.call("session.mcp.restartServer", {**named, "config": stdio(tools=["pid"])})
+        await wire.call("session.mcp.restartServer", {**params, "config": stdio(tools=["pid"])})
         await status(wire, session, "testing", "connected", since=since)
-        tools = await wire.call("session.mcp.listTools", named)
+        tools = await wire.call("session.mcp.listTools", params)
     assert [tool["name"] for tool in tools["tools"]] == ["pid"]
 
 
@@ -497,8 +497,8 @@ async def test_a_server_that_a_client_has_started_survives_a_reload(
         )
         await status(wire, session, "brought", "connected")
         await wire.call("session.mcp.reload", {"sessionId": session})
-        listed = await wire.call("session.mcp.list", {"sessionId": session})
-    assert [(mcp_server["name"], mcp_server["status"]) for mcp_server in listed["servers"]] == [
+        listing = await wire.call("session.mcp.list", {"sessionId": session})
+    assert [(mcp_server["name"], mcp_server["status"]) for mcp_server in listing["servers"]] == [
         ("testing", "connected"),
         ("brought", "connected"),
     ]
@@ -528,16 +528,16 @@ async def test_resources_and_prompts_are_read_at_the_server(tmp_path: Path) -> N
     async with running_server(tmp_path) as server:
         wire = server.wire
         session = await session_with(wire, "testing", stdio())
-        named = {"sessionId": session, "serverName": "testing"}
-        (resource,) = (await wire.call("session.mcp.resources.list", named))["resources"]
-        (template,) = (await wire.call("session.mcp.resources.listTemplates", named))["resourceTemplates"]
-        contents = await wire.call("session.mcp.resources.read", {**named, "uri": "test://greeting/you"})
-        (prompt,) = (await wire.call("session.mcp.prompts.list", named))["prompts"]
+        params = {"sessionId": session, "serverName": "testing"}
+        (resource,) = (await wire.call("session.mcp.resources.list", params))["resources"]
+        (template,) = (await wire.call("session.mcp.resources.listTemplates", params))["resourceTemplates"]
+        contents = await wire.call("session.mcp.resources.read", {**params, "uri": "test://greeting/you"})
+        (prompt,) = (await wire.call("session.mcp.prompts.list", params))["prompts"]
         filled = await wire.call(
-            "session.mcp.prompts.get", {**named, "name": "review", "arguments": {"code": "x=1"}}
+            "session.mcp.prompts.get", {**params, "name": "review", "arguments": {"code": "x=1"}}
         )
-        wrong = await wire.refused("session.mcp.resources.read", {**named, "uri": "test://nothing"})
-        invalid = await wire.refused("session.mcp.resources.read", {**named, "uri": "nothing"})
+        wrong = await wire.refused("session.mcp.resources.read", {**params, "uri": "test://nothing"})
+        invalid = await wire.refused("session.mcp.resources.read", {**params, "uri": "nothing"})
     assert (resource["uri"], template["uriTemplate"]) == ("test://greeting", "test://greeting/{name}")
     assert contents["contents"][0]["text"] == "hello you"
     assert (prompt["name"], filled["messages"][0]["content"]["text"]) == ("review", "Review this: x=1")
@@ -572,8 +572,8 @@ async def test_servers_given_on_resume_replace_the_previous_ones(tmp_path: Path)
         session = await session_with(wire, "first", stdio())
         await wire.call("session.resume", {"sessionId": session, "mcpServers": {"second": stdio()}})
         await status(wire, session, "second", "connected")
-        listed = await wire.call("session.mcp.list", {"sessionId": session})
-    assert [mcp_server["name"] for mcp_server in listed["servers"]] == ["second"]
+        listing = await wire.call("session.mcp.list", {"sessionId": session})
+    assert [mcp_server["name"] for mcp_server in listing["servers"]] == ["second"]
 
 
 async def test_a_resumed_session_has_its_servers_without_secrets(tmp_path: Path) -> None:
@@ -593,15 +593,17 @@ async def test_a_resumed_session_has_its_servers_without_secrets(tmp_path: Path)
             await status(wire, session, "open", "connected")
             await status(wire, session, "plugged", "connected")
             await wire.event("session.mcp_servers_loaded")
-            listed = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
-        states = {mcp_server["name"]: mcp_server["status"] for mcp_server in listed}
+            mcp_servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+        states = {mcp_server["name"]: mcp_server["status"] for mcp_server in mcp_servers}
         assert states == {"open": "connected", "off": "disabled", "plugged": "connected", "closed": "failed"}
-        assert "env KEY" in next(mcp_server["error"] for mcp_server in listed if mcp_server["name"] == "closed")
+        assert "env KEY" in next(
+            mcp_server["error"] for mcp_server in mcp_servers if mcp_server["name"] == "closed"
+        )
     for file in home.rglob("*"):
         assert not file.is_file() or b"hunter2" not in file.read_bytes()
     async with running_server(tmp_path) as server:
         wire = server.wire
         await wire.call("session.resume", {"sessionId": session, "mcpServers": {"closed": servers["closed"]}})
         await status(wire, session, "closed", "connected")
-        listed = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
-        assert [mcp_server["name"] for mcp_server in listed] == ["closed", "plugged"]
+        mcp_servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+        assert [mcp_server["name"] for mcp_server in mcp_servers] == ["closed", "plugged"]

@@ -31,7 +31,7 @@ anyio.run(main)
 
 
 def test_the_package_can_be_loaded_by_several_tasks_at_once() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", CONCURRENTLY], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")

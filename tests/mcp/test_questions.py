@@ -44,14 +44,14 @@ async def test_a_client_provides_a_token_and_one_with_more_scope_for_a_call(tmp_
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
         second = await asked_for_token(wire, session, {"kind": "token", "accessToken": "two"}, since=since)
-        done = await wire.event("tool.execution_complete", session=session)
+        completion = await wire.event("tool.execution_complete", session=session)
         await wire.event("session.idle", session=session)
     assert (first["reason"], second["reason"]) == ("initial", "upscope")
     assert first["wwwAuthenticateParams"]["scope"] == "read"
     assert first["resourceMetadata"] == '{"resource":"here","scopes_supported":["read"]}'
     assert second["wwwAuthenticateParams"] == {"scope": "write", "error": "insufficient_scope"}
     assert second["resourceMetadata"] == first["resourceMetadata"]
-    assert done["data"]["result"]["content"] == "gone"
+    assert completion["data"]["result"]["content"] == "gone"
     assert "authorization" not in next(request for request in far.requests if "well-known" in request.path).headers
 
 
@@ -150,8 +150,8 @@ async def give_headers(wire: Wire, session: str, answer: JsonObject, *, since: i
     method = "session.mcp.headers.handlePendingHeadersRefreshRequest"
     assert await wire.call(method, params) == {"success": True}
     assert await wire.call(method, params) == {"success": False}
-    done = (await wire.event("mcp.headers_refresh_completed", session=session, since=since))["data"]
-    assert done == {"requestId": request["requestId"], "outcome": answer["kind"]}
+    completion = (await wire.event("mcp.headers_refresh_completed", session=session, since=since))["data"]
+    assert completion == {"requestId": request["requestId"], "outcome": answer["kind"]}
     return request["reason"]
 
 
@@ -174,9 +174,9 @@ async def test_a_client_provides_headers_and_new_ones_after_a_refusal(tmp_path: 
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
         assert await give_headers(wire, session, keys("second"), since=since) == "auth-failed"
-        done = await wire.event("tool.execution_complete", session=session)
+        completion = await wire.event("tool.execution_complete", session=session)
         await wire.event("session.idle", session=session)
-    assert done["data"]["result"]["content"] == "gone"
+    assert completion["data"]["result"]["content"] == "gone"
     assert all(request.headers["accept"] != "nothing" for request in far.requests)
     assert all(request.headers.get("mcp-session-id") != "mine" for request in far.requests)
 
@@ -217,19 +217,19 @@ async def test_a_client_shows_the_form_of_a_server(tmp_path: Path) -> None:
         result = {"action": "accept", "content": {"colour": "blue"}}
         params = {"sessionId": session, "requestId": form["requestId"], "result": result}
         await wire.call("session.ui.handlePendingElicitation", params)
-        done = await wire.event("tool.execution_complete")
+        completion = await wire.event("tool.execution_complete")
         await wire.event("session.idle")
     assert (form["message"], form["mode"], form["elicitationSource"]) == ("Which colour?", "form", "testing")
     assert form["requestedSchema"]["properties"]["colour"]["type"] == "string"
-    assert done["data"]["result"]["content"] == "accept blue"
+    assert completion["data"]["result"]["content"] == "accept blue"
 
 
 @pytest.mark.parametrize("tool", ["testing-ask", "testing-think"])
 async def test_requests_without_an_interested_client_are_refused_at_once(tmp_path: Path, tool: str) -> None:
     async with running_server(tmp_path, args=YOLO) as server:
         session = await session_with(server.wire, "testing", stdio(), *turn(tool))
-        done, text = await call(server.wire, session)
-    assert done["success"] is False
+        completion, text = await call(server.wire, session)
+    assert completion["success"] is False
     assert "client" in text
 
 
@@ -247,24 +247,24 @@ async def test_a_client_runs_a_model_for_a_sampling_request(tmp_path: Path) -> N
         await wire.call("session.eventLog.registerInterest", interest)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
         request = (await wire.event("sampling.requested"))["data"]
-        named = {"sessionId": session, "requestId": request["requestId"]}
+        ids = {"sessionId": session, "requestId": request["requestId"]}
         params = {
-            **named,
+            **ids,
             "serverName": "testing",
             "mcpRequestId": request["mcpRequestId"],
             "request": request["request"],
         }
         unknown = await wire.call("session.mcp.executeSampling", {**params, "mcpRequestId": "x"})
         ran = await wire.call("session.mcp.executeSampling", params)
-        answered = await wire.call("session.ui.handlePendingSampling", {**named, "response": ran["result"]})
-        done = await wire.event("tool.execution_complete")
+        answered = await wire.call("session.ui.handlePendingSampling", {**ids, "response": ran["result"]})
+        completion = await wire.event("tool.execution_complete")
         await wire.event("sampling.completed", requestId=request["requestId"])
         await wire.event("session.idle")
     assert unknown["action"] == "failure"
     assert request["request"]["messages"][0]["content"]["text"] == "What is 2+2?"
     assert (ran["action"], ran["result"]["content"]["text"]) == ("success", "four")
     assert answered == {"success": True}
-    assert done["data"]["result"]["content"] == "four"
+    assert completion["data"]["result"]["content"] == "four"
 
 
 async def test_a_hook_sees_a_call_and_sets_its_meta(tmp_path: Path) -> None:
@@ -274,9 +274,13 @@ async def test_a_hook_sees_a_call_and_sets_its_meta(tmp_path: Path) -> None:
     ):
         session = await session_with(server.wire, "testing", stdio(), *turn("testing-meta"), hooks=True)
         _, text = await call(server.wire, session)
-        seen = client.inputs("preMcpToolCall")
+        hook_inputs = client.inputs("preMcpToolCall")
     assert text == "hook"
-    assert (seen[0]["serverName"], seen[0]["toolName"], seen[0]["arguments"]) == ("testing", "meta", {})
+    assert (hook_inputs[0]["serverName"], hook_inputs[0]["toolName"], hook_inputs[0]["arguments"]) == (
+        "testing",
+        "meta",
+        {},
+    )
 
 
 # --- the user's own servers ---------------------------------------------------------------------------------------
@@ -290,14 +294,14 @@ async def test_every_session_has_the_stored_servers_of_the_user(tmp_path: Path) 
         again = await wire.refused("mcp.config.add", {"name": "mine", "config": stdio()})
         await wire.call("mcp.config.update", {"name": "mine", "config": stdio(tools=["pid"])})
         await wire.call("mcp.config.disable", {"names": ["other"]})
-        listed = await wire.call("mcp.config.list", {})
+        listing = await wire.call("mcp.config.list", {})
         discovered = await wire.call("mcp.discover", {"workingDirectory": str(tmp_path)})
         session = await wire.create(scripted({"text": "hi"}))
         await status(wire, session, "mine", "connected")
         servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
         await wire.call("mcp.config.remove", {"name": "mine"})
         missing = await wire.refused("mcp.config.remove", {"name": "mine"})
-    assert listed["servers"]["mine"]["tools"] == ["pid"]
+    assert listing["servers"]["mine"]["tools"] == ["pid"]
     assert {mcp_server["name"]: mcp_server["enabled"] for mcp_server in discovered["servers"]} == {
         "mine": True,
         "other": False,

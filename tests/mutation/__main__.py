@@ -130,13 +130,13 @@ def _measured() -> Path:
     coverage = ["--cov", "--cov-config", "tests/coverage.toml", "--cov-context=test", "--cov-report="]
     ignored = [f"--ignore={name}" for name in LEFT_OUT]
     command = [sys.executable, "-m", "pytest", "-q", "-n", str(os.cpu_count() or 1), "--dist=worksteal"]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, "--timeout=300", f"--junit-xml={report}", "-o", "junit_family=xunit1", *coverage, *ignored],
         cwd=ROOT,
         env=environ,
         check=False,
     )
-    if done.returncode not in (0, 1):
+    if process.returncode not in (0, 1):
         sys.exit("the tests could not be run under coverage")
     (folder / "seconds.json").write_text(json.dumps(_seconds(report)))
     return folder
@@ -186,7 +186,7 @@ def _judge(copy: Path, fault: Fault, tests: Sequence[str]) -> Verdict:
     try:
         for some in filter(None, batches):
             limit = TIME_LIMIT_S - (time.monotonic() - begun)
-            done = subprocess.run(
+            process = subprocess.run(
                 [*command, *some],
                 cwd=copy,
                 env=environ,
@@ -195,8 +195,8 @@ def _judge(copy: Path, fault: Fault, tests: Sequence[str]) -> Verdict:
                 timeout=limit,
                 check=False,
             )
-            if done.returncode:
-                failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+            if process.returncode:
+                failed = [line for line in process.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
                 return Verdict(fault, caught=True, detail=failed[0][:120] if failed else "pytest failed")
     except subprocess.TimeoutExpired:
         return Verdict(fault, caught=True, detail=f"the tests took longer than {TIME_LIMIT_S:g} s")

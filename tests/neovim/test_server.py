@@ -279,7 +279,7 @@ def test_the_help_has_current_tags_and_lines_of_at_most_78_characters(tmp_path: 
     folder.mkdir()
     text = (PLUGIN / "doc" / "jumpseat.txt").read_text()
     (folder / "jumpseat.txt").write_text(text)
-    done = subprocess.run(
+    process = subprocess.run(
         [require_neovim(), "--clean", "--headless", "-c", f"helptags {folder}", "-c", "qall"],
         capture_output=True,
         text=True,
@@ -287,7 +287,7 @@ def test_the_help_has_current_tags_and_lines_of_at_most_78_characters(tmp_path: 
         timeout=30,
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
     )
-    assert done.stderr == ""
+    assert process.stderr == ""
     # The file makes :help work without a plugin manager; `:helptags clients/neovim/doc` updates it.
     assert (folder / "tags").read_text() == (PLUGIN / "doc" / "tags").read_text()
     tags = {line.split("\t")[0] for line in (folder / "tags").read_text().splitlines()}

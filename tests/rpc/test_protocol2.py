@@ -54,9 +54,9 @@ async def test_a_client_that_starts_with_ping_gets_requests_for_tools_and_permis
         await answer(wire, call, {"result": odd})
         await wire.event("session.idle", session=session)
         kinds = {event["type"] for event in wire.events(session)}
-        (done,) = [event for event in wire.events(session) if event["type"] == "tool.execution_complete"]
+        (completions,) = [event for event in wire.events(session) if event["type"] == "tool.execution_complete"]
         answers = [event for event in wire.events(session) if event["type"] == "assistant.message"]
-    assert done["data"]["toolTelemetry"] == {"shown": True}
+    assert completions["data"]["toolTelemetry"] == {"shown": True}
     assert answers[-1]["data"]["content"] == "found"
     assert not kinds & {"external_tool.requested", "permission.requested", "permission.completed"}
 
@@ -75,9 +75,9 @@ async def test_a_call_that_an_old_client_denies_does_not_run(tmp_path: Path, res
         session = await wire.create(SCRIPT, tools=[TOOL], requestPermission=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
         await answer(wire, await requested(wire, "permission.request"), result)
-        done = await wire.event("tool.execution_complete", session=session)
+        completion = await wire.event("tool.execution_complete", session=session)
         await wire.event("session.idle", session=session)
-    assert done["data"]["error"]["message"] == message
+    assert completion["data"]["error"]["message"] == message
     assert not [message for message in wire.messages if message.get("method") == "tool.call"]
 
 
@@ -99,9 +99,9 @@ async def test_an_invalid_decision_denies_and_the_turn_goes_on(tmp_path: Path, r
         session = await wire.create(SCRIPT, tools=[TOOL], requestPermission=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
         await answer(wire, await requested(wire, "permission.request"), response)
-        done = await wire.event("tool.execution_complete", session=session)
+        completion = await wire.event("tool.execution_complete", session=session)
         await wire.event("session.idle", session=session)
-    assert done["data"]["error"]["message"] == "Permission denied and could not request permission from user"
+    assert completion["data"]["error"]["message"] == "Permission denied and could not request permission from user"
 
 
 async def test_only_old_clients_with_request_permission_are_asked(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ async def test_a_question_that_another_client_has_answered_is_cancelled(tmp_path
         assert withdrawn["params"] == {"id": late["id"]}
         await answer(second, late, {"result": {"kind": "denied-interactively-by-user"}})
         await answer(first, await requested(first, "tool.call"), {"result": "found"})
-        done = await second.event("tool.execution_complete", session=session)
-        assert done["data"]["success"] is True
+        completion = await second.event("tool.execution_complete", session=session)
+        assert completion["data"]["success"] is True
 
 
 async def test_an_abort_cancels_the_tool_call_of_an_old_client(tmp_path: Path) -> None:

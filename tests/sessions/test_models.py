@@ -76,7 +76,7 @@ async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Pa
                 ],
             },
         )
-        listed = await wire.call("session.model.list", {"sessionId": session})
+        listing = await wire.call("session.model.list", {"sessionId": session})
         await wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late/one"})
         request = await asked(wire, provider, session)
         # A model may be added after its provider.
@@ -85,7 +85,7 @@ async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Pa
     [model] = added["models"]
     assert (model["id"], model["name"]) == ("late/one", "Late One")
     assert model["capabilities"]["limits"]["max_prompt_tokens"] == 9
-    assert [model["id"] for model in listed["list"]] == ["m", "late/one"]
+    assert [model["id"] for model in listing["list"]] == ["m", "late/one"]
     assert request.json["model"] == "w"
     assert request.headers["authorization"] == "Bearer sk-late"
     assert request.headers["x-provider"] == "late"
@@ -113,11 +113,11 @@ async def test_invalid_additions_are_named_and_nothing_is_added(
             {"providers": [{**at(provider), "name": "old"}], "models": [{"provider": "old", "id": "m"}]},
         )
         session = {"sessionId": created["sessionId"]}
-        refused = await server.wire.refused("session.provider.add", {**session, **params})
+        error = await server.wire.refused("session.provider.add", {**session, **params})
         assert await server.wire.call("session.provider.add", session) == {"models": []}
-        listed = await server.wire.call("session.model.list", session)
-    assert what in refused["message"]
-    assert [model["id"] for model in listed["list"]] == ["old/m"]
+        listing = await server.wire.call("session.model.list", session)
+    assert what in error["message"]
+    assert [model["id"] for model in listing["list"]] == ["old/m"]
 
 
 async def test_an_added_provider_can_request_its_token_from_the_client(tmp_path: Path) -> None:
@@ -215,10 +215,10 @@ async def test_custom_agents_are_listed_with_their_models(tmp_path: Path) -> Non
 async def test_custom_agents_with_the_same_name_are_refused(tmp_path: Path) -> None:
     agent = {"name": "twin", "prompt": "x"}
     async with serving(tmp_path) as (server, provider):
-        refused = await server.wire.refused(
+        error = await server.wire.refused(
             "session.create", {"provider": at(provider), "model": "m", "customAgents": [agent, agent]}
         )
-    assert refused["message"] == "customAgents: two agents have the same name"
+    assert error["message"] == "customAgents: two agents have the same name"
 
 
 # --- changing the model ------------------------------------------------------------------------------------------
@@ -281,11 +281,11 @@ async def test_invalid_options_are_refused_and_nothing_is_changed(tmp_path: Path
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m")
-        refused = await wire.refused(
+        error = await wire.refused(
             "session.options.update", {"sessionId": session, "model": "other", "provider": {"type": "nope"}}
         )
         request = await asked(wire, provider, session)
-    assert "provider.type 'nope' is unknown" in refused["message"]
+    assert "provider.type 'nope' is unknown" in error["message"]
     assert request.json["model"] == "m"
     assert [event for event in wire.events(session) if event["type"] == "session.model_change"] == []
 
@@ -376,9 +376,9 @@ async def test_a_session_without_limits_sends_no_limit_status(tmp_path: Path) ->
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m", sessionLimits={})
         request = await asked(server.wire, provider, session)
-        refused = await server.wire.refused("session.create", {"sessionLimits": {"maxAiCredits": -1}})
+        error = await server.wire.refused("session.create", {"sessionLimits": {"maxAiCredits": -1}})
     assert statuses(request) == []
-    assert "sessionLimits.maxAiCredits" in refused["message"]
+    assert "sessionLimits.maxAiCredits" in error["message"]
 
 
 # --- options of a provider -------------------------------------------------------------------------------

@@ -181,8 +181,8 @@ class Editor(Wire):
                 update.get(name) == value for name, value in values.items()
             )
 
-        found = await self.until(fits, since=since, what=f"update {kind} {values or ''}")
-        return found["params"]["update"]
+        notification = await self.until(fits, since=since, what=f"update {kind} {values or ''}")
+        return notification["params"]["update"]
 
     def updates(self, session: str, kind: str | None = None, *, since: int = 0) -> list[JsonObject]:
         """Return the updates of a session so far, all or those of one kind."""

@@ -110,9 +110,9 @@ def _mirror() -> str:
     for path in (apt / "sources.list", *sorted((apt / "sources.list.d").glob("*"))):
         text = path.read_text(errors="replace") if path.is_file() else ""
         for line in text.splitlines():
-            found = re.match(r"\s*(?:deb|URIs:)\s.*?(https?://\S+/debian)/?(?:\s|$)", line)
-            if found:
-                return found[1]
+            match = re.match(r"\s*(?:deb|URIs:)\s.*?(https?://\S+/debian)/?(?:\s|$)", line)
+            if match:
+                return match[1]
     return "http://deb.debian.org/debian"
 
 
@@ -141,11 +141,11 @@ def _unpack(folder: Path) -> None:
 
 def _run(*command: str) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False)
     except (subprocess.TimeoutExpired, OSError) as error:
         missing(f"cannot install Neovim: {error}")
-    if done.returncode != 0:
-        missing(f"cannot install Neovim: {' '.join(done.stderr.split())[-400:]}")
+    if process.returncode != 0:
+        missing(f"cannot install Neovim: {' '.join(process.stderr.split())[-400:]}")
 
 
 # --- running it ---------------------------------------------------------------------------------------------------

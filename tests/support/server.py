@@ -132,8 +132,8 @@ class Wire:
                     break
                 await self._news.wait()
         state = self.problem or ("the connection has ended" if self.ended.is_set() else f"after {WAIT_S} s")
-        seen = [_short(message) for message in self.messages[-20:]]
-        raise AssertionError(f"no {what or 'such message'}: {state}; last messages: {seen}")
+        recent = [_short(message) for message in self.messages[-20:]]
+        raise AssertionError(f"no {what or 'such message'}: {state}; last messages: {recent}")
 
     async def grown(self, position: int) -> None:
         """Wait, without a time limit, until there is a message at ``position``."""
@@ -176,8 +176,8 @@ class Wire:
                 and all(event["data"].get(name) == value for name, value in data.items())
             )
 
-        found = await self.until(fits, since=since, what=f"event {kind} {data or ''}")
-        event: JsonObject = found["params"]["event"]
+        notification = await self.until(fits, since=since, what=f"event {kind} {data or ''}")
+        event: JsonObject = notification["params"]["event"]
         return event
 
     def events(self, session: str | None = None, *, since: int = 0) -> list[JsonObject]:

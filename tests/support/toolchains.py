@@ -187,13 +187,13 @@ def _run(sdk: Sdk, *command: str) -> None:
 
 def _run_in(folder: Path, *command: str) -> None:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired:
         missing(f"{folder.name} could not be installed: {command[0]} took longer than {INSTALL_LIMIT_S} s")
-    if done.returncode != 0:
-        missing(f"{folder.name} could not be installed: {' '.join(done.stderr.split())[-400:]}")
+    if process.returncode != 0:
+        missing(f"{folder.name} could not be installed: {' '.join(process.stderr.split())[-400:]}")
 
 
 @contextlib.contextmanager

@@ -150,8 +150,8 @@ def test_approval_for_the_project_holds_in_later_sessions(place: Place) -> None:
         terminal.submit("make it")
         assert "Run this command?" not in terminal.until(r"It is made\.")
         assert (place.project / "made.txt").exists()
-    done = place.run("-p", "make it")
-    assert (done.returncode, done.stdout) == (0, "It is made.\n")
+    process = place.run("-p", "make it")
+    assert (process.returncode, process.stdout) == (0, "It is made.\n")
 
 
 def test_question_directly_follows_its_call(place: Place) -> None:

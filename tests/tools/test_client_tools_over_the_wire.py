@@ -22,13 +22,13 @@ async def test_a_call_that_the_client_never_answers_fails_at_the_configured_time
         session = await wire.create(provider, tools=[TOOL])
         await wire.prompt(session)
         question = await wire.event("external_tool.requested", session=session)
-        done = await wire.event("tool.execution_complete", session=session)
+        completion = await wire.event("tool.execution_complete", session=session)
         request_id = question["data"]["requestId"]
         await wire.event("external_tool.completed", session=session, requestId=request_id)
         said = await wire.event("assistant.message", session=session, content="Then without.")
         late = {"sessionId": session, "requestId": request_id, "result": "42"}
         answered = await wire.call("session.tools.handlePendingToolCall", late)
-    assert (done["data"]["success"], done["data"]["error"]) == (
+    assert (completion["data"]["success"], completion["data"]["error"]) == (
         False,
         {"message": "The tool `look_up` gave no result within 0.2 s.", "code": "timeout"},
     )
@@ -44,10 +44,10 @@ async def test_an_abort_ends_a_call_that_waits_for_a_client(tmp_path: Path) -> N
         question = await wire.event("external_tool.requested", session=session)
         await wire.call("session.abort", {"sessionId": session})
         await wire.event("session.idle", session=session)
-        done = [event for event in wire.events(session) if event["type"] == "tool.execution_complete"]
+        completions = [event for event in wire.events(session) if event["type"] == "tool.execution_complete"]
         late = {"sessionId": session, "requestId": question["data"]["requestId"], "result": "42"}
         answered = await wire.call("session.tools.handlePendingToolCall", late)
-    assert [(completion["data"]["toolCallId"], completion["data"]["success"]) for completion in done] == [
+    assert [(completion["data"]["toolCallId"], completion["data"]["success"]) for completion in completions] == [
         ("c1", False)
     ]
     assert answered == {"success": False}

@@ -56,8 +56,8 @@ async def test_the_model_gets_the_answer_of_the_user(
     expected |= {"choices": arguments["choices"]} if "choices" in arguments else {}
     assert client.inputs("userInput.request") == [{"sessionId": session, **expected}]
     (requested,), (completed,) = data_of(events, "user_input.requested"), data_of(events, "user_input.completed")
-    (done,) = data_of(events, "tool.execution_complete")
-    assert requested == {"requestId": requested["requestId"], "toolCallId": done["toolCallId"], **expected}
+    (completion,) = data_of(events, "tool.execution_complete")
+    assert requested == {"requestId": requested["requestId"], "toolCallId": completion["toolCallId"], **expected}
     assert (completed["requestId"], completed["answer"]) == (requested["requestId"], answer["answer"])
     assert texts(model.requests[-1], "tool") == [text]
     assert data_of(events, "permission.requested") == []
@@ -98,8 +98,8 @@ async def test_an_error_or_an_invalid_answer_of_the_handler_fails_the_call(tmp_p
     ):
         session = await server.wire.create(ASKING, requestUserInput=True)
         events = await server.wire.prompt(session)
-    (done,) = data_of(events, "tool.execution_complete")
-    assert done["success"] is False
+    (completion,) = data_of(events, "tool.execution_complete")
+    assert completion["success"] is False
     assert data_of(events, "assistant.message")[-1]["content"].startswith("The user could not be asked.")
     assert "threw" not in str(events)
     (requested,), (completed,) = data_of(events, "user_input.requested"), data_of(events, "user_input.completed")
@@ -114,9 +114,9 @@ async def test_a_question_fails_with_its_client_and_the_turn_continues(tmp_path:
             await watcher.call("session.send", {"sessionId": session, "prompt": "go"})
             await asked_for(asked, "userInput.request")
         await watcher.event("user_input.completed")
-        done = await watcher.event("tool.execution_complete")
+        completion = await watcher.event("tool.execution_complete")
         await watcher.event("session.idle")
-    assert done["data"]["success"] is False
+    assert completion["data"]["success"] is False
 
 
 async def test_a_question_moves_to_another_client_if_its_client_dies(tmp_path: Path) -> None:
@@ -161,9 +161,9 @@ async def test_a_question_does_not_delay_other_calls_of_the_same_answer(tmp_path
         session = await wire.create(provider, requestUserInput=True)
         await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        done = await wire.event("tool.execution_complete")
+        completion = await wire.event("tool.execution_complete")
         await wire.call("session.abort", {"sessionId": session})
-    assert (done["data"]["toolCallId"], done["data"]["success"]) == ("call-2", True)
+    assert (completion["data"]["toolCallId"], completion["data"]["success"]) == ("call-2", True)
 
 
 async def test_a_resumed_session_asks_the_client_that_resumed_it(tmp_path: Path) -> None:

@@ -84,9 +84,9 @@ def test_the_oldest_outputs_are_shortened_first() -> None:
 def test_images_of_tool_results_are_removed() -> None:
     seen = ToolMessage([ToolResultBlock("c1", "view", "a picture", images=[ImageBlock("AAAA", "image/png")])])
     messages: list[Message] = [user("?"), AssistantMessage([ToolUseBlock("c1", "view", "{}", {})]), seen, user("!")]
-    kept = fit_messages(messages, 100)
-    assert estimate(kept) <= 100
-    (results,) = [message.results for message in kept if isinstance(message, ToolMessage)]
+    remaining = fit_messages(messages, 100)
+    assert estimate(remaining) <= 100
+    (results,) = [message.results for message in remaining if isinstance(message, ToolMessage)]
     assert results == [ToolResultBlock("c1", "view", "a picture")]
 
 
@@ -103,30 +103,30 @@ ENDS: dict[str, list[Message]] = {
 @pytest.mark.parametrize("name", ENDS)
 def test_the_oldest_exchanges_are_removed_and_the_rest_is_a_valid_request(name: str, room: int) -> None:
     whole = ENDS[name]
-    kept = fit_messages(whole, room)
+    remaining = fit_messages(whole, room)
     last = len(whole) - (2 if isinstance(whole[-1], ToolMessage) else 1)
-    assert [type(message) for message in kept[-(len(whole) - last) :]] == [
+    assert [type(message) for message in remaining[-(len(whole) - last) :]] == [
         type(message) for message in whole[last:]
     ]
-    assert isinstance(kept[0], UserMessage)
-    for place, message in enumerate(kept):
+    assert isinstance(remaining[0], UserMessage)
+    for place, message in enumerate(remaining):
         if isinstance(message, ToolMessage):
-            assert isinstance(kept[place - 1], AssistantMessage)
-    assert estimate(kept) <= max(room, estimate(fit_messages(whole[last:], 0))) + 30
+            assert isinstance(remaining[place - 1], AssistantMessage)
+    assert estimate(remaining) <= max(room, estimate(fit_messages(whole[last:], 0))) + 30
 
 
 def test_an_earlier_summary_is_never_removed() -> None:
     earlier = user(summary_text(["one"], "What was before. " * 300))
-    kept = fit_messages([earlier, *LONG], estimate([earlier]) + 10)
-    assert kept[0] == earlier
-    assert kept[-1] == LONG[-1]
+    remaining = fit_messages([earlier, *LONG], estimate([earlier]) + 10)
+    assert remaining[0] == earlier
+    assert remaining[-1] == LONG[-1]
 
 
 def test_a_summary_that_does_not_fit_by_itself_loses_its_middle() -> None:
     earlier = user(summary_text(["one"], "What was before. " * 3000))
-    kept = fit_messages([earlier, *LONG], 3000)
-    assert estimate(kept) <= 3000 + 500
-    text = str(kept[0])
+    remaining = fit_messages([earlier, *LONG], 3000)
+    assert estimate(remaining) <= 3000 + 500
+    text = str(remaining[0])
     assert "<user_message>\\none" in text
     assert "</summary>" in text
 
@@ -140,15 +140,15 @@ def test_long_prompts_and_arguments_are_shortened_before_messages_are_removed() 
         ToolMessage([ToolResultBlock("c1", "create", "made")]),
         user("go on"),
     ]
-    kept = fit_messages(messages, 1200)
-    assert len(kept) == 4
-    (written,) = [message.tool_uses()[0] for message in kept if isinstance(message, AssistantMessage)]
+    remaining = fit_messages(messages, 1200)
+    assert len(remaining) == 4
+    (written,) = [message.tool_uses()[0] for message in remaining if isinstance(message, AssistantMessage)]
     assert written.arguments is not None
     assert written.arguments["path"] == "a.txt"
     assert len(written.arguments["file_text"]) < MAX_TEXT_CHARS + 50
     assert written.arguments_json.startswith('{"path":"a.txt","file_text":"xxx')
     assert len(arguments["file_text"]) == 9000
-    assert estimate(kept) <= 1200
+    assert estimate(remaining) <= 1200
 
 
 def test_long_prompts_lose_their_middle_and_many_prompts_those_between() -> None:
@@ -170,16 +170,16 @@ def prompts(*contents: str) -> Conversation:
 
 def compact_conversation(conversation: Conversation, limit: int | None = None) -> list[Message]:
     conversation.apply(events.SessionCompactionStart())
-    done = events.SessionCompactionComplete(success=True, summary_content="sum", token_limit=limit)
-    conversation.apply(done)
+    compaction = events.SessionCompactionComplete(success=True, summary_content="sum", token_limit=limit)
+    conversation.apply(compaction)
     return conversation.messages()
 
 
 def test_prompts_take_a_small_share_of_a_small_window() -> None:
     many = prompts(*(f"{number} " + "y" * 7_000 for number in range(20)), "the last")
-    kept = compact_conversation(many, limit=8192)
-    assert estimate(kept) < 8192 * 0.2
-    assert "the last" in str(kept[-1])
+    remaining = compact_conversation(many, limit=8192)
+    assert estimate(remaining) < 8192 * 0.2
+    assert "the last" in str(remaining[-1])
 
 
 def test_images_of_unanswered_prompts_do_not_accumulate() -> None:
@@ -189,8 +189,8 @@ def test_images_of_unanswered_prompts_do_not_accumulate() -> None:
     for _ in range(5):
         conversation.apply(events.UserMessage(content="look", message_id=ID, attachments=[picture] * 20))
     conversation.apply(events.UserMessage(content="never mind", message_id=ID))
-    kept = compact_conversation(conversation, limit=32_000)
-    assert kept == [user(summary_text(["one", *["look"] * 5, "never mind"], "sum"))]
+    remaining = compact_conversation(conversation, limit=32_000)
+    assert remaining == [user(summary_text(["one", *["look"] * 5, "never mind"], "sum"))]
 
 
 def test_a_summary_is_not_mistaken_for_an_unanswered_prompt() -> None:
@@ -208,15 +208,15 @@ def test_a_summary_is_not_mistaken_for_an_unanswered_prompt() -> None:
 
 def test_many_short_prompts_and_wide_characters_are_counted_in_tokens() -> None:
     for text in ("go on", "继续工作" * 150):
-        kept = compact_conversation(prompts(*[text] * 1000), limit=8192)
-        assert estimate(kept) < 8192 * 0.2
+        remaining = compact_conversation(prompts(*[text] * 1000), limit=8192)
+        assert estimate(remaining) < 8192 * 0.2
 
 
 def test_unanswered_prompts_do_not_accumulate() -> None:
-    kept = compact_conversation(prompts(*(f"{number} " + "y" * 7_000 for number in range(20))), limit=8192)
-    assert len(kept) == 2
-    assert kept[-1] == user("19 " + "y" * 7_000)
-    assert estimate(kept) < 8192 * 0.5
+    remaining = compact_conversation(prompts(*(f"{number} " + "y" * 7_000 for number in range(20))), limit=8192)
+    assert len(remaining) == 2
+    assert remaining[-1] == user("19 " + "y" * 7_000)
+    assert estimate(remaining) < 8192 * 0.5
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ async def test_a_filling_context_is_compacted_while_the_session_works(tmp_path: 
         session = await open_session(server, provider, **SOON)
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
-        done = (await server.wire.event("session.compaction_complete"))["data"]
+        compaction = (await server.wire.event("session.compaction_complete"))["data"]
         await server.wire.prompt(session, "three")
         usage = data_of(server.wire, "session.usage_info")
 
@@ -129,12 +129,18 @@ async def test_a_filling_context_is_compacted_while_the_session_works(tmp_path: 
     (asked,) = provider.asked_for_summaries
     assert asked[:-1] == second
     assert third == [compacted("one", "two"), ("assistant", "answer 2"), ("user", "three")]
-    assert (done["success"], done["summaryContent"], done["trigger"]) == (True, SUMMARY, "threshold")
+    assert (compaction["success"], compaction["summaryContent"], compaction["trigger"]) == (
+        True,
+        SUMMARY,
+        "threshold",
+    )
     assert (started["trigger"], started["model"]) == ("threshold", "m")
     assert started["conversationTokens"] > 0
-    assert done["compactionTokensUsed"]["inputTokens"] > started["conversationTokens"]
-    assert done["tokensRemoved"] == max(0, done["preCompactionTokens"] - done["postCompactionTokens"])
-    assert done["postCompactionTokens"] in [info["currentTokens"] for info in usage]
+    assert compaction["compactionTokensUsed"]["inputTokens"] > started["conversationTokens"]
+    assert compaction["tokensRemoved"] == max(
+        0, compaction["preCompactionTokens"] - compaction["postCompactionTokens"]
+    )
+    assert compaction["postCompactionTokens"] in [info["currentTokens"] for info in usage]
 
 
 async def test_a_turn_without_room_waits_for_the_compaction(tmp_path: Path) -> None:
@@ -204,9 +210,9 @@ async def test_a_failed_summary_changes_nothing(tmp_path: Path) -> None:
         session = await open_session(server, provider, **NOW)
         for prompt in ("one", "two", "three"):
             await server.wire.prompt(session, prompt)
-    (done,) = data_of(server.wire, "session.compaction_complete")
-    assert (done["success"], done["statusCode"]) == (False, 404)
-    assert "no such thing" in done["error"]
+    (compaction,) = data_of(server.wire, "session.compaction_complete")
+    assert (compaction["success"], compaction["statusCode"]) == (False, 404)
+    assert "no such thing" in compaction["error"]
     assert data_of(server.wire, "session.error") == []
     assert [len(messages) for messages in provider.asked] == [1, 3, 5]
 
@@ -222,8 +228,8 @@ async def test_a_model_that_calls_tools_instead_of_summarizing_is_asked_again_wi
             await server.wire.prompt(session, prompt)
     choices = [request.json.get("tool_choice") for request in provider.server.requests if is_summary(request)]
     assert choices == [None, "none"]
-    (done,) = data_of(server.wire, "session.compaction_complete")
-    assert (done["success"], done["summaryContent"]) == (True, SUMMARY)
+    (compaction,) = data_of(server.wire, "session.compaction_complete")
+    assert (compaction["success"], compaction["summaryContent"]) == (True, SUMMARY)
     assert data_of(server.wire, "tool.execution_start") == []
 
 
@@ -259,8 +265,8 @@ async def test_the_current_prompt_and_its_context_are_not_summarized(tmp_path: P
         picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png"}
         await server.wire.prompt(session, "two", attachments=[picture])
         await server.wire.prompt(session, "three")
-    (done,) = data_of(server.wire, "session.compaction_complete")
-    assert done["success"] is True
+    (compaction,) = data_of(server.wire, "session.compaction_complete")
+    assert compaction["success"] is True
     second = provider.server.requests[-2].json["messages"][1:]
     assert second[0]["content"] == compacted("one")[1]
     assert [part["type"] for part in second[1]["content"]] == ["text", "image_url"]
@@ -398,14 +404,14 @@ async def test_a_client_can_compact_the_conversation_and_gets_the_summary(tmp_pa
         await server.wire.prompt(session, "two")
     (asked,) = provider.asked_for_summaries
     assert asked[-1][1].endswith("Keep the numbers.")
-    (done,) = data_of(server.wire, "session.compaction_complete")
-    assert (done["trigger"], done["customInstructions"]) == ("manual", "Keep the numbers.")
+    (compaction,) = data_of(server.wire, "session.compaction_complete")
+    assert (compaction["trigger"], compaction["customInstructions"]) == ("manual", "Keep the numbers.")
     assert result["success"] is True
     assert result["summaryContent"] == SUMMARY
     assert result["messagesRemoved"] == 1
     window = result["contextWindow"]
     assert window["messagesLength"] == 2
-    assert result["tokensRemoved"] == done["preCompactionTokens"] - window["currentTokens"]
+    assert result["tokensRemoved"] == compaction["preCompactionTokens"] - window["currentTokens"]
     assert attribution["compactions"] == {"count": 1}
     assert attribution["compactionThreshold"] == round(0.8 * attribution["promptTokenLimit"])
     assert provider.asked[-1] == [compacted("one"), ("user", "two")]
@@ -492,8 +498,8 @@ async def test_a_requested_compaction_can_be_aborted(tmp_path: Path, method: str
         again = await wire.call("session.history.abortManualCompaction", {"sessionId": session})
         await wire.prompt(session, "two")
     assert result == {"success": False, "tokensRemoved": 0, "messagesRemoved": 0}
-    (done,) = data_of(wire, "session.compaction_complete")
-    assert (done["success"], done["error"]) == (False, "it was cancelled")
+    (compaction,) = data_of(wire, "session.compaction_complete")
+    assert (compaction["success"], compaction["error"]) == (False, "it was cancelled")
     assert again == {"aborted": False}
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
 
@@ -566,11 +572,11 @@ async def test_a_closed_session_is_not_compacted(tmp_path: Path) -> None:
         await wire.call("session.destroy", {"sessionId": session})
         await wire.call("session.resume", {**about, "systemMessage": {"mode": "append"}})
         await wire.answer(question, {"sections": {}})
-        refused = (await wire.response(request_id))["error"]
+        error = (await wire.response(request_id))["error"]
         await wire.prompt(session, "two")
-        written = server.log_of(session).read_text()
-    assert "not found" in refused["message"]
-    assert "compaction" not in written
+        stored = server.log_of(session).read_text()
+    assert "not found" in error["message"]
+    assert "compaction" not in stored
     assert provider.asked_for_summaries == []
 
 
@@ -705,23 +711,23 @@ async def test_each_summary_is_stored_as_a_file_that_clients_can_read(tmp_path: 
             await wire.prompt(session, prompt)
             assert "checkpointNumber" not in server.log_of(session).read_text() or prompt == "two"
             await wire.call("session.history.compact", about)
-        found = (await wire.call("session.workspaces.listCheckpoints", about))["checkpoints"]
+        checkpoints = (await wire.call("session.workspaces.listCheckpoints", about))["checkpoints"]
         texts = [
             (await wire.call("session.workspaces.readCheckpoint", {**about, "number": number}))["content"]
             for number in (1, 2, 3)
         ]
         workspace = (await wire.call("session.workspaces.getWorkspace", about))["workspace"]
     folder = server.log_of(session).parent / "checkpoints"
-    assert found == [
+    assert checkpoints == [
         {"number": 1, "title": "Talk about dragons", "filename": "001-talk-about-dragons.md"},
         {"number": 2, "title": "Conversation so far", "filename": "002-conversation-so-far.md"},
     ]
     assert texts == [f"# Talk about dragons\n\n{SUMMARY}\n", "# Conversation so far\n\nNo sections at all.\n", None]
     assert workspace["summary_count"] == 2
-    done = data_of(wire, "session.compaction_complete")
-    assert [completion["checkpointNumber"] for completion in done] == [1, 2]
-    assert [Path(completion["checkpointPath"]) for completion in done] == [
-        folder / checkpoint["filename"] for checkpoint in found
+    compaction = data_of(wire, "session.compaction_complete")
+    assert [completion["checkpointNumber"] for completion in compaction] == [1, 2]
+    assert [Path(completion["checkpointPath"]) for completion in compaction] == [
+        folder / checkpoint["filename"] for checkpoint in checkpoints
     ]
     index = (folder / "index.md").read_text()
     assert "- 1: [Talk about dragons](001-talk-about-dragons.md)" in index
@@ -735,9 +741,9 @@ async def test_secrets_stay_out_of_summaries(tmp_path: Path) -> None:
         session = await open_session(server, provider)
         await server.wire.prompt(session, "one")
         result = await server.wire.call("session.history.compact", {"sessionId": session})
-        written = "".join(path.read_text() for path in server.log_of(session).parent.rglob("*") if path.is_file())
+        stored = "".join(path.read_text() for path in server.log_of(session).parent.rglob("*") if path.is_file())
     assert result["summaryContent"] == "<overview>The key is [redacted].</overview>"
-    assert key not in written
+    assert key not in stored
 
 
 async def test_a_write_error_loses_the_file_and_not_the_summary(tmp_path: Path) -> None:
@@ -754,8 +760,8 @@ async def test_a_write_error_loses_the_file_and_not_the_summary(tmp_path: Path) 
         result = await wire.call("session.history.compact", {"sessionId": session})
         await wire.prompt(session, "two")
     assert result["success"] is True
-    (done,) = data_of(wire, "session.compaction_complete")
-    assert (done["checkpointNumber"], done.get("checkpointPath")) == (1, None)
+    (compaction,) = data_of(wire, "session.compaction_complete")
+    assert (compaction["checkpointNumber"], compaction.get("checkpointPath")) == (1, None)
     assert provider.asked[-1] == [compacted("one"), ("user", "two")]
 
 

@@ -193,9 +193,9 @@ async def test_an_unusable_attachment_is_refused(tmp_path: Path) -> None:
         session = await server.wire.create(at(provider), model="m")
         for attachment, what in REFUSED:
             params = {"sessionId": session, "prompt": "go", "attachments": [fine, attachment]}
-            refused = await server.wire.refused("session.send", params)
-            assert refused["message"].startswith(f"attachments.1.{what}"), attachment
-            assert "secret" not in refused["message"]
+            error = await server.wire.refused("session.send", params)
+            assert error["message"].startswith(f"attachments.1.{what}"), attachment
+            assert "secret" not in error["message"]
         await asked(server.wire, provider, session, attachments=[fine])
     assert len(provider.requests) == 1
 
@@ -263,13 +263,13 @@ async def test_values_that_cannot_be_sent_are_refused_when_they_are_set(
     tmp_path: Path, options: dict[str, Any], what: str
 ) -> None:
     async with serving(tmp_path) as (server, provider):
-        refused = await server.wire.refused("session.create", {"model": "m", **options})
+        error = await server.wire.refused("session.create", {"model": "m", **options})
         session = await server.wire.create(at(provider), model="m")
         headers = {"requestHeaders": {"X-A": "sk-a\r\nB: 1"}}
         unsent = await server.wire.refused("session.send", {"sessionId": session, "prompt": "x", **headers})
-    assert what in refused["message"]
+    assert what in error["message"]
     assert "requestHeaders: the value of 'X-A' must not contain line breaks" in unsent["message"]
-    assert "sk-a" not in f"{refused}{unsent}"
+    assert "sk-a" not in f"{error}{unsent}"
     assert provider.requests == []
 
 

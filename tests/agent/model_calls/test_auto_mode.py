@@ -115,15 +115,15 @@ async def test_an_option_can_give_consent_in_advance(tmp_path: Path) -> None:
 
 async def test_the_request_can_be_answered_by_the_id_of_its_event(tmp_path: Path) -> None:
     async with limited(tmp_path) as (wire, session, copilot, client):
-        named = {"sessionId": session}
-        handle = (await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named))["handle"]
-        await wire.call("session.send", {**named, "prompt": "hi"})
+        params = {"sessionId": session}
+        handle = (await wire.call("session.ui.registerDirectAutoModeSwitchHandler", params))["handle"]
+        await wire.call("session.send", {**params, "prompt": "hi"})
         request = (await wire.event("auto_mode_switch.requested", session=session))["data"]
-        answer = {**named, "requestId": request["requestId"], "response": "yes"}
+        answer = {**params, "requestId": request["requestId"], "response": "yes"}
         assert await wire.call("session.ui.handlePendingAutoModeSwitch", answer) == {"success": True}
         assert await wire.call("session.ui.handlePendingAutoModeSwitch", answer) == {"success": False}
         await wire.event("session.idle", session=session)
-        await wire.call("session.ui.unregisterDirectAutoModeSwitchHandler", {**named, "handle": handle})
+        await wire.call("session.ui.unregisterDirectAutoModeSwitchHandler", {**params, "handle": handle})
 
     assert client.names() == []
     assert copilot.called() == ["by-chat", "auto"]
@@ -131,12 +131,12 @@ async def test_the_request_can_be_answered_by_the_id_of_its_event(tmp_path: Path
 
 async def test_the_request_ends_with_the_last_client(tmp_path: Path) -> None:
     async with limited(tmp_path, requestAutoModeSwitch=False) as (wire, session, copilot, _):
-        named = {"sessionId": session}
-        handle = (await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named))["handle"]
-        await wire.call("session.send", {**named, "prompt": "hi"})
+        params = {"sessionId": session}
+        handle = (await wire.call("session.ui.registerDirectAutoModeSwitchHandler", params))["handle"]
+        await wire.call("session.send", {**params, "prompt": "hi"})
         await wire.event("auto_mode_switch.requested", session=session)
         copilot.limited.clear()
-        await wire.call("session.ui.unregisterDirectAutoModeSwitchHandler", {**named, "handle": handle})
+        await wire.call("session.ui.unregisterDirectAutoModeSwitchHandler", {**params, "handle": handle})
         await wire.event("session.idle", session=session)
 
     assert copilot.called() == ["by-chat", "by-chat"]
@@ -144,11 +144,11 @@ async def test_the_request_ends_with_the_last_client(tmp_path: Path) -> None:
 
 async def test_an_abort_ends_the_request(tmp_path: Path) -> None:
     async with limited(tmp_path, requestAutoModeSwitch=False) as (wire, session, copilot, _):
-        named = {"sessionId": session}
-        await wire.call("session.ui.registerDirectAutoModeSwitchHandler", named)
-        await wire.call("session.send", {**named, "prompt": "hi"})
+        params = {"sessionId": session}
+        await wire.call("session.ui.registerDirectAutoModeSwitchHandler", params)
+        await wire.call("session.send", {**params, "prompt": "hi"})
         request = (await wire.event("auto_mode_switch.requested", session=session))["data"]
-        await wire.call("session.abort", named)
+        await wire.call("session.abort", params)
         completed = (await wire.event("auto_mode_switch.completed", session=session))["data"]
         await wire.event("session.idle", session=session)
 

@@ -119,19 +119,19 @@ async def test_an_invalid_choice_is_refused_and_changes_nothing(tmp_path: Path) 
     unknown = {"toolChoice": {"mode": "specific", "toolName": "div"}}
     async with running_server(tmp_path) as ours:
         wire, model = ours.wire, scripted({"text": "fine"})
-        refused = await wire.refused(
+        error = await wire.refused(
             "session.create", {"sessionId": "s1", "provider": model, "tools": TOOLS, **unknown}
         )
-        assert refused["code"] == -32003
-        assert "toolChoice names the unknown tool 'div', expected one of add, " in refused["message"]
+        assert error["code"] == -32003
+        assert "toolChoice names the unknown tool 'div', expected one of add, " in error["message"]
         session = await wire.create(model, sessionId="s1", tools=TOOLS)
         for method, params in (
             ("session.send", {"prompt": "go"}),
             ("session.options.update", {"streaming": True}),
             ("session.resume", {"availableTools": ["add"]}),
         ):
-            refused = await wire.refused(method, {"sessionId": session, **params, **unknown})
-            assert "unknown tool 'div'" in refused["message"]
+            error = await wire.refused(method, {"sessionId": session, **params, **unknown})
+            assert "unknown tool 'div'" in error["message"]
         left_out = {
             "sessionId": session,
             "availableTools": ["mul"],
@@ -139,10 +139,8 @@ async def test_an_invalid_choice_is_refused_and_changes_nothing(tmp_path: Path) 
         }
         assert "expected one of mul" in (await wire.refused("session.options.update", left_out))["message"]
         for wrong in ({"mode": "specific"}, {"toolName": "add"}, {"mode": "any"}):
-            refused = await wire.refused(
-                "session.send", {"sessionId": session, "prompt": "go", "toolChoice": wrong}
-            )
-            assert (refused["code"], "toolChoice" in refused["message"]) == (-32602, True)
+            error = await wire.refused("session.send", {"sessionId": session, "prompt": "go", "toolChoice": wrong})
+            assert (error["code"], "toolChoice" in error["message"]) == (-32602, True)
         events = await wire.prompt(session)
 
     assert [event["data"]["content"] for event in events if event["type"] == "assistant.message"] == ["fine"]

@@ -32,8 +32,8 @@ async def test_a_form_is_shown_and_its_first_answer_is_returned(tmp_path: Path) 
         assert await wire.call(method, answer) == {"success": True}
         assert (await wire.response(form))["result"] == {"action": "accept", "content": {"confirmed": True}}
         assert await wire.call(method, answer) == {"success": False}
-        done = await wire.event("elicitation.completed", session=session)
-    assert done["data"] == {
+        completion = await wire.event("elicitation.completed", session=session)
+    assert completion["data"] == {
         "requestId": shown["data"]["requestId"],
         "action": "accept",
         "content": {"confirmed": True},

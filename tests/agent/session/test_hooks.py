@@ -115,8 +115,8 @@ async def test_pre_tool_use_can_deny_with_a_reason_for_the_model(answer: dict[st
         )
         await made.ask("go")
         text = f"Denied by preToolUse hook: {reason}"
-        (done,) = made.client.payloads(events.ToolExecutionComplete)
-        assert done.error == events.ToolError(message=text, code="denied")
+        (completion,) = made.client.payloads(events.ToolExecutionComplete)
+        assert completion.error == events.ToolError(message=text, code="denied")
         assert made.client.payloads(events.AssistantMessage)[-1].content == text
         assert made.client.payloads(events.PermissionRequested) == []
         assert hook_inputs(made, "postToolUse") == hook_inputs(made, "postToolUseFailure") == []
@@ -128,9 +128,9 @@ async def test_a_denial_also_applies_to_unknown_tools() -> None:
             tasks, script=[CALL, {"text": "-"}], hooks={"preToolUse": [{"permissionDecision": "deny"}]}
         )
         await made.ask("go")
-        (done,) = made.client.payloads(events.ToolExecutionComplete)
-        assert done.error is not None
-        assert done.error.message == "Denied by preToolUse hook: No reason provided"
+        (completion,) = made.client.payloads(events.ToolExecutionComplete)
+        assert completion.error is not None
+        assert completion.error.message == "Denied by preToolUse hook: No reason provided"
 
 
 async def test_modified_arguments_are_run_and_shown_to_the_model_as_its_own() -> None:
@@ -293,8 +293,8 @@ async def test_a_failed_ask_user_call_does_not_end_the_turn() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[ASK, {"text": "ok"}], builtin=BUILTIN_TOOLS, handles_user_input=True)
         await made.ask("go")
-        (done,) = made.client.payloads(events.ToolExecutionComplete)
-        assert not done.success
+        (completion,) = made.client.payloads(events.ToolExecutionComplete)
+        assert not completion.success
         assert made.client.payloads(events.AssistantMessage)[-1].content == "ok"
 
 

@@ -307,11 +307,11 @@ async def test_a_hook_gets_the_whole_result_and_a_terminal_tool_stays_terminal(t
             {"sessionId": scene.session, "requestId": request["requestId"], "result": result},
         )
         await wire.event("session.idle")
-        done = await wire.event("tool.execution_complete")
+        completion = await wire.event("tool.execution_complete")
         assert "session.error" not in [event["type"] for event in wire.events()]
     assert scene.client.inputs("postToolUse")[0]["toolResult"] == result
-    assert done["data"]["result"]["content"] == "changed"
-    assert done["data"]["result"]["binaryResultsForLlm"][0]["data"] == "aGk="
+    assert completion["data"]["result"]["content"] == "changed"
+    assert completion["data"]["result"]["binaryResultsForLlm"][0]["data"] == "aGk="
     assert len(scene.requests()) == 1
 
 

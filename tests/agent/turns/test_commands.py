@@ -104,8 +104,8 @@ async def test_a_client_runs_its_command_and_the_caller_gets_the_result(tmp_path
             "commandName": "deploy",
             "args": "production",
         }
-        done = {"sessionId": session, "requestId": event["data"]["requestId"]}
-        assert await server.wire.call("session.commands.handlePendingCommand", done) == {"success": True}
+        answer = {"sessionId": session, "requestId": event["data"]["requestId"]}
+        assert await server.wire.call("session.commands.handlePendingCommand", answer) == {"success": True}
         assert (await server.wire.response(request_id))["result"] == {}
 
         invoked = await server.wire.ask("session.commands.invoke", {"sessionId": session, "name": "/Deploy"})
@@ -124,8 +124,8 @@ async def test_a_command_goes_to_the_client_that_has_it_and_to_no_other(tmp_path
         await two.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
         request_id = await execute(one, session)
         event = await two.event("command.execute")
-        done = {"sessionId": session, "requestId": event["data"]["requestId"], "error": "it broke"}
-        await two.call("session.commands.handlePendingCommand", done)
+        answer = {"sessionId": session, "requestId": event["data"]["requestId"], "error": "it broke"}
+        await two.call("session.commands.handlePendingCommand", answer)
         assert (await one.response(request_id))["result"] == {"error": "it broke"}
         assert "command.execute" not in types(one)
 
@@ -255,8 +255,8 @@ async def test_a_command_waits_for_the_prompt_before_it_and_a_prompt_for_the_com
         answer = {"sessionId": session, "requestId": request["data"]["requestId"], "result": "it"}
         await wire.call("session.tools.handlePendingToolCall", answer)
         run = await wire.event("command.execute")
-        done = {"sessionId": session, "requestId": run["data"]["requestId"]}
-        await wire.call("session.commands.handlePendingCommand", done)
+        command_result = {"sessionId": session, "requestId": run["data"]["requestId"]}
+        await wire.call("session.commands.handlePendingCommand", command_result)
         await wire.event("assistant.message", content="Later.")
         await wire.event("session.idle")
     order = [
@@ -315,8 +315,8 @@ async def test_an_abort_ends_a_queued_command_and_drops_later_ones(tmp_path: Pat
         await wire.event("command.completed", requestId=offered["data"]["requestId"])
         assert await respond(wire, session, offered, handled=True) is False
         assert await queued_items(wire, session) == []
-        seen = await wire.prompt(session)
-        assert seen[-1]["type"] == "session.idle"
+        events = await wire.prompt(session)
+        assert events[-1]["type"] == "session.idle"
 
 
 # --- skills -------------------------------------------------------------------------------------------------------
@@ -364,8 +364,8 @@ async def test_an_executed_skill_is_sent_as_a_prompt(tmp_path: Path) -> None:
         session = await with_skills(wire, tmp_path)
         assert (await wire.response(await execute(wire, session, "tea", "green")))["result"] == {}
         await wire.event("session.idle", session=session)
-        seen = wire.events(session)
-    typed, told = [event["data"] for event in seen if event["type"] == "user.message"]
+        events = wire.events(session)
+    typed, told = [event["data"] for event in events if event["type"] == "user.message"]
     assert (typed["content"], told["source"]) == ("/tea green", "skill-tea")
 
 
@@ -382,6 +382,8 @@ async def test_a_queued_skill_runs_before_later_entries(tmp_path: Path) -> None:
         await wire.call("session.tools.handlePendingToolCall", answer)
         await wire.event("assistant.message", content="Later.")
         await wire.event("session.idle")
-        seen = wire.events(session)
-    said = [event["data"] for event in seen if event["type"] == "user.message" and not event["data"].get("source")]
+        events = wire.events(session)
+    said = [
+        event["data"] for event in events if event["type"] == "user.message" and not event["data"].get("source")
+    ]
     assert [message["content"] for message in said] == ["look", "/tea green", "and then?"]

@@ -346,8 +346,8 @@ async def test_abort_while_a_tool_runs_ends_the_call_with_one_result() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model, tools=[ADD])
         await _abort_at(made, events.ExternalToolRequested)
-        (done,) = made.client.payloads(events.ToolExecutionComplete)
-        assert (done.tool_call_id, done.success) == ("c1", False)
+        (completion,) = made.client.payloads(events.ToolExecutionComplete)
+        assert (completion.tool_call_id, completion.success) == ("c1", False)
         await made.ask("and now?")
         results = [message for message in model.requests[1].messages if isinstance(message, ToolMessage)]
         assert [result.text for message in results for result in message.results] == [INTERRUPTED]

@@ -75,9 +75,9 @@ async def test_one_file_adds_a_tool_that_a_model_can_call(tmp_path: Path, monkey
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=script, settings=SessionSettings(cwd=tmp_path), builtin=tools)
         await made.ask("go")
-        (done,) = made.client.payloads(events.ToolExecutionComplete)
-        assert done.result is not None
-        assert done.result.content == "HI"
+        (completion,) = made.client.payloads(events.ToolExecutionComplete)
+        assert completion.result is not None
+        assert completion.result.content == "HI"
 
 
 def test_a_file_without_a_tool_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,8 +122,8 @@ async def test_a_plan_is_not_approved_if_its_client_fails(tmp_path: Path, answer
         await server.wire.call("session.mode.set", {"sessionId": session, "mode": "plan"})
         events = await server.wire.prompt(session)
         assert await server.wire.call("session.mode.get", {"sessionId": session}) == "plan"
-    (done,) = data_of(events, "tool.execution_complete")
-    assert done["success"] is False
+    (completion,) = data_of(events, "tool.execution_complete")
+    assert completion["success"] is False
     text = data_of(events, "assistant.message")[-1]["content"]
     assert text.startswith("The user could not be asked about the plan.")
     (requested,), (completed,) = (

@@ -42,22 +42,22 @@ async def test_clients_are_notified_of_the_todos_of_a_model(tmp_path: Path) -> N
         wire = server.wire
         session = await wire.create(script)
         assert await todos(wire, session) == []
-        seen = await wire.prompt(session)
+        events = await wire.prompt(session)
         assert await todos(wire, session) == NOTED_ROWS
         created = (await wire.call("session.plan.readSqlTodos", {"sessionId": session}))["rows"][0]["createdAt"]
         assert len(created) == len("2026-01-01 00:00:00")
         assert (server.log_of(session).parent / "session.db").is_file()
-    kinds = [event["type"] for event in seen]
+    kinds = [event["type"] for event in events]
     assert kinds.count("session.todos_changed") == 1
     assert kinds.index("session.todos_changed") < kinds.index("tool.execution_complete")
     assert "permission.requested" not in kinds
-    (changed,) = [event for event in seen if event["type"] == "session.todos_changed"]
+    (changed,) = [event for event in events if event["type"] == "session.todos_changed"]
     assert (changed["data"], changed["ephemeral"]) == ({}, True)
-    first, second, third = [event["data"] for event in seen if event["type"] == "tool.execution_complete"]
+    first, second, third = [event["data"] for event in events if event["type"] == "tool.execution_complete"]
     assert first["result"]["content"].startswith("Executed 3 statement(s):\n\n1. INSERT\n   1 row(s) inserted.")
     assert second["result"]["content"] == "n\n2"
     assert third["error"]["message"] == 'near "nonsense": syntax error.'
-    asked = [event["data"]["toolRequests"] for event in seen if event["type"] == "assistant.message"]
+    asked = [event["data"]["toolRequests"] for event in events if event["type"] == "assistant.message"]
     assert asked[0][0]["intentionSummary"] == "Note todos"
 
 

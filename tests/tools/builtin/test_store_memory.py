@@ -26,11 +26,11 @@ def repository(folder: Path, name: str = "octo/app") -> Path:
 
 
 async def results(wire: Wire, session: str) -> list[str]:
-    seen = await wire.prompt(session)
-    done = [event["data"] for event in seen if event["type"] == "tool.execution_complete"]
+    events = await wire.prompt(session)
+    completions = [event["data"] for event in events if event["type"] == "tool.execution_complete"]
     return [
         completion["result"]["content"] if completion["success"] else completion["error"]["message"]
-        for completion in done
+        for completion in completions
     ]
 
 
@@ -149,6 +149,6 @@ async def test_secrets_do_not_become_memories(tmp_path: Path) -> None:
         session = await wire.create(script, **ON)
         await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
         await wire.prompt(session)
-        kept = (server.home / "memories" / "user.jsonl").read_text()
-    assert "The key is [redacted]." in kept
-    assert "hunter2" not in kept
+        stored = (server.home / "memories" / "user.jsonl").read_text()
+    assert "The key is [redacted]." in stored
+    assert "hunter2" not in stored

@@ -21,11 +21,11 @@ PAGE = text_reply("<title>T</title><p>Hello <a href='/x'>there</a>", content_typ
 
 
 async def outcomes(wire: Wire, session: str) -> list[str]:
-    seen = await wire.prompt(session)
-    done = [event["data"] for event in seen if event["type"] == "tool.execution_complete"]
+    events = await wire.prompt(session)
+    completions = [event["data"] for event in events if event["type"] == "tool.execution_complete"]
     return [
         completion["result"]["content"] if completion["success"] else completion["error"]["message"]
-        for completion in done
+        for completion in completions
     ]
 
 
@@ -73,13 +73,13 @@ async def test_a_fetch_requires_approval_of_its_url_and_a_host_can_be_approved_f
         await answer("call-1", url, kind="approve-for-session")
         await answer("call-3", other, kind="reject", feedback="not there")
         await wire.event("session.idle", session=session, since=since)
-        done = [
+        completions = [
             event["data"]
             for event in wire.events(session, since=since)
             if event["type"] == "tool.execution_complete"
         ]
-        assert [completion["success"] for completion in done] == [True, True, False]
-        assert done[0]["result"]["content"] == f"Contents of {url}:\n# T\n\nHello [there]({site.url}/x)"
+        assert [completion["success"] for completion in completions] == [True, True, False]
+        assert completions[0]["result"]["content"] == f"Contents of {url}:\n# T\n\nHello [there]({site.url}/x)"
         assert [request.path for request in site.requests] == ["/a?b=c", "/again"]
 
 

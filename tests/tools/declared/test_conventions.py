@@ -436,8 +436,8 @@ async def test_output_for_the_model_and_for_the_user_is_separate(tasks: TaskGrou
     made = session_of(tasks, {"t": {"cmds": [lambda args: "x"], "output": {"success": success}}}, ("t", {}))
     await made.ask("go")
 
-    (done,) = completed(made)
-    assert done.result == events.ToolResult(
+    (completion,) = completed(made)
+    assert completion.result == events.ToolResult(
         content="for the model\n\nmore for both", detailed_content="for the user\n\nmore for both"
     )
     assert [message.content for message in made.client.payloads(events.UserMessage)] == ["go", "Mind the gap."]

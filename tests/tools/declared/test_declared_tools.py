@@ -38,8 +38,8 @@ async def tools_of(server: RunningServer, session: str = "s", prompt: str = "hi"
     if options or session == "s":
         await wire.call("session.create", {"sessionId": session, **script(), **options})
     await wire.call("session.sendAndWait", {"sessionId": session, "prompt": prompt})
-    listed = (await wire.call("session.tools.getCurrentMetadata", {"sessionId": session}))["tools"]
-    return sorted(tool["name"] for tool in listed if tool["name"] not in BUILTIN_NAMES)
+    tools = (await wire.call("session.tools.getCurrentMetadata", {"sessionId": session}))["tools"]
+    return sorted(tool["name"] for tool in tools if tool["name"] not in BUILTIN_NAMES)
 
 
 async def result_of(server: RunningServer, tool: str, args: JsonObject, **options: Any) -> str:
@@ -48,8 +48,8 @@ async def result_of(server: RunningServer, tool: str, args: JsonObject, **option
     await wire.call("session.create", {"sessionId": "s", **script((tool, args)), **options})
     await wire.call("session.permissions.setApproveAll", {"sessionId": "s", "enabled": True})
     await wire.call("session.sendAndWait", {"sessionId": "s", "prompt": "go"})
-    done = await wire.event("tool.execution_complete", session="s")
-    return done["data"].get("result", done["data"].get("error"))["content"]
+    completion = await wire.event("tool.execution_complete", session="s")
+    return completion["data"].get("result", completion["data"].get("error"))["content"]
 
 
 async def test_a_tool_in_the_home_folder_is_offered_to_every_session(tmp_path: Path) -> None:
@@ -81,9 +81,9 @@ async def test_an_invalid_tool_is_reported_and_hides_no_other(tmp_path: Path) ->
     write(tools / "odd name.toml")
     async with running_server(tmp_path, config='[tools.empty]\ndescription = "x"\n') as server:
         assert await tools_of(server) == ["say"]
-        listed = (await server.wire.call("jumpseat.tools.list", {}))["tools"]
+        listed_tools = (await server.wire.call("jumpseat.tools.list", {}))["tools"]
 
-    problems = {tool["name"]: tool.get("problem") for tool in listed}
+    problems = {tool["name"]: tool.get("problem") for tool in listed_tools}
     assert problems.pop("say") is None
     assert "bad.toml: cmdz: Extra inputs are not permitted" in problems["bad"]
     assert "worst.py: SystemExit: 1" in problems["worst"]
@@ -120,9 +120,9 @@ async def test_tools_of_an_untrusted_project_are_not_read(tmp_path: Path) -> Non
     write(tmp_path / "elsewhere" / "say.toml")
     async with running_server(tmp_path) as server:
         assert await tools_of(server) == []
-        listed = await server.wire.call("jumpseat.tools.list", {"workingDirectory": str(tmp_path)})
+        listing = await server.wire.call("jumpseat.tools.list", {"workingDirectory": str(tmp_path)})
 
-    assert (listed, ran.exists()) == ({"tools": []}, False)
+    assert (listing, ran.exists()) == ({"tools": []}, False)
 
 
 async def test_a_link_out_of_a_trusted_project_is_not_followed(tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ async def test_a_changed_file_applies_from_the_next_prompt_on(tmp_path: Path) ->
         write(path, SAY.replace("cmds", 'name = "tell"\ncmds'))
         assert await tools_of(server, "t") if False else True
         await server.wire.call("session.sendAndWait", {"sessionId": "s", "prompt": "again"})
-        listed = await server.wire.call("session.tools.getCurrentMetadata", {"sessionId": "s"})
-        assert "tell" in [tool["name"] for tool in listed["tools"]]
+        listing = await server.wire.call("session.tools.getCurrentMetadata", {"sessionId": "s"})
+        assert "tell" in [tool["name"] for tool in listing["tools"]]
 
 
 async def test_filters_treat_declared_tools_as_custom_ones(tmp_path: Path) -> None:

@@ -76,9 +76,9 @@ async def run(folder: Path, packages: Path, prompt: str, **options: object) -> t
         wire = server.wire
         session = await wire.create(scripted(calls("shout", text="hi"), {"text": "ok"}), **options)
         await wire.prompt(session, prompt)
-        done = await wire.event("tool.execution_complete", session=session)
+        completion = await wire.event("tool.execution_complete", session=session)
         said = await wire.event("user.message", session=session)
-    return done["data"], said["data"]["transformedContent"]
+    return completion["data"], said["data"]["transformedContent"]
 
 
 @pytest.mark.parametrize(
@@ -87,25 +87,25 @@ async def run(folder: Path, packages: Path, prompt: str, **options: object) -> t
 async def test_an_installed_tool_runs_once_it_was_mentioned(
     tmp_path: Path, packages: Path, prompt: str, words: str
 ) -> None:
-    done, said = await run(tmp_path, packages, prompt)
-    assert done["result"]["content"] == "HI"
+    completion, said = await run(tmp_path, packages, prompt)
+    assert completion["result"]["content"] == "HI"
     assert words in said
 
 
 async def test_an_installed_tool_runs_if_the_session_names_it(tmp_path: Path, packages: Path) -> None:
-    done, _ = await run(tmp_path, packages, "go", availableTools=["shout"])
-    assert done["result"]["content"] == "HI"
+    completion, _ = await run(tmp_path, packages, "go", availableTools=["shout"])
+    assert completion["result"]["content"] == "HI"
 
 
 async def test_an_installed_tool_is_not_offered_by_default(tmp_path: Path, packages: Path) -> None:
-    done, _ = await run(tmp_path, packages, "go")
-    assert "does not exist" in done["error"]["message"]
+    completion, _ = await run(tmp_path, packages, "go")
+    assert "does not exist" in completion["error"]["message"]
 
 
 async def test_tools_of_installed_packages_are_listed_with_their_errors(tmp_path: Path, packages: Path) -> None:
     async with running_server(tmp_path, env={"PYTHONPATH": str(packages)}) as server:
-        listed = (await server.wire.call("jumpseat.tools.list"))["tools"]
-    found = {tool["name"]: tool for tool in listed}
+        tools = (await server.wire.call("jumpseat.tools.list"))["tools"]
+    found = {tool["name"]: tool for tool in tools}
     assert {name: tool["origin"] for name, tool in found.items()} == dict.fromkeys(
         ("broken", "loud", "shout"), "package"
     )

@@ -78,8 +78,8 @@ async def test_a_rejected_call_runs_setup_and_rejected_but_not_on_exit(tasks: Ta
     await made.idle()
 
     assert trace == ["Setup", "Rejected"]
-    (done,) = completed(made)
-    assert done.error == events.ToolError(message="The user rejected this tool call.", code="rejected")
+    (completion,) = completed(made)
+    assert completion.error == events.ToolError(message="The user rejected this tool call.", code="rejected")
 
 
 async def test_withdrawing_a_question_cancels_all_remaining_calls(tasks: TaskGroup) -> None:
@@ -185,8 +185,8 @@ async def test_a_failing_handler_reveals_nothing_and_every_call_completes(
         made.decide(await made.client.heard(events.PermissionRequested), {"kind": kind})
     await made.idle()
 
-    (done,) = completed(made)
-    assert done.success == (place == "on_exit")
+    (completion,) = completed(made)
+    assert completion.success == (place == "on_exit")
     assert "swordfish" not in "".join(line.decode() for line in made.log.lines)
     assert f"tool 't': {place}: ValueError: the password is swordfish (" in caplog.text
 

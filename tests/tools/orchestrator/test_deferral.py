@@ -107,8 +107,8 @@ async def test_a_search_without_matches_is_reported(tasks: TaskGroup) -> None:
     )
     await made.ask("go")
 
-    (done,) = made.client.payloads(events.ToolExecutionComplete)
-    assert done.result == events.ToolResult(content="No tool was found. Try other words.")
+    (completion,) = made.client.payloads(events.ToolExecutionComplete)
+    assert completion.result == events.ToolResult(content="No tool was found. Try other words.")
 
 
 @pytest.mark.parametrize("arguments", [{}, {"query": " "}, {"query": 1}, {"query": "x", "limit": 0}])
@@ -116,9 +116,9 @@ async def test_invalid_arguments_of_the_search_are_reported(tasks: TaskGroup, ar
     made = session_of(tasks, [{"tool_calls": [{"name": TOOL_SEARCH, "arguments": arguments}]}, {"text": ""}])
     await made.ask("go")
 
-    (done,) = made.client.payloads(events.ToolExecutionComplete)
-    assert done.error is not None
-    assert done.error.message.startswith("Invalid arguments for `tool_search_tool`: ")
+    (completion,) = made.client.payloads(events.ToolExecutionComplete)
+    assert completion.error is not None
+    assert completion.error.message.startswith("Invalid arguments for `tool_search_tool`: ")
 
 
 async def test_a_tool_that_must_be_called_is_not_deferred(tasks: TaskGroup) -> None:

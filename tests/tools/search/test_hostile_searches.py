@@ -63,8 +63,8 @@ async def test_the_server_answers_during_an_endless_search_and_abort_ends_its_pr
             await server.wire.alive()
         assert _children(server.process.pid) == [pid]
         await server.wire.call("session.abort", {"sessionId": session})
-        done = await server.wire.event("tool.execution_complete", session=session)
-        assert not done["data"]["success"]
+        completion = await server.wire.event("tool.execution_complete", session=session)
+        assert not completion["data"]["success"]
         await gone(pid)
         await server.wire.event("session.idle", session=session)
         assert _children(server.process.pid) == []

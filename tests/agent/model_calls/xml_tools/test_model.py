@@ -108,12 +108,12 @@ def request(*messages: Message, **more: Any) -> ModelRequest:
 
 async def answer(model: Says, request: ModelRequest) -> tuple[str, list[ToolCallDelta], Completed]:
     """Return the streamed text of an answer, its streamed calls, and the whole answer."""
-    async with XmlToolModel(model).stream(request) as events:
-        seen = [event async for event in events]
-    last = seen.pop()
+    async with XmlToolModel(model).stream(request) as stream:
+        events = [event async for event in stream]
+    last = events.pop()
     assert isinstance(last, Completed)
-    text = "".join(event.text for event in seen if isinstance(event, TextDelta))
-    return text, [event for event in seen if isinstance(event, ToolCallDelta)], last
+    text = "".join(event.text for event in events if isinstance(event, TextDelta))
+    return text, [event for event in events if isinstance(event, ToolCallDelta)], last
 
 
 async def test_a_block_in_the_text_becomes_a_call_and_the_rest_stays_text() -> None:

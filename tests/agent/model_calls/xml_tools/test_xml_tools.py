@@ -213,8 +213,8 @@ async def test_the_configuration_selects_models_that_call_tools_in_their_text(tm
 
 async def test_an_invalid_setting_is_named(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
-        refused = await ours.wire.refused("session.create", {"provider": {**scripted(), "toolProtocol": "yaml"}})
-    assert "toolProtocol" in refused["message"]
+        error = await ours.wire.refused("session.create", {"provider": {**scripted(), "toolProtocol": "yaml"}})
+    assert "toolProtocol" in error["message"]
 
 
 async def test_a_refusal_of_tools_is_retried_with_calls_in_the_text_and_remembered(tmp_path: Path) -> None:
