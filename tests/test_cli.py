@@ -37,11 +37,8 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return err.strip()
 
 
-@pytest.mark.parametrize("order", range(0, 40320, 997))
-def test_the_flags_of_the_sdks_mean_the_same_in_any_order(order: int) -> None:
-    flags = next(itertools.islice(itertools.permutations(NODE), order, None))
-
-    assert parse(list(itertools.chain(*flags)), ENVIRON) == Options(
+def test_the_flags_of_the_sdks_mean_the_same_in_any_order() -> None:
+    expected = Options(
         environ=ENVIRON,
         port=None,
         log_level="debug",
@@ -50,6 +47,8 @@ def test_the_flags_of_the_sdks_mean_the_same_in_any_order(order: int) -> None:
         auto_login=False,
         allow_unasked=False,
     )
+    for flags in itertools.islice(itertools.permutations(NODE), 0, None, 997):
+        assert parse(list(itertools.chain(*flags)), ENVIRON) == expected
 
 
 def test_extra_arguments_can_be_first_or_last() -> None:

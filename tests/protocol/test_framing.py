@@ -49,12 +49,12 @@ def test_bodies_are_complete_and_in_order() -> None:
     assert decode(b"".join(map(encode_frame, BODIES))) == BODIES
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_bodies_are_complete_wherever_the_stream_is_split(seed: int) -> None:
-    dice = random.Random(seed)
-    bodies = dice.choices(BODIES, k=8)
-    data = b"".join(map(encode_frame, bodies))
-    assert decode(data, cuts(len(data), dice)) == bodies
+def test_bodies_are_complete_wherever_the_stream_is_split() -> None:
+    for seed in range(50):
+        dice = random.Random(seed)
+        bodies = dice.choices(BODIES, k=8)
+        data = b"".join(map(encode_frame, bodies))
+        assert decode(data, cuts(len(data), dice)) == bodies, f"seed {seed}"
 
 
 def test_a_body_is_returned_with_its_last_byte() -> None:
@@ -97,20 +97,20 @@ def test_an_invalid_header_is_reported_once_and_the_next_frame_is_found(header: 
     assert decode(data) == [FramingError(message), b"next"]
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_invalid_headers_between_frames_cost_no_frame_wherever_the_stream_is_split(seed: int) -> None:
-    dice = random.Random(1000 + seed)
-    data, expected = b"", list[bytes | FramingError]()
-    for number in range(8):
-        if dice.random() < 0.5:
-            header, message = dice.choice(INVALID)
-            data += header + b"{some: body}" * dice.randrange(3)
-            expected.append(FramingError(message))
-        # A valid frame after each one: after an invalid header, bytes are skipped up to the next length.
-        body = b"%d" % number
-        data += encode_frame(body)
-        expected.append(body)
-    assert decode(data, cuts(len(data), dice)) == expected
+def test_invalid_headers_between_frames_cost_no_frame_wherever_the_stream_is_split() -> None:
+    for seed in range(1000, 1050):
+        dice = random.Random(seed)
+        data, expected = b"", list[bytes | FramingError]()
+        for number in range(8):
+            if dice.random() < 0.5:
+                header, message = dice.choice(INVALID)
+                data += header + b"{some: body}" * dice.randrange(3)
+                expected.append(FramingError(message))
+            # A valid frame after each one: after an invalid header, bytes are skipped up to the next length.
+            body = b"%d" % number
+            data += encode_frame(body)
+            expected.append(body)
+        assert decode(data, cuts(len(data), dice)) == expected, f"seed {seed}"
 
 
 @pytest.mark.parametrize("start", [b"Content-Length: 5", b"content-length", b"no header at all", b""])

@@ -21,6 +21,7 @@ from jumpseat_protocol.schema import DIALECT, encoded, schema
 from jumpseat_protocol.wire import WireModel
 from tests.protocol.json_schema import Document
 from tests.protocol.samples import VARIANTS, sample
+from tests.support.cases import check_each
 from tests.support.server import calls, running_server, scripted
 from tests.transcripts.messages import Typed, typed_messages
 from tests.transcripts.play import transcripts
@@ -39,22 +40,18 @@ MODELS: Final[dict[Spot, Any]] = {
     if isinstance(model, type) and issubclass(model, WireModel)
 }
 # One location for each type: the locations of types in the document have their own test.
-FROM_CLIENTS: Final = list(
-    {
-        model: spot
-        for spot, model in MODELS.items()
-        if (spot[0] == "clientRequests") == (spot[2] == "params") and spot[1] != "session.create"
-    }.values()
-)
+FROM_CLIENTS: Final[dict[Any, Spot]] = {
+    model: spot
+    for spot, model in MODELS.items()
+    if (spot[0] == "clientRequests") == (spot[2] == "params") and spot[1] != "session.create"
+}
 # Free-form in the type, events in the schema; real events are checked below.
 HOLDING_EVENTS: Final = ("session.sendAndWait", "session.eventLog.read")
-FROM_THE_SERVER: Final = list(
-    {
-        model: spot
-        for spot, model in MODELS.items()
-        if (spot[0] == "clientRequests") == (spot[2] == "result") and spot[1] not in HOLDING_EVENTS
-    }.values()
-)
+FROM_THE_SERVER: Final[dict[Any, Spot]] = {
+    model: spot
+    for spot, model in MODELS.items()
+    if (spot[0] == "clientRequests") == (spot[2] == "result") and spot[1] not in HOLDING_EVENTS
+}
 
 
 def inner_schemas(value: Any) -> Iterator[dict[str, Any]]:
@@ -116,42 +113,51 @@ def test_descriptions_are_the_docstrings_with_wire_names() -> None:
     assert [text for text in texts if "``" in text or "\n\n\n" in text or text != text.strip()] == []
 
 
-@pytest.mark.parametrize("spot", FROM_CLIENTS, ids=" ".join)
-def test_params_that_the_server_accepts_match_the_schema_with_null_for_absent(spot: Spot) -> None:
-    model = MODELS[spot]
-    optional = [field.alias or name for name, field in model.model_fields.items() if not field.is_required()]
-    for variant in range(VARIANTS):
-        bare = sample(model, variant, optional=False).model_dump(mode="json", by_alias=True, exclude_unset=True)
-        for value in (sample(model, variant).wire(), bare, {**bare, **dict.fromkeys(optional)}):
-            assert DOCUMENT.problems(DOCUMENT.at(*spot), value) == []
+def test_params_that_the_server_accepts_match_the_schema_with_null_for_absent() -> None:
+    def check(spot: Spot) -> None:
+        model = MODELS[spot]
+        optional = [field.alias or name for name, field in model.model_fields.items() if not field.is_required()]
+        for variant in range(VARIANTS):
+            bare = sample(model, variant, optional=False)
+            given = bare.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            for value in (sample(model, variant).wire(), given, {**given, **dict.fromkeys(optional)}):
+                assert DOCUMENT.problems(DOCUMENT.at(*spot), value) == []
+
+    check_each(FROM_CLIENTS, check)
 
 
-@pytest.mark.parametrize("spot", FROM_CLIENTS, ids=" ".join)
-def test_params_that_the_server_rejects_do_not_match_the_schema(spot: Spot) -> None:
-    fields = MODELS[spot].model_fields.items()
-    required = [
-        field.alias or name for name, field in fields if field.is_required() and field.annotation is not Any
-    ]
-    whole = sample(MODELS[spot]).wire()
-    for name in required:
-        assert DOCUMENT.problems(DOCUMENT.at(*spot), {key: one for key, one in whole.items() if key != name})
-        assert DOCUMENT.problems(DOCUMENT.at(*spot), {**whole, name: None})
+def test_params_that_the_server_rejects_do_not_match_the_schema() -> None:
+    def check(spot: Spot) -> None:
+        fields = MODELS[spot].model_fields.items()
+        required = [
+            field.alias or name for name, field in fields if field.is_required() and field.annotation is not Any
+        ]
+        whole = sample(MODELS[spot]).wire()
+        for name in required:
+            assert DOCUMENT.problems(DOCUMENT.at(*spot), {key: one for key, one in whole.items() if key != name})
+            assert DOCUMENT.problems(DOCUMENT.at(*spot), {**whole, name: None})
+
+    check_each(FROM_CLIENTS, check)
 
 
-@pytest.mark.parametrize("spot", FROM_THE_SERVER, ids=" ".join)
-def test_messages_of_the_server_match_the_schema_without_unknown_fields(spot: Spot) -> None:
-    for variant in range(VARIANTS):
-        for optional in (True, False):
-            value = sample(MODELS[spot], variant, optional=optional).wire()
-            assert STRICT.problems(STRICT.at(*spot), value) == []
+def test_messages_of_the_server_match_the_schema_without_unknown_fields() -> None:
+    def check(spot: Spot) -> None:
+        for variant in range(VARIANTS):
+            for optional in (True, False):
+                value = sample(MODELS[spot], variant, optional=optional).wire()
+                assert STRICT.problems(STRICT.at(*spot), value) == []
+
+    check_each(FROM_THE_SERVER, check)
 
 
-@pytest.mark.parametrize("payload", EVENT_TYPES.values(), ids=EVENT_TYPES.keys())
-def test_every_event_matches_the_schema_without_unknown_fields(payload: type[Payload]) -> None:
-    for variant in range(VARIANTS):
-        for optional in (True, False):
-            event = Event("id", "time", None, sample(payload, variant, optional=optional)).wire()
-            assert STRICT.problems(STRICT.at("events", payload.type), event) == []
+def test_every_event_matches_the_schema_without_unknown_fields() -> None:
+    def check(payload: type[Payload]) -> None:
+        for variant in range(VARIANTS):
+            for optional in (True, False):
+                event = Event("id", "time", None, sample(payload, variant, optional=optional)).wire()
+                assert STRICT.problems(STRICT.at("events", payload.type), event) == []
+
+    check_each(EVENT_TYPES, check)
 
 
 def test_the_schema_marks_ephemeral_events() -> None:
@@ -162,12 +168,14 @@ def test_the_schema_marks_ephemeral_events() -> None:
     assert DOCUMENT.problems(DOCUMENT.at("events", "assistant.idle"), {**lost, "ephemeral": True}) == []
 
 
-@pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.stem)
-def test_every_recorded_message_matches_the_schema_without_unknown_fields(path: Path) -> None:
+def test_every_recorded_message_matches_the_schema_without_unknown_fields() -> None:
     def problems(one: Typed) -> list[str]:
         return STRICT.problems(STRICT.at(*one.spot), one.value, " ".join(one.spot))
 
-    assert [problem for one in typed_messages(path) for problem in problems(one)] == []
+    def check(path: Path) -> None:
+        assert [problem for one in typed_messages(path) for problem in problems(one)] == []
+
+    check_each({path.stem: path for path in transcripts()}, check)
 
 
 @pytest.mark.anyio

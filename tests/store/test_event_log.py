@@ -16,6 +16,7 @@ from jumpseat.errors import StoreError
 from jumpseat.store.event_log import FileEventLog, Replay, read_log
 from jumpseat.store.log_repair import repair_log
 from jumpseat_protocol import events
+from tests.support.cases import check_each
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -179,13 +180,17 @@ def test_a_torn_last_line_is_removed_or_completed(
     assert read_log(path) == Replay(expected.records, 0)
 
 
-@pytest.mark.parametrize("kept", range(len(WHOLE) + 1))
 @pytest.mark.anyio
-async def test_a_log_that_was_torn_anywhere_can_be_appended_to(path: Path, log: FileEventLog, kept: int) -> None:
-    write(path, WHOLE + b"\n" + WHOLE[:kept])
-    replay = repair_log(path)
-    log.append(event("after"))
-    log.sync()
+async def test_a_log_that_was_torn_anywhere_can_be_appended_to(tmp_path: Path, tasks: TaskGroup) -> None:
+    def check(kept: int) -> None:
+        path = tmp_path / f"{kept}.jsonl"
+        log = FileEventLog(path, tasks)
+        write(path, WHOLE + b"\n" + WHOLE[:kept])
+        replay = repair_log(path)
+        log.append(event("after"))
+        log.sync()
 
-    assert read_log(path) == Replay([*replay.records, event("after").wire()], 0)
-    assert len(replay.records) == (2 if kept == len(WHOLE) else 1)
+        assert read_log(path) == Replay([*replay.records, event("after").wire()], 0)
+        assert len(replay.records) == (2 if kept == len(WHOLE) else 1)
+
+    check_each({kept: kept for kept in range(len(WHOLE) + 1)}, check)

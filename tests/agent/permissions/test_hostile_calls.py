@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -80,6 +80,14 @@ def decide(made: Permissions, request: PermissionRequest, tool: str = "bash") ->
     return run_without_event_loop(made.decide(request, tool))
 
 
+def verdicts_except(expected: str, made: Permissions, lines: Iterable[str]) -> dict[str, Verdict]:
+    """Return the verdicts on command lines with neither the expected status nor the expected message, by line."""
+    verdicts = {line: decide(made, shell(line)) for line in lines}
+    return {
+        line: verdict for line, verdict in verdicts.items() if expected not in (verdict.status, verdict.message)
+    }
+
+
 def shell(line: str) -> ShellPermission:
     """Return the permission request of the built-in tool for a line."""
     request = BASH.permission(cast("Any", None), BashArgs.model_validate({"command": line}))
@@ -97,38 +105,36 @@ def test_the_corpus_is_large() -> None:
     assert len(set(hostile.LINES)) > 450
 
 
-@pytest.mark.parametrize("line", hostile.LINES)
-def test_approved_commands_do_not_cover_a_hostile_line(project: Path, line: str) -> None:
-    assert decide(permissions(project, approvals=[APPROVED]), shell(line)).message == COULD_NOT_ASK
+def test_approved_commands_do_not_cover_a_hostile_line(project: Path) -> None:
+    made = permissions(project, approvals=[APPROVED])
+    assert verdicts_except(COULD_NOT_ASK, made, hostile.LINES) == {}
 
 
-@pytest.mark.parametrize("line", hostile.LINES)
-def test_allow_rules_do_not_cover_a_hostile_line(project: Path, line: str) -> None:
-    assert decide(permissions(project, rules=RULES), shell(line)).message == COULD_NOT_ASK
+def test_allow_rules_do_not_cover_a_hostile_line(project: Path) -> None:
+    assert verdicts_except(COULD_NOT_ASK, permissions(project, rules=RULES), hostile.LINES) == {}
 
 
-@pytest.mark.parametrize("line", hostile.HARMLESS)
-def test_approvals_and_allow_rules_cover_harmless_lines(project: Path, line: str) -> None:
-    assert decide(permissions(project, approvals=[APPROVED]), shell(line)).status == "allowed"
-    assert decide(permissions(project, rules=RULES), shell(line)).status == "allowed"
+def test_approvals_and_allow_rules_cover_harmless_lines(project: Path) -> None:
+    for made in (permissions(project, approvals=[APPROVED]), permissions(project, rules=RULES)):
+        assert verdicts_except("allowed", made, hostile.HARMLESS) == {}
 
 
-@pytest.mark.parametrize("line", [*hostile.RUNS_RM, *hostile.MAY_RUN_ANYTHING])
-def test_a_denied_command_never_runs_unasked_even_if_everything_is_allowed(project: Path, line: str) -> None:
-    for rules in ({"deny": ["shell(rm)"]}, {"ask": ["shell(rm)"]}):
-        made = permissions(project, rules=rules, allow_unasked=True)
-        assert decide(made, shell(line)).status == "denied"
-        made.mode = "allow-all"
-        assert decide(made, shell(line)).status == "denied"
-        made = permissions(project, rules={**rules, "allow": ["shell", "tool(bash)"]})
-        assert decide(made, shell(line)).status == "denied"
+@pytest.mark.parametrize("action", ["deny", "ask"])
+def test_a_denied_command_never_runs_unasked_even_if_everything_is_allowed(project: Path, action: str) -> None:
+    lines = (*hostile.RUNS_RM, *hostile.MAY_RUN_ANYTHING)
+    rules = {action: ["shell(rm)"]}
+    unasked = permissions(project, rules=rules, allow_unasked=True)
+    assert verdicts_except("denied", unasked, lines) == {}
+    unasked.mode = "allow-all"
+    assert verdicts_except("denied", unasked, lines) == {}
+    ruled = permissions(project, rules={**rules, "allow": ["shell", "tool(bash)"]})
+    assert verdicts_except("denied", ruled, lines) == {}
 
 
-@pytest.mark.parametrize("line", hostile.MAY_PUSH)
-def test_a_word_that_the_shell_expands_may_be_the_denied_subcommand(project: Path, line: str) -> None:
+def test_a_word_that_the_shell_expands_may_be_the_denied_subcommand(project: Path) -> None:
     made = permissions(project, rules={"deny": ["shell(git push)"]}, allow_unasked=True)
     made.mode = "allow-all"
-    assert decide(made, shell(line)).status == "denied"
+    assert verdicts_except("denied", made, hostile.MAY_PUSH) == {}
 
 
 @pytest.mark.parametrize("line", ['git commit -m "$MSG"', "git log $X", 'git add "$f"', "git pull", "npm run push"])
@@ -137,33 +143,35 @@ def test_a_word_that_the_shell_expands_after_another_subcommand_does_not_matter(
     assert decide(made, shell(line)).status == "allowed"
 
 
-@pytest.mark.parametrize("line", hostile.MAY_OPEN_SECRET)
-def test_no_command_reads_a_denied_file_even_if_everything_is_allowed(tmp_path: Path, line: str) -> None:
+def test_no_command_reads_a_denied_file_even_if_everything_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "secret.txt").write_text("x")
     (tmp_path / "l").symlink_to("secret.txt")
     (tmp_path / "sub" / "d").symlink_to("..")
     made = permissions(tmp_path, rules={"deny": ["read(secret.txt)"]}, allow_unasked=True)
     made.mode = "allow-all"
-    assert decide(made, shell(line)).status == "denied"
+    assert verdicts_except("denied", made, hostile.MAY_OPEN_SECRET) == {}
 
 
-@pytest.mark.parametrize("line", hostile.MAY_LOAD_FROM_HOST)
-def test_no_command_reaches_a_denied_host_even_if_everything_is_allowed(project: Path, line: str) -> None:
+def test_no_command_reaches_a_denied_host_even_if_everything_is_allowed(project: Path) -> None:
     made = permissions(project, rules={"deny": ["url(evil.example)"]}, allow_unasked=True)
     made.mode = "allow-all"
-    assert decide(made, shell(line)).status == "denied"
+    assert verdicts_except("denied", made, hostile.MAY_LOAD_FROM_HOST) == {}
 
 
-@pytest.mark.parametrize(("approved", "wider"), hostile.WIDER)
-def test_an_approved_line_covers_itself_and_nothing_wider(tmp_path: Path, approved: str, wider: str) -> None:
-    made, request = permissions(tmp_path), shell(approved)
-    approval = narrowest_approval(request)
-    record = approval_record(approval, request, gather_facts(request, "bash", made.path_scope), None)
-    assert record is not None
-    run_without_event_loop(made.add_location_approval("/", record))
-    assert decide(made, request).status == "allowed"
-    assert decide(made, shell(wider)).message == COULD_NOT_ASK
+def test_an_approved_line_covers_itself_and_nothing_wider(tmp_path: Path) -> None:
+    wrong: dict[tuple[str, str], dict[str, Verdict]] = {}
+    for approved, wider in hostile.WIDER:
+        made, request = permissions(tmp_path), shell(approved)
+        record = approval_record(
+            narrowest_approval(request), request, gather_facts(request, "bash", made.path_scope), None
+        )
+        assert record is not None, approved
+        run_without_event_loop(made.add_location_approval("/", record))
+        wrong[approved, wider] = verdicts_except("allowed", made, [approved]) | verdicts_except(
+            COULD_NOT_ASK, made, [wider]
+        )
+    assert {case: verdicts for case, verdicts in wrong.items() if verdicts} == {}
 
 
 @pytest.mark.parametrize("name", ["-L", "--files0-from=x", "+x", "@x"])
@@ -176,10 +184,10 @@ def test_a_glob_that_may_expand_to_an_option_is_not_covered(tmp_path: Path, name
     assert decide(made, shell("sort ./*")).status == "allowed"
 
 
-@pytest.mark.parametrize("line", [*hostile.HARMLESS, "python3 x.py", "sudo ls", "echo rm", "git rm x"])
-def test_a_deny_rule_for_one_command_does_not_affect_others(project: Path, line: str) -> None:
+def test_a_deny_rule_for_one_command_does_not_affect_others(project: Path) -> None:
     made = permissions(project, rules={"deny": ["shell(rm)"]}, allow_unasked=True)
-    assert decide(made, shell(line)).status == "allowed"
+    others = ("python3 x.py", "sudo ls", "echo rm", "git rm x")
+    assert verdicts_except("allowed", made, [*hostile.HARMLESS, *others]) == {}
 
 
 @pytest.mark.parametrize(
