@@ -150,7 +150,7 @@ class App:
                             database=lambda session: store.folder(session.id).database,
                             plan_path=lambda session: store.folder(session.id).plan_path,
                             read_text=read_text,
-                            skills=self.skills.of,
+                            skills=self.skills.for_session,
                             memories=memories,
                         )
                     ),
@@ -171,7 +171,7 @@ class App:
                 filter(None, (read_instructions(settings), memory_section(memories, settings)))
             ),
             policy=_policy(config, home, self.trust),
-            skills=self.skills.of,
+            skills=self.skills.for_session,
         )
 
     @property
@@ -186,7 +186,7 @@ class App:
         if self._acp:
             return self._connect_acp()
         connection = Connection(
-            self._disconnected, self._tasks, self.secrets, authenticated=self.connection_token is None
+            self._handle_disconnect, self._tasks, self.secrets, authenticated=self.connection_token is None
         )
         context = Context(connection, self.registry, self.models, self, self.mcp)
         connection.serve(
@@ -200,7 +200,7 @@ class App:
         # Imported here, because a process serves only one of the protocols.
         from jumpseat.acp.connection import AcpConnection
 
-        connection = AcpConnection(self._disconnected, self._tasks, self.secrets)
+        connection = AcpConnection(self._handle_disconnect, self._tasks, self.secrets)
         connection.serve(Context(connection, self.registry, self.models, self, self.mcp))
         self.connections.add(connection)
         return connection.wire
@@ -231,7 +231,7 @@ class App:
         await anyio.sleep(DISCONNECT_S)
         self.stop()
 
-    async def stopped(self) -> None:
+    async def wait_stopped(self) -> None:
         """Wait until the process is to end."""
         await self._stopping.wait()
 
@@ -250,10 +250,10 @@ class App:
             for connection in list(self.connections):
                 connection.close()
 
-    def _disconnected(self, connection: FrontDoor) -> None:
+    def _handle_disconnect(self, connection: FrontDoor) -> None:
         self.connections.discard(connection)
         self.registry.detach_client(connection)
-        self.models.connections.lost(connection)
+        self.models.connections.release(connection)
         if self._stdio or (self.ending and not self.connections):
             self.stop()
 
@@ -329,10 +329,10 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
                 loop.add_signal_handler(number, app.stop)
         if pipes is not None:
             tasks.start_soon(open_stdio, app.connect(), *pipes)
-            await app.stopped()
+            await app.wait_stopped()
         else:
             servers = await _listen(app, options.port or 0)
-            await app.stopped()
+            await app.wait_stopped()
             for server in servers:
                 server.close()
         # A second signal must not reach an event loop that is being closed.

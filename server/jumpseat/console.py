@@ -84,14 +84,14 @@ def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -
     for name, (adapter, models_of) in models.adapters.with_models().items():
         declared = models.adapters.declaration_of(name)
         if declared is not None:
-            found.append(_declared(name, declared, environ))
+            found.append(_declared_adapter(name, declared, environ))
         else:
-            found.append(_configured(name, adapter, models_of, name in config.adapters, environ))
+            found.append(_configured_adapter(name, adapter, models_of, name in config.adapters, environ))
     configured = {one.name for one in found}
-    return found + [_built_in(name, environ) for name in PROVIDERS if name not in configured]
+    return found + [_built_in_adapter(name, environ) for name in PROVIDERS if name not in configured]
 
 
-def _configured(
+def _configured_adapter(
     name: str, adapter: AdapterConfig, declared: Sequence[ModelConfig], in_file: bool, environ: Mapping[str, str]
 ) -> KnownAdapter:
     kind = canonical_type(adapter.type or name)
@@ -114,7 +114,7 @@ def _configured(
     )
 
 
-def _declared(name: str, known: Known, environ: Mapping[str, str]) -> KnownAdapter:
+def _declared_adapter(name: str, known: Known, environ: Mapping[str, str]) -> KnownAdapter:
     declaration = known.declaration
     texts = {key: _entry_text(value) for key, value in declaration.env.items()}
     key, address = texts.get("api_key"), texts.get("base_url") or declaration.url
@@ -139,7 +139,7 @@ def _entry_text(raw: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _built_in(name: str, environ: Mapping[str, str]) -> KnownAdapter:
+def _built_in_adapter(name: str, environ: Mapping[str, str]) -> KnownAdapter:
     provider = PROVIDERS[name]
     key_env = provider.key_variable
     if name == COPILOT:
@@ -325,7 +325,7 @@ async def _to_check(models: Models, name: str, model: str | None, environ: Mappi
         if model is None and declared:
             model = declared[0].id
         if model is None:
-            model = next((one.id for one in (await models.adapters.offered(name, adapter)).offers), None)
+            model = next((one.id for one in (await models.adapters.list_offers(name, adapter)).offers), None)
         if model is None and (adapter.type or name) == SCRIPTED:
             model = SCRIPTED
         if model is None:
@@ -348,7 +348,7 @@ async def _first_listed(models: Models, name: str) -> ResolvedModel:
     """
     problem = f"adapter {name!r} declares no models: name one, as in jumpseat check {name} MODEL"
     try:
-        found = await models.catalogue.listed(name)
+        found = await models.catalogue.fetch_list(name)
     except (ProviderRequestError, ProviderProtocolError) as error:
         # Not every server lists its models.
         raise ConfigError(f"{problem}, because its provider does not list them ({error})") from None
@@ -383,7 +383,7 @@ async def _facts(
     key, address = None, name
     proxies = tuple(one for one in _PROXIES if environ.get(one))
     if isinstance(model, HttpModel):
-        endpoint, network = await model.caller.whereabouts()
+        endpoint, network = await model.caller.resolve_endpoint()
         if network is not None and network.proxy:
             proxies = ("the adapter's --proxy",)
         key = endpoint.api_key or endpoint.bearer_token

@@ -89,7 +89,7 @@ def test_locations_have_absolute_paths_and_lines() -> None:
     call = events.ToolExecutionStart(
         tool_call_id="c", tool_name="view", arguments={"path": "src/a.py", "view_range": [7, -1]}
     )
-    shown = tool_calls.started(call, "/work", "Read src/a.py")
+    shown = tool_calls.start_update(call, "/work", "Read src/a.py")
     assert shown["locations"] == [{"path": "/work/src/a.py", "line": 7}]
     assert (shown["kind"], shown["title"]) == ("read", "Read src/a.py")
 
@@ -97,7 +97,7 @@ def test_locations_have_absolute_paths_and_lines() -> None:
 @pytest.mark.parametrize("arguments", [None, "text", [], {"path": 7}, {"view_range": "x", "path": "a"}])
 def test_a_call_with_invalid_arguments_has_a_title(arguments: Any) -> None:
     call = events.ToolExecutionStart(tool_call_id="c", tool_name="view", arguments=arguments)
-    assert tool_calls.started(call, "/work", None)["title"] == "view"
+    assert tool_calls.start_update(call, "/work", None)["title"] == "view"
 
 
 def test_output_cannot_leave_its_fence() -> None:
@@ -160,7 +160,7 @@ def test_binary_results_become_content_blocks() -> None:
     ]
     result = events.ToolResult(content="", binary_results_for_llm=given)
     completion = events.ToolExecutionComplete(tool_call_id="c", success=True, result=result, turn_id="0")
-    assert [item["content"] for item in tool_calls.completed(completion, "font", None)["content"]] == [
+    assert [item["content"] for item in tool_calls.completion_update(completion, "font", None)["content"]] == [
         {"type": "image", "data": "AA==", "mimeType": "image/png"},
         {"type": "image", "data": "AA==", "mimeType": "image/tiff"},
         {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},

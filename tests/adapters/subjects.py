@@ -68,7 +68,7 @@ class Subject:
 
     def begin(self, request: ModelRequest) -> PreparedCall:
         """Prepare one call."""
-        return anyio.run(self.caller().begin, request)
+        return anyio.run(self.caller().prepare, request)
 
     def streams(self) -> list[tuple[str, str]]:
         """Return folder and file of its streamed answers."""

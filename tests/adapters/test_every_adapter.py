@@ -308,7 +308,7 @@ def decoded(subject: Subject, folder: str, file: str, size: int) -> Outcome:
 
 
 async def decoded_async(subject: Subject, folder: str, file: str, request: ModelRequest) -> list[ModelEvent]:
-    decoder, splitter = (await subject.caller(BASE_URL).begin(request)).decoder, splitter_of(file)
+    decoder, splitter = (await subject.caller(BASE_URL).prepare(request)).decoder, splitter_of(file)
     outcome = Outcome()
     take(decoder, splitter, (DATA / folder / file).read_bytes(), outcome)
     for name, data in splitter.finish():

@@ -356,14 +356,14 @@ def test_the_redactor_masks_the_longer_of_two_secrets_first() -> None:
 
 
 def test_the_redactor_masks_text_and_code_of_an_error() -> None:
-    error = Redactor(["key-1"]).over(ProviderRequestError("key-1 bad", code="key-1"))
+    error = Redactor(["key-1"]).redact_error(ProviderRequestError("key-1 bad", code="key-1"))
 
     assert (str(error), error.code) == (f"{MASK} bad", MASK)
 
 
 def test_a_long_message_is_truncated_after_masking_so_that_no_part_of_a_secret_is_left() -> None:
     for length in range(940, 1010):
-        error = Redactor(["top-secret-key"]).over(failure(503, f"{'x' * length} top-secret-key and more"))
+        error = Redactor(["top-secret-key"]).redact_error(failure(503, f"{'x' * length} top-secret-key and more"))
         assert "top" not in str(error)
         assert len(str(error)) <= 1000
 

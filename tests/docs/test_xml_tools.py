@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jumpseat.agent.model_calls.xml_tools.arguments import written_calls
+from jumpseat.agent.model_calls.xml_tools.arguments import read_calls
 from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.config import load_config
@@ -22,7 +22,7 @@ def test_the_block_in_the_page_means_the_calls_in_the_page() -> None:
     scanner = Scanner({tool.name: tool.spec.parameters for tool in BUILTIN_TOOLS})
     pieces = [*scanner.feed(written), *scanner.finish()]
     found = [
-        call for piece in pieces if isinstance(piece, Block) for tool in piece.tools for call in written_calls(tool)
+        call for piece in pieces if isinstance(piece, Block) for tool in piece.tools for call in read_calls(tool)
     ]
 
     assert [{"name": call.name, "arguments": call.arguments} for call in found] == expected

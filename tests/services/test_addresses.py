@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.services.addresses import Guard, is_public
+from jumpseat.services.addresses import HostPolicy, is_public
 from jumpseat.tools.web import WebError
 
 pytestmark = pytest.mark.anyio
@@ -63,19 +63,19 @@ def test_public_addresses_are_public(address: str) -> None:
 )
 async def test_a_private_host_is_refused_however_it_is_written(host: str) -> None:
     with pytest.raises(WebError, match=r"is not on the public internet, so it cannot be fetched|cannot be found"):
-        await Guard().addresses(host, 80)
+        await HostPolicy().addresses(host, 80)
     with pytest.raises(WebError, match="is not on the public internet"):
-        await Guard().check_name(host, 80)
+        await HostPolicy().check_name(host, 80)
 
 
 async def test_private_hosts_are_reached_if_the_operator_allows_them() -> None:
-    assert await Guard(allow_private=True).addresses("127.0.0.1", 80) == ["127.0.0.1"]
-    assert await Guard(hosts=["127.0.0.0/8"]).addresses("127.0.0.1", 80) == ["127.0.0.1"]
-    assert await Guard(hosts=["127.0.0.1"]).addresses("127.0.0.1", 80) == ["127.0.0.1"]
-    assert await Guard(hosts=["LocalHost"]).addresses("localhost", 80)
+    assert await HostPolicy(allow_private=True).addresses("127.0.0.1", 80) == ["127.0.0.1"]
+    assert await HostPolicy(hosts=["127.0.0.0/8"]).addresses("127.0.0.1", 80) == ["127.0.0.1"]
+    assert await HostPolicy(hosts=["127.0.0.1"]).addresses("127.0.0.1", 80) == ["127.0.0.1"]
+    assert await HostPolicy(hosts=["LocalHost"]).addresses("localhost", 80)
     for hosts in (["10.0.0.0/8"], ["host"], ["127.0.0.2"], ["calhost"], [""]):
         with pytest.raises(WebError):
-            await Guard(hosts=hosts).addresses("localhost", 80)
+            await HostPolicy(hosts=hosts).addresses("localhost", 80)
 
 
 def resolver(monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]]) -> list[str]:
@@ -100,16 +100,16 @@ def resolver(monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]]) -> li
 async def test_a_host_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     resolver(monkeypatch, {"two.example": ["8.8.8.8", "10.0.0.1"], "fine.example": ["8.8.8.8", "8.8.8.8"]})
     with pytest.raises(WebError, match=r"The host 'two.example' is not on the public internet"):
-        await Guard().addresses("two.example", 443)
-    assert await Guard().addresses("fine.example", 443) == ["8.8.8.8"]
+        await HostPolicy().addresses("two.example", 443)
+    assert await HostPolicy().addresses("fine.example", 443) == ["8.8.8.8"]
     with pytest.raises(WebError, match=r"The host 'none.example' cannot be found"):
-        await Guard().addresses("none.example", 443)
+        await HostPolicy().addresses("none.example", 443)
 
 
 async def test_an_allowed_name_covers_its_subdomains(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"wiki.corp.example": ["10.0.0.1"], "evilcorp.example": ["10.0.0.1"]}
     resolver(monkeypatch, names)
-    guard = Guard(hosts=["corp.example"])
+    guard = HostPolicy(hosts=["corp.example"])
     assert await guard.addresses("wiki.corp.example", 443) == ["10.0.0.1"]
     with pytest.raises(WebError):
         await guard.addresses("evilcorp.example", 443)
@@ -121,7 +121,7 @@ async def test_names_of_the_local_network_are_not_sent_to_a_proxy_or_a_service(
     resolver(monkeypatch, {"wiki.example": ["10.0.0.1"], "site.example": ["8.8.8.8"]})
     for name in ("wiki.example", "intranet", "db.internal", "printer.local", "x.home.arpa"):
         with pytest.raises(WebError, match="is not on the public internet"):
-            await Guard().check_name(name, 443)
+            await HostPolicy().check_name(name, 443)
     for name in ("site.example", "not-known-here.example"):
-        await Guard().check_name(name, 443)
-    await Guard(hosts=["intranet"]).check_name("intranet", 443)
+        await HostPolicy().check_name(name, 443)
+    await HostPolicy(hosts=["intranet"]).check_name("intranet", 443)

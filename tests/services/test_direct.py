@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from jumpseat.adapters.transport import network
-from jumpseat.services.addresses import Guard
+from jumpseat.services.addresses import HostPolicy
 from jumpseat.services.direct import DirectFetcher
 from jumpseat.tools.web import Page, WebError
 from tests.adapters.transport.test_network import certificate as certificate
@@ -29,8 +29,8 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.lower(), raising=False)
 
 
-def fetcher(guard: Guard | None = None, *, max_bytes: int = 100_000, timeout_s: float = 5) -> DirectFetcher:
-    return DirectFetcher(guard or Guard(allow_private=True), max_bytes=max_bytes, timeout_s=timeout_s)
+def fetcher(guard: HostPolicy | None = None, *, max_bytes: int = 100_000, timeout_s: float = 5) -> DirectFetcher:
+    return DirectFetcher(guard or HostPolicy(allow_private=True), max_bytes=max_bytes, timeout_s=timeout_s)
 
 
 async def fetched(*replies: Reply, path: str = "/", max_bytes: int = 100_000) -> Page:
@@ -67,7 +67,7 @@ async def test_a_name_is_resolved_once_and_the_request_goes_to_that_address(
         port = int(server.url.rpartition(":")[2])
         names = {"pages.example": ["127.0.0.1"]}
         looked_up = resolver(monkeypatch, names)
-        page = await fetcher(Guard(hosts=["pages.example"])).fetch(f"http://pages.example:{port}/x", raw=False)
+        page = await fetcher(HostPolicy(hosts=["pages.example"])).fetch(f"http://pages.example:{port}/x", raw=False)
         assert (page.text, page.url) == ("hello", f"http://pages.example:{port}/x")
         assert server.requests[0].headers["host"] == f"pages.example:{port}"
     # httpcore passes the address, which needs no lookup.
@@ -86,7 +86,7 @@ async def test_the_next_address_is_tried_if_one_does_not_answer(monkeypatch: pyt
 async def test_no_connection_to_a_private_address_is_opened() -> None:
     async with ModelServer(text_reply("secret")) as server:
         with pytest.raises(WebError, match=r"The host '127.0.0.1' is not on the public internet"):
-            await fetcher(Guard()).fetch(server.url, raw=False)
+            await fetcher(HostPolicy()).fetch(server.url, raw=False)
         assert server.requests == []
 
 
@@ -133,7 +133,7 @@ async def test_each_redirect_is_checked_like_the_first_address(monkeypatch: pyte
         names = {"127.0.0.1": ["127.0.0.1"], "turn.example": ["127.0.0.1"]}
         resolver(monkeypatch, names)
 
-        class Turning(Guard):
+        class Turning(HostPolicy):
             async def addresses(self, host: str, port: int) -> list[str]:
                 found = await super().addresses(host, port)
                 # The name now resolves to another address.
@@ -264,7 +264,7 @@ async def test_a_proxy_is_used_except_for_private_hosts(monkeypatch: pytest.Monk
     async with ModelServer(answer=answer) as proxy:
         monkeypatch.setattr(network, "_is_loopback", _never)
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
-        found = fetcher(Guard())
+        found = fetcher(HostPolicy())
         resolver(monkeypatch, {"127.0.0.1": ["127.0.0.1"], "wiki.example": ["10.0.0.1"]})
         page = await found.fetch("http://pages.example/x?y", raw=False)
         assert page.text == "GET http://pages.example/x?y"

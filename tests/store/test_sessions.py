@@ -92,9 +92,9 @@ async def test_a_new_session_has_its_files_and_is_not_listed(store: SessionStore
 
 async def test_a_session_is_listed_after_its_first_summary(store: SessionStore) -> None:
     folder = created(store, "s-1", git_root="/project", branch="main", repository="owner/name")
-    folder.summarise("First prompt")
+    folder.set_summary("First prompt")
     assert (folder.path / "checkpoints" / "index.md").is_file()
-    folder.summarise("Second prompt")
+    folder.set_summary("Second prompt")
 
     (listed,) = store.list()
     assert listed == SessionMetadata(
@@ -109,7 +109,7 @@ async def test_a_session_is_listed_after_its_first_summary(store: SessionStore) 
 
 async def test_the_workspace_holds_the_time_of_the_last_change(store: SessionStore) -> None:
     folder = created(store, "s-1")
-    folder.summarise("First prompt")
+    folder.set_summary("First prompt")
     folder.log.append(events.Event("id", STARTED, None, events.SessionInfo(info_type="x", message="y")))
     os.utime(folder.log.path, (4_000_000_000, 4_000_000_000))
     folder.log.sync()
@@ -148,7 +148,7 @@ async def test_the_last_changed_session_is_listed_first(store: SessionStore, sta
 )
 async def test_any_summary_and_path_can_be_read_back(store: SessionStore, text: str) -> None:
     folder = created(store, "s-1", cwd=f"/home/{text}")
-    folder.summarise(text)
+    folder.set_summary(text)
 
     workspace = folder.read_workspace()
     assert workspace is not None
@@ -158,14 +158,14 @@ async def test_any_summary_and_path_can_be_read_back(store: SessionStore, text: 
 
 
 async def test_the_summary_is_plain_yaml(store: SessionStore, state: Path) -> None:
-    created(store, "s-1").summarise("Grüße: 🙂")
+    created(store, "s-1").set_summary("Grüße: 🙂")
 
     loaded = yaml.safe_load(text_of(state / "s-1" / "workspace.yaml"))
     assert (loaded["id"], loaded["summary"], loaded["created_at"]) == ("s-1", "Grüße: 🙂", STARTED)
 
 
 async def test_readers_never_see_half_a_workspace(store: SessionStore, state: Path) -> None:
-    created(store, "s-1").summarise("x")
+    created(store, "s-1").set_summary("x")
 
     assert [path.name for path in files_of(state / "s-1") if "tmp" in path.name] == []
 
@@ -183,7 +183,7 @@ async def test_a_summary_that_cannot_be_written_affects_nothing_else(
 ) -> None:
     folder = created(store, "s-1")
     make_folder(state / "s-1" / f"workspace.{os.getpid()}.tmp")
-    folder.summarise("x")
+    folder.set_summary("x")
 
     assert "cannot write" in caplog.text
     assert folder.read_workspace() is not None
@@ -322,7 +322,7 @@ async def test_an_invalid_id_is_not_found(store: SessionStore, tmp_path: Path, s
     write(tmp_path / "session-state" / "b")
 
     with pytest.raises(SessionNotFoundError, match="Session not found: "):
-        store.existing(session_id)
+        store.get_existing(session_id)
 
 
 async def test_a_folder_without_a_log_is_not_a_session(store: SessionStore, state: Path) -> None:
@@ -331,15 +331,15 @@ async def test_a_folder_without_a_log_is_not_a_session(store: SessionStore, stat
 
     for name in ("s-1", "s-2"):
         with pytest.raises(SessionNotFoundError):
-            store.existing(name)
+            store.get_existing(name)
 
 
 @pytest.mark.parametrize("session_id", ["x" * 200, "a b", "é", "-", "...", "s:1", "*"])
 async def test_other_ids_are_valid_folder_names(store: SessionStore, session_id: str) -> None:
-    created(store, session_id).summarise("x")
+    created(store, session_id).set_summary("x")
 
     assert ids(store) == [session_id]
-    assert store.existing(session_id).read_workspace() is not None
+    assert store.get_existing(session_id).read_workspace() is not None
 
 
 async def test_only_marks_of_other_running_processes_count(store: SessionStore, state: Path) -> None:
@@ -401,7 +401,7 @@ async def test_a_session_that_was_never_prompted_leaves_nothing_behind(
     sessions, client = registry(store, tasks), RecordingClient()
     session = sessions.create("s-1", SessionSettings(cwd=state.parent), Attachment(client))
     assert text_of(state / "s-1" / "events.jsonl").startswith('{"id":')
-    await sessions.leave(session.id, client)
+    await sessions.detach_and_close(session.id, client)
 
     assert files_of(state) == []
 
@@ -415,7 +415,7 @@ async def test_a_prompted_session_is_listed_with_its_working_directory(
     session.send(Prompt("  Say\nhi "))
     await client.heard(events.SessionIdle)
     with anyio.fail_after(5):
-        await sessions.leave(session.id, client)
+        await sessions.detach_and_close(session.id, client)
 
     (listed,) = sessions.list()
     assert (listed.session_id, listed.summary, listed.context) == ("s-1", "Say hi", SessionContext(cwd=str(cwd)))

@@ -84,7 +84,7 @@ class RecordingClient:
         self._news.set()
         self._news = anyio.Event()
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         await anyio.lowlevel.checkpoint()
 
     async def invoke_hook(self, session_id: str, hook_type: str, hook_input: JsonObject) -> JsonObject | None:

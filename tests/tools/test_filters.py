@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jumpseat.tools.filters import SourceName, offered
+from jumpseat.tools.filters import SourceName, is_offered
 
 
 @pytest.mark.parametrize(
@@ -31,14 +31,14 @@ from jumpseat.tools.filters import SourceName, offered
 def test_a_builtin_tool_is_offered_if_it_is_available_and_not_excluded(
     available: list[str] | None, excluded: list[str], expected: bool
 ) -> None:
-    assert offered("view", "builtin", available, excluded) is expected
+    assert is_offered("view", "builtin", available, excluded) is expected
 
 
 @pytest.mark.parametrize("source", ["builtin", "custom", "mcp"])
 def test_patterns_apply_to_the_source_they_name(source: SourceName) -> None:
     others = [f"{other}:*" for other in ("builtin", "custom", "mcp") if other != source]
 
-    assert offered("a-b", source, [f"{source}:*"], others)
-    assert offered("a-b", source, [f"{source}:a-b"], [])
-    assert not offered("a-b", source, others, [])
-    assert not offered("a-b", source, None, [f"{source}:*"])
+    assert is_offered("a-b", source, [f"{source}:*"], others)
+    assert is_offered("a-b", source, [f"{source}:a-b"], [])
+    assert not is_offered("a-b", source, others, [])
+    assert not is_offered("a-b", source, None, [f"{source}:*"])

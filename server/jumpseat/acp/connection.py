@@ -50,12 +50,12 @@ class AcpConnection:
         self, on_close: Callable[[AcpConnection], None], tasks: TaskGroup, mask: Callable[[str], str]
     ) -> None:
         self.authenticated = True
-        self.handshaken = True
+        self.handshake_done = True
         self.protocol: int | None = PROTOCOL_VERSION
         self.tasks = tasks
         self._on_close = on_close
         self._slow = False
-        self.wire = Wire(self._body, self._framing_error, self._closed, LINES)
+        self.wire = Wire(self._body, self._framing_error, self._handle_close, LINES)
         self.peer = JsonRpcPeer(self.wire.send, tasks, mask, ACP)
         self._ctx: AcpContext | None = None
 
@@ -88,11 +88,11 @@ class AcpConnection:
         if view is not None:
             view.deliver(event, lossy=event.type in DELTAS and self.wire.lossy)
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         if self._slow and self.wire.busy:
             return
         with anyio.move_on_after(DRAIN_TIMEOUT_S) as scope:
-            await self.wire.drained()
+            await self.wire.drain()
         self._slow = scope.cancelled_caught
         if self._slow:
             log.warning("the editor has stopped reading; parts of messages may be left out")
@@ -107,7 +107,7 @@ class AcpConnection:
     async def ask_user(
         self, session_id: str, question: str, choices: list[str] | None, *, allow_freeform: bool
     ) -> UserInputResponse:
-        ctx = self._initialized()
+        ctx = self._require_context()
         call_id = ctx.call_id(session_id, "ask_user")
         return await ask_user(ctx.editor, session_id, call_id, question, choices, allow_freeform=allow_freeform)
 
@@ -115,11 +115,11 @@ class AcpConnection:
         _unsupported("run hooks")
 
     async def exit_plan_mode(self, params: ExitPlanModeParams) -> ExitPlanModeResponse:
-        ctx = self._initialized()
+        ctx = self._require_context()
         return await ask_about_plan(ctx.editor, ctx.call_id(params.session_id, "exit_plan_mode"), params)
 
     async def auto_mode_switch(self, params: AutoModeSwitchParams) -> AutoModeSwitchAnswer:
-        return await ask_about_auto_mode(self._initialized().editor, params)
+        return await ask_about_auto_mode(self._require_context().editor, params)
 
     async def transform_system_message(self, session_id: str, sections: dict[str, str]) -> dict[str, str]:
         _unsupported("change the system message")
@@ -136,7 +136,7 @@ class AcpConnection:
     async def send_http_chunk(self, params: HttpRequestChunkParams) -> None:
         _unsupported("carry requests to models")
 
-    def _initialized(self) -> AcpContext:
+    def _require_context(self) -> AcpContext:
         if self._ctx is None:
             raise ClientCallError("the editor's connection is not ready")
         return self._ctx
@@ -153,7 +153,7 @@ class AcpConnection:
     def _framing_error(self, error: FramingError) -> None:
         self.peer.refuse(INVALID_REQUEST, error.message)
 
-    def _closed(self) -> None:
+    def _handle_close(self) -> None:
         self.peer.close()
         self._on_close(self)
 

@@ -70,7 +70,7 @@ def find_route(ctx: AcpContext, method: str) -> Callable[[Any], Any] | None:
     def serve(params: Any) -> Any:
         if ctx.server.process.ending:
             raise InvalidRequestError("the server is shutting down")
-        result = route.serve(ctx, _checked(method, route.params, params))
+        result = route.serve(ctx, _validate(method, route.params, params))
         return result if inspect.isawaitable(result) else dict(result)
 
     return serve
@@ -82,10 +82,10 @@ def find_notification(ctx: AcpContext, method: str) -> Callable[[Any], None] | N
     if route is None:
         return None
     model, handler = route
-    return lambda params: handler(ctx, _checked(method, model, params))
+    return lambda params: handler(ctx, _validate(method, model, params))
 
 
-def _checked(method: str, model: type[WireModel], params: Any) -> Any:
+def _validate(method: str, model: type[WireModel], params: Any) -> Any:
     try:
         return model.model_validate({} if params is None else params)
     except ValidationError as error:

@@ -121,7 +121,7 @@ class Outcome:
     body: str = ""
 
 
-class Detached(Protocol):
+class NetworkReplacement(Protocol):
     """A replacement for the network that answers a call."""
 
     def route(self) -> Any:
@@ -133,17 +133,18 @@ class Detached(Protocol):
 class PreparedCall:
     """A call that is ready to be sent, and the decoder of its answer.
 
-    ``secrets`` must not appear in any error. ``ended`` is called once after the call, whatever its outcome.
-    ``timeouts`` and ``network`` override the defaults. ``instead`` replaces the network.
+    ``secrets`` must not appear in any error. ``on_end`` is called once after the call, whatever its outcome.
+    ``timeouts`` and ``network`` override the defaults. ``replacement`` answers the call
+    instead of the network.
     """
 
     request: HttpRequest
     decoder: Decoder
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    ended: Callable[[Outcome], Awaitable[None]] | None = None
+    on_end: Callable[[Outcome], Awaitable[None]] | None = None
     timeouts: Timeouts | None = None
     network: Network | None = None
-    instead: Detached | None = None
+    replacement: NetworkReplacement | None = None
 
 
 class Adapter(ABC):

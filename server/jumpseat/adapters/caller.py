@@ -43,7 +43,7 @@ class Caller(Protocol):
         """Return what can be asked of ``model``."""
         ...
 
-    async def whereabouts(self) -> tuple[Endpoint, Network | None]:
+    async def resolve_endpoint(self) -> tuple[Endpoint, Network | None]:
         """Return the current address, credentials and network settings.
 
         Raises:
@@ -55,7 +55,7 @@ class Caller(Protocol):
         """Return a caller for requests that need a text answer and nothing else."""
         ...
 
-    async def begin(self, request: ModelRequest) -> PreparedCall:
+    async def prepare(self, request: ModelRequest) -> PreparedCall:
         """Prepare one call. May look up secrets, and ask clients for them.
 
         Raises:
@@ -67,7 +67,7 @@ class Caller(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedToken:
+class ClientToken:
     """Asks a client for the bearer token of ``provider``.
 
     Tokens are not kept: the client knows when they expire.
@@ -75,7 +75,7 @@ class AskedToken:
 
     provider: str
     ask: Callable[[str], Awaitable[str]] | None
-    patience_s: float = 60.0
+    timeout_s: float = 60.0
 
     async def __call__(self) -> str:
         """Ask for the token.
@@ -86,11 +86,11 @@ class AskedToken:
         if self.ask is None:
             raise ProviderAuthError(f"there is no client to ask for the bearer token of provider {self.provider!r}")
         try:
-            with anyio.fail_after(self.patience_s):
+            with anyio.fail_after(self.timeout_s):
                 answer = await self.ask(self.provider)
         except TimeoutError:
             raise ProviderAuthError(
-                f"the client gave no bearer token for provider {self.provider!r} within {self.patience_s:g} s"
+                f"the client gave no bearer token for provider {self.provider!r} within {self.timeout_s:g} s"
             ) from None
         except Exception as error:
             reason = str(error) or type(error).__name__
@@ -103,7 +103,7 @@ class AskedToken:
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedKey:
+class CommandKey:
     """Runs the command of a session that prints the key of ``provider``.
 
     Keys are not kept: a command stands for keys that expire soon.
@@ -119,7 +119,7 @@ class PrintedKey:
         Raises:
             ProviderAuthError: the command fails, prints nothing, or takes too long.
         """
-        found = await self.resolver.printed(self.command)
+        found = await self.resolver.run_command(self.command)
         if isinstance(found, str):
             return found
         raise ProviderAuthError(f"there is no key for provider {self.provider!r}: {found.reason}")

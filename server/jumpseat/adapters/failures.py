@@ -35,7 +35,8 @@ from jumpseat.errors import (
 )
 
 MESSAGE_CHARS: Final = 1000
-"""The longest message shown. :meth:`Redactor.over` cuts it, nothing else before: half a key is a secret too."""
+"""The longest message shown, in characters. Only :meth:`Redactor.redact_error` cuts messages, after it has masked
+secrets: half a key is a secret, too."""
 
 
 _QUOTA_CODES: Final = frozenset(
@@ -200,7 +201,7 @@ class Redactor:
                 text = text.replace(secret, MASK)
         return _TOKEN_SHAPES.sub(MASK, text)
 
-    def over(self, error: ProviderError) -> ProviderError:
+    def redact_error(self, error: ProviderError) -> ProviderError:
         """Return ``error`` with secrets removed from its text and code, and its text cut."""
         error.args = tuple(_cut(self(arg)) if isinstance(arg, str) else arg for arg in error.args)
         if error.code is not None:

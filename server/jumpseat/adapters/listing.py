@@ -88,7 +88,7 @@ def read_chat_models(answer: JsonObject) -> ModelPage:
     """Read the list of a server that speaks chat completions."""
     models: list[ModelInfo] = []
     for entry in entries(answer, "data"):
-        if (name := model_name(entry.get("id"))) and seems_to_chat(name):
+        if (name := model_name(entry.get("id"))) and is_chat_model(name):
             windows = (
                 entry.get(key) for key in ("context_length", "context_size", "context_window", "max_model_len")
             )
@@ -123,7 +123,7 @@ def model_name(value: Any) -> str:
     return text if text.isprintable() and len(text) <= MAX_NAME else ""
 
 
-def seems_to_chat(name: str) -> bool:
+def is_chat_model(name: str) -> bool:
     """Decide by its name whether a model chats, for lists that do not say what their models do."""
     return re.search(_NOT_CHAT, name, re.IGNORECASE) is None
 

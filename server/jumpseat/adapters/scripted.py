@@ -152,7 +152,7 @@ class ScriptExpectation(_Entry):
     def _pattern_compiles(cls, value: str | None) -> str | None:
         pattern = _as_pattern(value or "")
         if pattern is not None:
-            _compiled(pattern)
+            _compile(pattern)
         return value
 
 
@@ -182,7 +182,7 @@ class ScriptPrompt(_Entry):
     @field_validator("when")
     @classmethod
     def _pattern_compiles(cls, value: str | None) -> str | None:
-        _compiled(value or "")
+        _compile(value or "")
         return value
 
 
@@ -252,27 +252,27 @@ class ScriptedModel:
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         """Stream the next turn; see :meth:`jumpseat.agent.model.Model.stream`."""
-        scene = _Scene(request)
-        turn, number = self._due(scene)
+        context = _RequestContext(request)
+        turn, number = self._next_turn(context)
         if turn.expect is not None:
-            _check(turn.expect, scene, number)
+            _check(turn.expect, context, number)
         if turn.errors:
             key = (request.session_id, len(request.messages), number)
             attempt = self._attempts.get(key, 0)
             if attempt < len(turn.errors):
                 self._attempts[key] = attempt + 1
                 raise turn.errors[attempt].as_error()
-        yield _Play(turn, scene)
+        yield _TurnEvents(turn, context)
 
-    def _due(self, scene: _Scene) -> tuple[ScriptTurn, int]:
+    def _next_turn(self, context: _RequestContext) -> tuple[ScriptTurn, int]:
         """Return the next turn and its index in its list."""
         if self._script.turns is not None:
-            return self._pick(self._script.turns, scene.answers, "the script")
+            return self._pick(self._script.turns, context.answers, "the script")
         for entry in self._script.prompts or []:
-            if entry.when is None or re.search(entry.when, scene.prompt, re.IGNORECASE):
+            if entry.when is None or re.search(entry.when, context.prompt, re.IGNORECASE):
                 name = "the script" if entry.when is None else f"the script's prompt {entry.when!r}"
-                return self._pick(entry.turns, scene.answers_since_prompt, name)
-        raise ProviderRequestError(f"the script has no prompt that fits {one_line(scene.last_user, 200)!r}")
+                return self._pick(entry.turns, context.answers_since_prompt, name)
+        raise ProviderRequestError(f"the script has no prompt that fits {one_line(context.last_user, 200)!r}")
 
     def _pick(self, turns: list[ScriptTurn], number: int, name: str) -> tuple[ScriptTurn, int]:
         if number < len(turns):
@@ -282,7 +282,7 @@ class ScriptedModel:
         raise ProviderRequestError(f"{name} has no turn {number + 1}, it ends after {len(turns)}")
 
 
-class _Scene:
+class _RequestContext:
     """The parts of a request that a script can refer to."""
 
     def __init__(self, request: ModelRequest) -> None:
@@ -334,31 +334,31 @@ class _Scene:
                 return self.request.model
 
 
-class _Play:
+class _TurnEvents:
     """Iterates over the events of one turn."""
 
-    def __init__(self, turn: ScriptTurn, scene: _Scene) -> None:
+    def __init__(self, turn: ScriptTurn, context: _RequestContext) -> None:
         self._turn = turn
         self._delay_s = turn.delay_ms / 1000
-        self._streaming = scene.request.stream
+        self._streaming = context.request.stream
         pieces = [turn.text] if turn.text else turn.deltas or []
-        filled = [scene.fill(piece) for piece in pieces]
+        filled = [context.fill(piece) for piece in pieces]
         self._message = AssistantMessage([])
         blocks: list[AssistantBlock] = self._message.blocks
-        reasoning = scene.fill(turn.reasoning or "")
+        reasoning = context.fill(turn.reasoning or "")
         if reasoning:
             blocks.append(ReasoningBlock(reasoning, "scripted"))
         if any(filled):
             blocks.append(TextBlock("".join(filled)))
         for position, call in enumerate(turn.tool_calls):
-            arguments = scene.fill_all(call.arguments)
+            arguments = context.fill_all(call.arguments)
             text = arguments if isinstance(arguments, str) else dump_json(arguments)
-            call_id = call.id or f"call_{scene.answers + 1}_{position + 1}"
+            call_id = call.id or f"call_{context.answers + 1}_{position + 1}"
             blocks.append(ToolUseBlock(call_id, call.name, text, parse_arguments(text)))
         self._deltas = iter(self._split(filled if turn.deltas else []) if self._streaming else ())
         self._ended = False
 
-    def __aiter__(self) -> _Play:
+    def __aiter__(self) -> _TurnEvents:
         return self
 
     async def __anext__(self) -> ModelEvent:
@@ -384,8 +384,10 @@ class _Play:
                 yield ToolCallDelta(block.id, block.name, block.arguments_json)
 
     def _completed(self) -> Completed:
-        told = self._turn.usage
-        usage = told and Usage(told.input, told.output, told.cache_read, told.cache_write, told.reasoning)
+        counts = self._turn.usage
+        usage = counts and Usage(
+            counts.input, counts.output, counts.cache_read, counts.cache_write, counts.reasoning
+        )
         stop: StopReason = "tool_use" if self._turn.tool_calls else "end_turn"
         return Completed(
             self._message,
@@ -394,13 +396,13 @@ class _Play:
         )
 
 
-def _check(expect: ScriptExpectation, scene: _Scene, number: int) -> None:
+def _check(expect: ScriptExpectation, context: _RequestContext, number: int) -> None:
     """Raise an error for the first unmet expectation."""
-    request = scene.request
+    request = context.request
     for what, wanted, got in (
-        ("the last prompt", expect.user, scene.prompt),
+        ("the last prompt", expect.user, context.prompt),
         ("the system message", expect.system, request.system),
-        ("the last tool result", expect.tool_result, scene.last_tool_result),
+        ("the last tool result", expect.tool_result, context.last_tool_result),
     ):
         if wanted is None:
             continue
@@ -425,7 +427,7 @@ def _as_pattern(text: str) -> str | None:
     return text[1:-1] if len(text) > 2 and text.startswith("/") and text.endswith("/") else None
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:

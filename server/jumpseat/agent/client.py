@@ -32,7 +32,7 @@ class Client(Protocol):
         """Send one event. Events arrive in the order of these calls."""
         ...
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Wait until the client has read most of the data sent to it."""
         ...
 

@@ -75,7 +75,7 @@ def check_schema(schema: Any) -> None:
         # Without formats: "regex" would apply Python's syntax to patterns, which are written in JavaScript's.
         validator.check_schema(schema, format_checker=FormatChecker(()))
     except SchemaError as error:
-        raise NotASchemaError(tuple(error.absolute_path), shortened(error.message)) from None
+        raise NotASchemaError(tuple(error.absolute_path), truncate(error.message)) from None
     except RecursionError:
         raise NotASchemaError((), "the schema is nested too deeply") from None
 
@@ -97,17 +97,17 @@ def problems_of(value: Any, schema: Mapping[str, Any]) -> list[Problem]:
     try:
         # The empty registry keeps references to URLs and files from being fetched.
         for error in _bounded_validator(schema)(schema, registry=registry).iter_errors(value):
-            problems.append(Problem(tuple(error.absolute_path), shortened(error.message)))
+            problems.append(Problem(tuple(error.absolute_path), truncate(error.message)))
             if len(problems) == MAX_PROBLEMS:
                 break
     except Unresolvable as error:
-        raise UnusableSchemaError(f"unresolvable reference in the schema: {shortened(str(error))}") from None
+        raise UnusableSchemaError(f"unresolvable reference in the schema: {truncate(str(error))}") from None
     except (RecursionError, _TooManyReferencesError):
         raise UnusableSchemaError("the schema refers to itself without end") from None
     return problems
 
 
-def shortened(text: str) -> str:
+def truncate(text: str) -> str:
     """Truncate ``text`` to :data:`MAX_PROBLEM_CHARACTERS` and an ellipsis."""
     return text if len(text) <= MAX_PROBLEM_CHARACTERS else f"{text[:MAX_PROBLEM_CHARACTERS]}..."
 
@@ -124,7 +124,7 @@ def _bounded_validator(schema: Mapping[str, Any]) -> Any:
     keywords: Mapping[str, Any] = base.VALIDATORS
     patterns, references_left = _Patterns(), MAX_REFERENCES
 
-    def counted(evaluate: Any) -> Any:
+    def count_references(evaluate: Any) -> Any:
         def count_and_evaluate(*arguments: Any) -> Any:
             nonlocal references_left
             references_left -= 1
@@ -147,7 +147,11 @@ def _bounded_validator(schema: Mapping[str, Any]) -> Any:
         return evaluate_unless_patterns
 
     bounded: dict[str, Any] = {
-        **{keyword: counted(keywords[keyword]) for keyword in (*_REFERENCES, *_UNEVALUATED) if keyword in keywords},
+        **{
+            keyword: count_references(keywords[keyword])
+            for keyword in (*_REFERENCES, *_UNEVALUATED)
+            if keyword in keywords
+        },
         "pattern": patterns.pattern,
         "patternProperties": patterns.properties,
         "additionalProperties": patterns.additional(keywords["additionalProperties"]),

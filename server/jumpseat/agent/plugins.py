@@ -34,6 +34,6 @@ class Plugins(Protocol):
         """Return the folders of a session's plugins, whether they exist or not; does no I/O."""
         ...
 
-    def of(self, settings: SessionSettings) -> list[Plugin]:
+    def read_all(self, settings: SessionSettings) -> list[Plugin]:
         """Read the plugins of a session that exist."""
         ...

@@ -198,7 +198,7 @@ class EnvResolver:
             return Missing(f"the environment variable {value!r} is not set") if found is None else found, True
         if isinstance(value, str) and not entry.literal:
             if value.startswith("cmd:"):
-                return await self.printed(value[4:].strip(), entry.timeout_s), True
+                return await self.run_command(value[4:].strip(), entry.timeout_s), True
             if value.startswith("file:"):
                 return await self._read(value[5:].strip(), entry.timeout_s), True
             if value in self._environ:
@@ -213,7 +213,7 @@ class EnvResolver:
             return await self._call_function(value, view, entry.timeout_s), True
         return value, False
 
-    async def printed(self, command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str | Missing:
+    async def run_command(self, command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str | Missing:
         """Run a shell command and return its output without trailing white space."""
         try:
             status, output = await _run(command, self._environ, self._cwd, timeout_s)

@@ -21,6 +21,6 @@ def connect(ctx: Context, params: ConnectParams) -> ConnectResult:
     if expected is not None and not hmac.compare_digest((params.token or "").encode(), expected.encode()):
         raise AuthenticationRequiredError("AUTHENTICATION_FAILED: wrong or missing connection token")
     ctx.connection.authenticated = True
-    ctx.connection.handshaken = True
+    ctx.connection.handshake_done = True
     ctx.connection.protocol = ctx.process.protocol or PROTOCOL_VERSION
     return ConnectResult(protocol_version=ctx.connection.protocol, version=__version__)

@@ -26,7 +26,7 @@ async def discover(ctx: Context, params: InstructionsDiscoverParams) -> Instruct
     """Return the instruction files of sessions in some projects. There are none that apply to all projects."""
     found: list[dict[str, Any]] = []
     for project in params.project_paths:
-        sources = await anyio.to_thread.run_sync(described_sources, SessionSettings(cwd=absolute_path(project)))
+        sources = await anyio.to_thread.run_sync(describe_sources, SessionSettings(cwd=absolute_path(project)))
         found += [{**source, "projectPath": project} for source in sources]
     return InstructionSourcesResult(sources=found)
 
@@ -50,7 +50,7 @@ def get_discovery_paths(ctx: Context, params: InstructionsDiscoverParams) -> Ins
     return InstructionPathsResult(paths=paths)
 
 
-def described_sources(settings: SessionSettings) -> list[dict[str, Any]]:
+def describe_sources(settings: SessionSettings) -> list[dict[str, Any]]:
     """Return the instruction files of a session, in the order in which they are sent.
 
     Each is ``{id, label, sourcePath, content, type, location}``.

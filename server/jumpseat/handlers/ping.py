@@ -12,6 +12,6 @@ from jumpseat_protocol.server import PingParams, PingResult
 
 def ping(ctx: Context, params: PingParams) -> PingResult:
     """Answer at once. SDKs that do not send ``connect`` (0.2 and 0.3) read the timestamp as Unix milliseconds."""
-    now = utc_now() if ctx.connection.handshaken else int(time.time() * 1000)
+    now = utc_now() if ctx.connection.handshake_done else int(time.time() * 1000)
     version = ctx.connection.protocol or PROTOCOL_VERSION
     return PingResult(message=f"pong: {params.message or ''}", timestamp=now, protocol_version=version)

@@ -67,7 +67,7 @@ async def open_session(ctx: Context, params: SessionsOpenParams) -> SessionsOpen
         case "resume":
             return await _resume(ctx, params, ctx.registry.store.find(_required_id(params)))
         case "resumeLast":
-            return await _resume(ctx, params, ctx.registry.store.best_for(params.context))
+            return await _resume(ctx, params, ctx.registry.store.find_best(params.context))
         case "attach":
             return _attach(ctx, _required_id(params))
         case "remote" | "cloud" | "handoff":
@@ -128,7 +128,7 @@ def list_sessions(ctx: Context, params: SessionsListParams) -> SessionListResult
     """Return the stored sessions; entries after the first ``metadataLimit`` have only ids and times."""
     found = ctx.registry.list(params.filter) if params.source != "remote" else []
     complete = len(found) if params.metadata_limit is None else params.metadata_limit
-    return SessionListResult(sessions=found[:complete] + [_bare(one) for one in found[complete:]])
+    return SessionListResult(sessions=found[:complete] + [_basic_metadata(one) for one in found[complete:]])
 
 
 def find_by_prefix(ctx: Context, params: FindByPrefixParams) -> SessionIdResult:
@@ -138,14 +138,14 @@ def find_by_prefix(ctx: Context, params: FindByPrefixParams) -> SessionIdResult:
 
 def get_last_for_context(ctx: Context, params: LastForContextParams) -> SessionIdResult:
     """Return the session that matches a working directory best; by default the one that changed last."""
-    return SessionIdResult(session_id=ctx.registry.store.best_for(params.context))
+    return SessionIdResult(session_id=ctx.registry.store.find_best(params.context))
 
 
 async def get_sizes(ctx: Context, params: EmptyParams) -> SizesResult:
     """Return the size of each stored session, in bytes."""
 
     def measure() -> dict[str, int]:
-        return {folder.path.name: folder.size_bytes() for folder in ctx.registry.store.stored()}
+        return {folder.path.name: folder.size_bytes() for folder in ctx.registry.store.iter_stored()}
 
     return SizesResult(sizes=await anyio.to_thread.run_sync(measure))
 
@@ -155,7 +155,7 @@ def check_in_use(ctx: Context, params: SessionIdsParams) -> InUseResult:
     in_use: list[str] = []
     for session_id in params.session_ids:
         try:
-            if ctx.registry.store.existing(session_id).in_use():
+            if ctx.registry.store.get_existing(session_id).in_use():
                 in_use.append(session_id)
         except SessionNotFoundError:
             continue
@@ -179,7 +179,7 @@ async def save(ctx: Context, params: SessionParams) -> EmptyResult:
 def release_lock(ctx: Context, params: SessionParams) -> EmptyResult:
     """Remove the mark of this process from a session, so that other processes do not consider it in use."""
     with suppress(SessionNotFoundError):
-        ctx.registry.store.existing(params.session_id).release()
+        ctx.registry.store.get_existing(params.session_id).release()
     return EmptyResult()
 
 
@@ -242,7 +242,7 @@ async def _delete(ctx: Context, session_id: str) -> int:
     return size
 
 
-def _bare(session: SessionMetadata) -> SessionMetadata:
+def _basic_metadata(session: SessionMetadata) -> SessionMetadata:
     return SessionMetadata(
         session_id=session.session_id, start_time=session.start_time, modified_time=session.modified_time
     )
@@ -252,7 +252,7 @@ def _complete(ctx: Context, known: KnownMetadata) -> KnownMetadata | None:
     if known.is_remote or (known.summary is not None and known.context is not None):
         return known
     try:
-        folder = ctx.registry.store.existing(known.session_id)
+        folder = ctx.registry.store.get_existing(known.session_id)
     except SessionNotFoundError:
         return known
     workspace = folder.read_workspace()

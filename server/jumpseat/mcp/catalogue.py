@@ -199,13 +199,13 @@ def resolve_config(
     known = {**environ, **entry.variables}
 
     def value(text: str) -> str:
-        def one(match: re.Match[str]) -> str:
+        def substitute(match: re.Match[str]) -> str:
             name, default = str(match.group(1)), cast("str | None", match.group(2))
             if name not in known and default is None:
                 raise MissingVariableError(f"the environment variable {name} is not set")
             return known.get(name) or default or ""
 
-        return text if entry.literal else _VARIABLE.sub(one, text)
+        return text if entry.literal else _VARIABLE.sub(substitute, text)
 
     def variable(text: str) -> str:
         if not (indirect and entry.literal):

@@ -182,17 +182,17 @@ class McpClient:
     @property
     def can_listen(self) -> bool:
         """Return whether the server announces changed lists to subscribers only."""
-        return self.stateless and any(self._changing())
+        return self.stateless and any(self._announced_changes())
 
-    def _changing(self) -> tuple[bool, bool, bool]:
+    def _announced_changes(self) -> tuple[bool, bool, bool]:
         """Return whether the server announces changes of its tools, prompts and resources."""
         found = self.session.server_capabilities
         kinds = (found.tools, found.prompts, found.resources) if found else (None, None, None)
         tools, prompts, resources = (bool(kind and kind.list_changed) for kind in kinds)
         return tools, prompts, resources
 
-    async def listen(self, opened: Callable[[], Awaitable[None]]) -> None:
-        """Subscribe to changed lists until the server ends the subscription; ``opened`` is called when it begins.
+    async def listen(self, on_open: Callable[[], Awaitable[None]]) -> None:
+        """Subscribe to changed lists until the server ends the subscription; ``on_open`` is called when it begins.
 
         The changes themselves arrive as notifications.
 
@@ -200,7 +200,7 @@ class McpClient:
             RefusedError: the server refused the subscription, or the stream of changes was lost.
             ServerGoneError: the connection has ended.
         """
-        tools, prompts, resources = self._changing()
+        tools, prompts, resources = self._announced_changes()
         try:
             async with listen(
                 self.session,
@@ -208,7 +208,7 @@ class McpClient:
                 prompts_list_changed=prompts,
                 resources_list_changed=resources,
             ) as subscription:
-                await opened()
+                await on_open()
                 async for _ in subscription:
                     pass
         except MCPError as error:
@@ -235,7 +235,7 @@ class McpClient:
         errors: list[Exception] = []
         done, scope = anyio.Event(), anyio.CancelScope()
 
-        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        async def extend_deadline(progress: float, total: float | None, message: str | None) -> None:
             limit.deadline = anyio.current_time() + timeout_s
             if on_progress is not None:
                 on_progress(progress, total, message)
@@ -243,7 +243,7 @@ class McpClient:
         async def run() -> None:
             try:
                 with scope:
-                    results.append(await send(progressed))
+                    results.append(await send(extend_deadline))
             except Exception as error:
                 errors.append(self.public_error(error))
             finally:
@@ -266,7 +266,7 @@ class McpClient:
     def public_error(self, error: Exception) -> Exception:
         """Return an error of the package as one of this module's."""
         match error:
-            case MCPError() if error.code == types.CONNECTION_CLOSED and self._lost(error.message):
+            case MCPError() if error.code == types.CONNECTION_CLOSED and self._is_connection_loss(error.message):
                 return ServerGoneError()
             case MCPError():
                 return RefusedError(error.message, error.code)
@@ -277,7 +277,7 @@ class McpClient:
             case _:
                 return error
 
-    def _lost(self, message: str) -> bool:
+    def _is_connection_loss(self, message: str) -> bool:
         """Return whether an error with the package's code for a lost connection was not sent by the server."""
         return self._ended.is_set() or message.startswith("SSE stream ")
 

@@ -163,7 +163,7 @@ class Connection:
         self._auth_changed = anyio.Event()
         began, came_up = anyio.current_time(), False
         try:
-            async with self._connected() as (client, ended, child):
+            async with self._connect() as (client, ended, child):
                 self._client, came_up = client, True
                 self._set("connected")
                 await self._watch(client, ended)
@@ -205,7 +205,7 @@ class Connection:
         return True
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncGenerator[tuple[McpClient, anyio.Event, Child | None], None]:
+    async def _connect(self) -> AsyncGenerator[tuple[McpClient, anyio.Event, Child | None], None]:
         context = self._context
         if self.config is None:
             raise ServerFailedError(self.entry.problem or "the server is not configured")
@@ -300,7 +300,7 @@ class Connection:
         """Keep a subscription to changed lists open, as servers of revisions without a session require."""
         subscribed = False
 
-        async def opened() -> None:
+        async def handle_subscription() -> None:
             nonlocal subscribed, lost
             # A change may have been missed between two subscriptions.
             if subscribed and await self._list_tools(client) != self.tools:
@@ -310,7 +310,7 @@ class Connection:
         lost = 0
         while lost < len(RESTART_DELAYS_S):
             try:
-                await client.listen(opened)
+                await client.listen(handle_subscription)
             except (ServerGoneError, CallTimeoutError, RefusedError) as error:
                 log.debug("MCP server %s: no subscription to changed lists: %s", self.name, error)
             delay_s, lost = RESTART_DELAYS_S[lost], lost + 1
@@ -407,7 +407,7 @@ class Connection:
             NotConnectedError, ServerGoneError, CallTimeoutError, RefusedError: as in :meth:`call`.
         """
         if self._client is None:
-            raise NotConnectedError(self._not_connected())
+            raise NotConnectedError(self._not_connected_text())
         return await self._client.ask(request, result, timeout_s=REQUEST_S)
 
     @property
@@ -426,10 +426,10 @@ class Connection:
             while self._client is None and not self._ended.is_set() and self.status != "needs-auth":
                 await self._changed.wait()
         if self._client is None:
-            raise NotConnectedError(self._not_connected())
+            raise NotConnectedError(self._not_connected_text())
         return self._client
 
-    def _not_connected(self) -> str:
+    def _not_connected_text(self) -> str:
         return f"the MCP server {self.name!r} is not connected" + (f": {self.error}" if self.error else "")
 
     def _set(self, status: McpStatus, error: str | None = None) -> None:

@@ -106,7 +106,7 @@ class Credentials:
         ``config`` holds the settings of the server before variables are replaced, ``url`` is its URL afterwards.
         """
         if self.stored_logins and question.reason in ("initial", "refresh"):
-            token = await self._logins.renewed(url, question.refused)
+            token = await self._logins.renew(url, question.refused)
             if token is not None:
                 return token
         if not self._session.clients.has_interest(OAUTH):

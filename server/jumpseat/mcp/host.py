@@ -147,7 +147,7 @@ class McpHost:
         state = self._states.get(name)
         return state.entry if state else None
 
-    def connected(self, name: str) -> Connection:
+    def connection_to(self, name: str) -> Connection:
         """Return the connection of a connected server.
 
         Raises:
@@ -178,7 +178,7 @@ class McpHost:
         gone = [name for name in self._states if name not in found]
         changed = [name for name, state in self._states.items() if name in found and state.entry != found[name]]
         for name in [*gone, *changed]:
-            self._later(self._drop, self._states.pop(name))
+            self._schedule(self._drop, self._states.pop(name))
         fresh = [name for name in found if name not in self._states]
         # The order of the servers is that of their tools.
         self._states = {name: self._states.get(name) or ServerState(entry) for name, entry in found.items()}
@@ -187,13 +187,13 @@ class McpHost:
             if not state.entry.enabled:
                 state.status = "disabled"
             else:
-                self._later(self._start, state)
+                self._schedule(self._start, state)
         if self._settled.is_set() and any(self._states[name].status in _UNSETTLED for name in fresh):
             # For example, a custom agent was selected: its first turn waits for its servers, too.
             self._settled, self._announced = anyio.Event(), False
         self._collect_tools()
 
-    def _later(self, do: Callable[[ServerState], Awaitable[None]], state: ServerState) -> None:
+    def _schedule(self, do: Callable[[ServerState], Awaitable[None]], state: ServerState) -> None:
         self._begin_task()
         # Waits for the host's own task, which loads the package first.
         self.session.services.tasks.start_soon(self._when_ready, do, state)
@@ -232,7 +232,7 @@ class McpHost:
         except Exception:
             log.exception("the mcp package cannot be loaded")
             for state in list(self._states.values()):
-                self._mark(state, "failed", "the mcp package cannot be loaded")
+                self._set_status(state, "failed", "the mcp package cannot be loaded")
             return False
         return True
 
@@ -281,8 +281,8 @@ class McpHost:
         if state.connection is not None and state.status in ("connected", "pending"):
             raise InvalidRequestError(f"MCP server {name!r} is already running")
         await self._drop(state)
-        self._mark(state, "pending")
-        self._later(self._start, state)
+        self._set_status(state, "pending")
+        self._schedule(self._start, state)
 
     async def stop(self, name: str) -> None:
         """End a server and remove its tools.
@@ -296,7 +296,7 @@ class McpHost:
         if state is None:
             raise InvalidRequestError(f"MCP server {name!r} is not configured")
         await self._drop(state)
-        self._mark(state, "disabled")
+        self._set_status(state, "disabled")
 
     async def _start(self, state: ServerState) -> None:
         from jumpseat.mcp.connection import Connection, ConnectionContext
@@ -316,9 +316,9 @@ class McpHost:
                 roots=lambda: [self.session.settings.cwd.as_uri()],
             )
 
-        def changed(connection: Connection) -> None:
+        def handle_change(connection: Connection) -> None:
             if state.connection is connection:
-                self._mark(state, connection.status, connection.error)
+                self._set_status(state, connection.status, connection.error)
 
         context = ConnectionContext(
             environ=self._services.environ,
@@ -326,7 +326,7 @@ class McpHost:
             cwd=lambda: self.session.settings.cwd,
             indirect=lambda: self.env_mode == "indirect",
             grace_s=lambda: self._grace_s,
-            changed=changed,
+            changed=handle_change,
             list_changed=self._list_changed,
             warn=lambda text: self._emit(events.SessionWarning(warning_type="mcp", message=text)),
             callbacks=callbacks,
@@ -454,7 +454,7 @@ class McpHost:
             if state.connection is not None and self._tasks is not None and not self._closed:
                 self._tasks.start_soon(state.connection.notify_roots_changed)
 
-    def _mark(self, state: ServerState, status: McpStatus, error: str | None = None) -> None:
+    def _set_status(self, state: ServerState, status: McpStatus, error: str | None = None) -> None:
         """Set the status of a server, and emit the events that follow from it."""
         name = state.entry.name
         if self._states.get(name) is not state:
@@ -467,9 +467,11 @@ class McpHost:
         if not self._announced and all(one.status not in _UNSETTLED for one in self._states.values()):
             self._announced = True
             self._settled.set()
-            self._emit(events.McpServersLoaded(servers=[self._loaded(one) for one in self._states.values()]))
+            self._emit(
+                events.McpServersLoaded(servers=[self._to_loaded_server(one) for one in self._states.values()])
+            )
 
-    def _loaded(self, state: ServerState) -> events.McpLoadedServer:
+    def _to_loaded_server(self, state: ServerState) -> events.McpLoadedServer:
         entry = state.entry
         return events.McpLoadedServer(
             name=entry.name,

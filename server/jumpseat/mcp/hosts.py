@@ -74,13 +74,13 @@ class McpHosts:
         """Start the servers of a session, or update them after its settings have changed; returns at once."""
         self._sources[session.id].begin()
 
-    def of(self, session: Session) -> McpHost | None:
+    def get(self, session: Session) -> McpHost | None:
         """Return the host of a session; ``None`` if it has never had servers."""
         return self._sources[session.id].host
 
-    def need(self, session: Session) -> McpHost:
+    def get_or_create(self, session: Session) -> McpHost:
         """Return the host of a session, creating it where there is none."""
-        return self._sources[session.id].need()
+        return self._sources[session.id].get_or_create()
 
     def forget(self, source: McpSource) -> None:
         """Remove the source of a session that is being closed."""
@@ -120,7 +120,7 @@ class McpHosts:
             disabled=self.user.disabled(),
             disabled_here=frozenset(settings.disabled_mcp_servers),
             project=settings.cwd if discovers else None,
-            plugins=self._plugins.of(settings),
+            plugins=self._plugins.read_all(settings),
         )
 
 
@@ -135,9 +135,9 @@ class McpSource:
     def begin(self) -> None:
         """Start the servers of the session, or update them."""
         if self.host is not None or self._hosts.may_have(self.session.settings):
-            self.need().begin()
+            self.get_or_create().begin()
 
-    def need(self) -> McpHost:
+    def get_or_create(self) -> McpHost:
         """Return the host, creating it where there is none."""
         if self.host is None:
             from jumpseat.mcp.host import HostServices, McpHost
@@ -150,7 +150,7 @@ class McpSource:
     def tools(self) -> Mapping[str, Tool]:
         return self.host.tools() if self.host is not None else {}
 
-    async def look(self, prompt: str) -> None:
+    async def discover(self, prompt: str) -> None:
         """Wait for the servers if their instructions go into the system message."""
         if self.session.settings.mcp_instructions:
             await self.ready()
@@ -160,7 +160,7 @@ class McpSource:
             return []
         return self.host.instructions(offered)
 
-    def words(self, name: str) -> str | None:
+    def mention_text(self, name: str) -> str | None:
         """Return ``None``: tools of servers are mentioned in prompts like any other tool."""
         return None
 

@@ -64,7 +64,7 @@ async def _discover(session: ClientSession, version: str) -> bool:
     except ValidationError:
         return False
     except MCPError as error:
-        supported = _supported(error)
+        supported = _supported_revisions(error)
         if (common := _newest_common(supported)) not in (None, version):
             return await _discover(session, common)
         if supported and not set(supported) & set(HANDSHAKE_PROTOCOL_VERSIONS) and common is None:
@@ -81,12 +81,12 @@ async def _handshake(session: ClientSession) -> None:
         await session.initialize()
     except MCPError as error:
         # A server of a newer revision that had not started yet when it was asked.
-        common = _newest_common(_supported(error))
+        common = _newest_common(_supported_revisions(error))
         if common is None or not await _discover(session, common):
             raise
 
 
-def _supported(error: MCPError) -> Sequence[str]:
+def _supported_revisions(error: MCPError) -> Sequence[str]:
     """Return the revisions that a server names in an error, newest or not; empty for any other error."""
     if error.code != types.UNSUPPORTED_PROTOCOL_VERSION:
         return ()

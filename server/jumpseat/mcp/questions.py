@@ -58,7 +58,7 @@ class Questions:
         """
         session = self._session
         if not session.clients.has_interest("sampling.requested"):
-            return _refused("sampling is not available: no client of the session handles sampling requests")
+            return _refusal("sampling is not available: no client of the session handles sampling requests")
         pending = self.samplings.ask(Sampling(server, request_id, as_json(params)))
         answer: dict[str, Any] | None = None
         try:
@@ -80,7 +80,7 @@ class Questions:
         try:
             return types.CreateMessageResult.model_validate(answer)
         except ValidationError:
-            return _refused("the client's answer to the sampling request is not a valid message")
+            return _refusal("the client's answer to the sampling request is not a valid message")
 
     async def elicit(self, server: str, params: types.ElicitRequestParams) -> Any:
         """Show a form or the address of a page to the user; return an MCP result or error."""
@@ -89,24 +89,24 @@ class Questions:
         if isinstance(params, types.ElicitRequestURLParams):
             url = params.url
             if not url.startswith(("https://", "http://")):
-                return _refused("the URL of an elicitation must begin with https:// or http://")
+                return _refusal("the URL of an elicitation must begin with https:// or http://")
         else:
             schema = params.requested_schema
             if len(orjson.dumps(schema, default=str)) > MAX_SCHEMA_BYTES:
-                return _refused("the form is too large")
+                return _refusal("the form is too large")
         result = None
         try:
             with anyio.move_on_after(PERSON_S):
                 result = await elicit(self._session, params.message, schema, source=server, url=url)
         except InvalidRequestError as error:
-            return _refused(str(error))
+            return _refusal(str(error))
         if result is None:
             return types.ElicitResult(action="cancel")
         try:
             return types.ElicitResult.model_validate({"action": result.action, "content": result.content})
         except ValidationError:
-            return _refused("the client's answer is not a valid elicitation result")
+            return _refusal("the client's answer is not a valid elicitation result")
 
 
-def _refused(text: str) -> types.ErrorData:
+def _refusal(text: str) -> types.ErrorData:
     return types.ErrorData(code=types.INVALID_REQUEST, message=text)

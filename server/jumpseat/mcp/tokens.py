@@ -81,9 +81,9 @@ class LoginTokens:
         login = await self._read(url)
         if login is None or not login.expires_soon():
             return login and login.access_token
-        return await self.renewed(url, login.access_token)
+        return await self.renew(url, login.access_token)
 
-    async def renewed(self, url: str, refused: str | None) -> str | None:
+    async def renew(self, url: str, refused: str | None) -> str | None:
         """Return another token than the ``refused`` one; ``None`` if there is none and it cannot be renewed."""
         async with self._lock:
             login = await self._read(url)

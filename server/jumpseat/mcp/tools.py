@@ -108,7 +108,7 @@ def complete_schema(schema: JsonObject, depth: int = 0) -> JsonObject:
     if depth > MAX_DEPTH:
         return {}
 
-    def sub(value: Any) -> Any:
+    def complete_subschema(value: Any) -> Any:
         if value is True:
             return {}
         return complete_schema(cast("JsonObject", value), depth + 1) if isinstance(value, dict) else value
@@ -116,11 +116,11 @@ def complete_schema(schema: JsonObject, depth: int = 0) -> JsonObject:
     out: JsonObject = {}
     for key, value in schema.items():
         if key in ("properties", "$defs", "definitions", "patternProperties") and isinstance(value, dict):
-            out[key] = {name: sub(one) for name, one in cast("JsonObject", value).items()}
+            out[key] = {name: complete_subschema(one) for name, one in cast("JsonObject", value).items()}
         elif key in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list):
-            out[key] = [sub(one) for one in cast("list[Any]", value)]
+            out[key] = [complete_subschema(one) for one in cast("list[Any]", value)]
         elif key in ("items", "not"):
-            out[key] = sub(value)
+            out[key] = complete_subschema(value)
         else:
             out[key] = value
     kind = out.get("type")

@@ -74,13 +74,13 @@ class Connection:
         authenticated: bool,
     ) -> None:
         self.authenticated = authenticated
-        self.handshaken = False
+        self.handshake_done = False
         self.protocol: int | None = None
         self._protocol2: Protocol2 | None = None
         self._tasks = tasks
         self._on_close = on_close
         self._slow = False
-        self.wire = Wire(self._body, self._framing_error, self._closed)
+        self.wire = Wire(self._body, self._framing_error, self._handle_close)
         self.peer = JsonRpcPeer(self.wire.send, tasks, mask)
 
     def serve(
@@ -112,12 +112,12 @@ class Connection:
             for question in questions:
                 self._protocol2.ask(session_id, question)
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Wait until the client has read what it was sent. A client that has stopped reading is waited for once."""
         if self._slow and self.wire.busy:
             return
         with anyio.move_on_after(DRAIN_TIMEOUT_S) as scope:
-            await self.wire.drained()
+            await self.wire.drain()
         self._slow = scope.cancelled_caught
         if self._slow:
             log.warning("a client has stopped reading; its deltas may be left out")
@@ -181,6 +181,6 @@ class Connection:
     def _framing_error(self, error: FramingError) -> None:
         self.peer.refuse(INVALID_REQUEST, error.message)
 
-    def _closed(self) -> None:
+    def _handle_close(self) -> None:
         self.peer.close()
         self._on_close(self)

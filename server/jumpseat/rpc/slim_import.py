@@ -41,19 +41,19 @@ class ResponseErrorMessage:
 
 def import_json_rpc() -> ModuleType:
     """Return the module ``pygls.protocol.json_rpc``, loaded alone where possible, else in the ordinary way."""
-    if not _loaded():
+    if not _loaded_modules():
         try:
             return _import_alone()
         except Exception as exc:
             # Another version of pygls may need more. The ordinary way is slower, but it works.
             log.info("pygls cannot be loaded without the Language Server Protocol: %s", exc)
         finally:
-            for name in _loaded():
+            for name in _loaded_modules():
                 del sys.modules[name]
     return import_module("pygls.protocol.json_rpc")
 
 
-def _loaded() -> list[str]:
+def _loaded_modules() -> list[str]:
     return [name for name in sys.modules if name.split(".")[0] in ("pygls", "lsprotocol")]
 
 

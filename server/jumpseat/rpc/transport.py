@@ -86,11 +86,11 @@ class Wire(asyncio.Protocol):
                 self._on_framing_error(item)
 
     def eof_received(self) -> bool:
-        self._lost()
+        self._handle_loss()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._lost()
+        self._handle_loss()
 
     def pause_writing(self) -> None:
         if self._drained.is_set():
@@ -123,7 +123,7 @@ class Wire(asyncio.Protocol):
         """Whether more than ``LOSSY_BYTES`` are waiting, so that deltas should be left out."""
         return self._out is not None and self._out.get_write_buffer_size() > LOSSY_BYTES
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Wait until the peer has read most of the queued bytes. Return at once if the connection is closed."""
         if self._frames:
             self._flush()
@@ -134,7 +134,7 @@ class Wire(asyncio.Protocol):
         self._flush()
         if self._out is not None:
             self._out.close()
-        self._lost()
+        self._handle_loss()
 
     def _flush(self) -> None:
         if not self._frames or self._out is None:
@@ -146,9 +146,9 @@ class Wire(asyncio.Protocol):
         if self._out.get_write_buffer_size() > BROKEN_BYTES:
             log.error("a client has stopped reading: closing its connection")
             self._out.abort()
-            self._lost()
+            self._handle_loss()
 
-    def _lost(self) -> None:
+    def _handle_loss(self) -> None:
         if not self._closed:
             self._closed = True
             self._drained.set()

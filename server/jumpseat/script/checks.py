@@ -145,7 +145,7 @@ class Checks:
             problems += self._check_event(fields.get("params"))
         return problems
 
-    def finished(self) -> list[str]:
+    def find_unfinished(self) -> list[str]:
         """Return what is missing at the end of the conversation, and sessions that the client has not opened."""
         problems = [
             f"request {key[1]!r} ({method}) was never answered"

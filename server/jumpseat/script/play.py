@@ -324,7 +324,7 @@ class _Player:
         await target.until(lambda: not target.checks.busy, self._script.within)
         # Wait for surplus messages.
         await target.until(lambda: False, 0.05)
-        target.problems += target.checks.finished()
+        target.problems += target.checks.find_unfinished()
         if await target.close_input() is None:
             target.problems.append(f"the server is still running {EXIT_S:g} s after its input was closed")
 

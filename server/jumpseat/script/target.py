@@ -123,12 +123,12 @@ class Target:
         await self.send({"id": request_id, "method": method, **({} if params is None else {"params": params})})
         found: list[dict[str, Any]] = []
 
-        def look() -> bool:
+        def has_answer() -> bool:
             answers = (as_object(one) for one in self.incoming(since))
             found[:] = [one for one in answers if "method" not in one and one.get("id") == request_id]
             return bool(found)
 
-        await self.until(look, seconds)
+        await self.until(has_answer, seconds)
         return found[0] if found else None
 
     async def call(self, method: str, params: Any = None, seconds: float = 10) -> Any:

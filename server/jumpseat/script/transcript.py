@@ -72,14 +72,14 @@ def read(path: Path) -> list[Line]:
     return out
 
 
-def encoded(lines: list[Line]) -> list[str]:
+def encode_lines(lines: list[Line]) -> list[str]:
     """Encode lines as JSON."""
     return [json.dumps({direction: message}, ensure_ascii=False) for direction, message in lines]
 
 
 def write(path: Path, lines: list[Line]) -> None:
     """Write ``lines`` as a transcript."""
-    path.write_text("".join(f"{line}\n" for line in encoded(lines)), encoding="utf-8")
+    path.write_text("".join(f"{line}\n" for line in encode_lines(lines)), encoding="utf-8")
 
 
 @dataclass
@@ -106,7 +106,7 @@ async def play_transcript(
     playback = playback or Playback()
     out = playback.lines
     for process in _processes(lines):
-        async with running_server(command, folder) as server, _collecting(server, playback):
+        async with running_server(command, folder) as server, _collect_traffic(server, playback):
             client = _Client(server, placeholders)
             for direction, group in groupby(process, key=lambda line: line[0]):
                 messages = [message for _, message in group]
@@ -125,7 +125,7 @@ async def play_transcript(
 
 
 @asynccontextmanager
-async def _collecting(server: Target, playback: Playback) -> AsyncGenerator[None]:
+async def _collect_traffic(server: Target, playback: Playback) -> AsyncGenerator[None]:
     try:
         yield
     finally:

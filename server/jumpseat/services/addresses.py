@@ -24,7 +24,7 @@ _SPECIAL: Final = tuple(
 _INTERNAL: Final = (".local", ".internal", ".intranet", ".lan", ".home.arpa", ".localhost", ".localdomain")
 
 
-class Guard:
+class HostPolicy:
     """Checks hosts before they are contacted.
 
     ``hosts`` are names, addresses and networks that are allowed although private; a name includes its subdomains.

@@ -19,7 +19,7 @@ import httpx
 from jumpseat.adapters.transport.network import Proxies, tls_context
 from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES
 from jumpseat.agent.conversation.media import HEAD_BYTES, image_type
-from jumpseat.services.addresses import Guard
+from jumpseat.services.addresses import HostPolicy
 from jumpseat.tools.web import Page, WebError
 from jumpseat_protocol.version import __version__
 
@@ -49,7 +49,7 @@ _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe
 class DirectFetcher:
     """Fetches pages. ``max_bytes`` limits a page, compressed and decompressed; ``timeout_s`` a whole fetch."""
 
-    def __init__(self, guard: Guard, *, max_bytes: int, timeout_s: float) -> None:
+    def __init__(self, guard: HostPolicy, *, max_bytes: int, timeout_s: float) -> None:
         self._guard = guard
         self._max_bytes = max_bytes
         self._timeout_s = timeout_s
@@ -141,7 +141,7 @@ class DirectFetcher:
         if response.status_code >= 300 or response.status_code < 200:
             raise WebError(f"{url} returned HTTP {response.status_code} {response.reason_phrase}".rstrip() + ".")
         if media_type.startswith("image/") and media_type != "image/svg+xml":
-            return await self._picture(url, media_type, response)
+            return await self._read_image(url, media_type, response)
         if media_type and not _TEXTUAL.fullmatch(media_type) and media_type != "application/octet-stream":
             raise WebError(_binary(url, media_type))
         body = await self._body(url, response, self._max_bytes)
@@ -150,13 +150,13 @@ class DirectFetcher:
         bom = next((name for mark, name in _BOMS if body.startswith(mark)), None)
         if bom is None and b"\0" in body[:8192] and "utf-16" not in kind.lower() and "utf-32" not in kind.lower():
             raise WebError(_binary(url, media_type or "unknown type"))
-        text = _decoded(body, bom or _charset(kind, body))
+        text = _decode(body, bom or _charset(kind, body))
         if not media_type or media_type == "application/octet-stream":
             start = text[:256].lstrip().lower()
             media_type = "text/html" if start.startswith(("<!doctype html", "<html")) else "text/plain"
         return Page(str(url), media_type, text)
 
-    async def _picture(self, url: httpx.URL, media_type: str, response: httpx.Response) -> Page:
+    async def _read_image(self, url: httpx.URL, media_type: str, response: httpx.Response) -> Page:
         body = await self._body(url, response, MAX_IMAGE_BYTES)
         seen = image_type(body[:HEAD_BYTES])
         if seen is None:
@@ -227,7 +227,7 @@ def _charset(content_type: str, body: bytes) -> str:
     return name if _CHARSET.fullmatch(name) else "utf-8"
 
 
-def _decoded(body: bytes, charset: str) -> str:
+def _decode(body: bytes, charset: str) -> str:
     try:
         codecs.lookup(charset)
     except LookupError:

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 import httpx
 
-from jumpseat.services.addresses import Guard
+from jumpseat.services.addresses import HostPolicy
 from jumpseat.services.caller import ServiceCaller
 from jumpseat.services.direct import parse_url
 from jumpseat.tools.web import Page, WebError
@@ -22,7 +22,7 @@ KEY: Final = "JINA_API_KEY"
 class JinaFetcher:
     """Fetches pages through Jina Reader, after checking that the host is allowed."""
 
-    def __init__(self, caller: ServiceCaller, guard: Guard) -> None:
+    def __init__(self, caller: ServiceCaller, guard: HostPolicy) -> None:
         self._caller = caller
         self._guard = guard
 

@@ -13,7 +13,7 @@ from jumpseat.tools.web import Fetcher, Searcher
 
 if TYPE_CHECKING:
     from jumpseat.adapters.transport.http import HttpTransport
-    from jumpseat.services.addresses import Guard
+    from jumpseat.services.addresses import HostPolicy
     from jumpseat.services.caller import ServiceCaller
 
 SEARCH_KEY: Final = "TAVILY_API_KEY"
@@ -63,11 +63,11 @@ class ConfiguredWeb:
 
         return DirectFetcher(self._guard(), max_bytes=settings.max_bytes, timeout_s=settings.timeout_s)
 
-    def _guard(self) -> Guard:
-        from jumpseat.services.addresses import Guard
+    def _guard(self) -> HostPolicy:
+        from jumpseat.services.addresses import HostPolicy
 
         settings = self._config.tools.web_fetch
-        return Guard(allow_private=settings.allow_private, hosts=settings.allowed_hosts)
+        return HostPolicy(allow_private=settings.allow_private, hosts=settings.allowed_hosts)
 
     def _caller(
         self, name: Literal["jina", "tavily"], *, base_url: str, variable: str, optional: bool

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 class Caller(Client, Protocol):
     """The connection that a request came over.
 
-    ``authenticated`` becomes true with the handshake, if the server has a connection token. ``handshaken`` is true
-    once the client has sent ``connect``, which older ones do not. ``protocol`` is set by the first request.
+    ``authenticated`` becomes true with the handshake, if the server has a connection token. ``handshake_done``
+    becomes true when the client sends ``connect``, which older clients do not. ``protocol`` is set by the first
+    request.
     """
 
     authenticated: bool
-    handshaken: bool
+    handshake_done: bool
     protocol: int | None
 
     def catch_up(

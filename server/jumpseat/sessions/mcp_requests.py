@@ -16,7 +16,7 @@ def mcp_host(ctx: Context, session_id: str, otherwise: str) -> McpHost:
     Raises:
         InvalidRequestError: the session has no MCP servers; ``otherwise`` is the message.
     """
-    host = ctx.mcp.of(ctx.registry.live(session_id))
+    host = ctx.mcp.get(ctx.registry.live(session_id))
     if host is None or not host.present:
         raise InvalidRequestError(otherwise)
     return host
@@ -39,7 +39,7 @@ async def request_mcp_server(host: McpHost, server: str, request: Any, result: A
     Raises:
         InvalidRequestError: the server is not connected, refused the request, or did not answer in time.
     """
-    connection = host.connected(server)
+    connection = host.connection_to(server)
     from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
     from jumpseat.mcp.results import as_json
 

@@ -44,9 +44,9 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     await ctx.models.copilot.authenticate(settings)
     await ctx.process.declarations.read(settings.cwd)
     session = ctx.registry.create(session_id, settings, _attachment(ctx, params))
-    session.agent_changed(None)
-    ctx.registry.keep_options(session)
-    if skills := ctx.process.skills.of(session).listed():
+    session.announce_agent(None)
+    ctx.registry.store_options(session)
+    if skills := ctx.process.skills.for_session(session).to_wire():
         session.emit(SessionSkillsLoaded(skills=skills))
     ctx.mcp.begin(session)
     return session
@@ -78,12 +78,12 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
         was_active = False
         session, agent = _load(ctx, attachment, params)
     session.settings.login = options_alone.login or session.settings.login
-    ctx.registry.keep_options(session)
+    ctx.registry.store_options(session)
     _announce_resume(ctx, session, params, was_active=was_active)
     if params.model is not None:
         # The stored settings were those of the model before.
         session.drop_unsupported_settings()
-    session.agent_changed(agent)
+    session.announce_agent(agent)
     ctx.connection.catch_up(session.id, session.open_questions())
     ctx.mcp.begin(session)
     return session

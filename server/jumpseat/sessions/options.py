@@ -41,35 +41,37 @@ def _apply_working_directory(settings: SessionSettings, options: SessionOptions)
         if not cwd.is_dir():
             raise InvalidRequestError(f"workingDirectory {options.working_directory!r} is not a directory")
         settings.cwd = cwd.absolute()
-    settings.host_git = _given(options.enable_host_git_operations, settings.host_git)
+    settings.host_git = _value_or_current(options.enable_host_git_operations, settings.host_git)
 
 
 def _apply_model_options(settings: SessionSettings, options: SessionOptions) -> None:
-    settings.model = _given(options.model, settings.model)
-    settings.reasoning_effort = _given(options.reasoning_effort, settings.reasoning_effort)
-    settings.reasoning_summary = _given(options.reasoning_summary, settings.reasoning_summary)
-    settings.model_capabilities = _given(options.model_capabilities, settings.model_capabilities)
-    settings.adapter_settings = _given(options.adapter_settings, settings.adapter_settings)
-    settings.client_name = _given(options.client_name, settings.client_name)
-    settings.provider = _given(options.provider, settings.provider)
-    settings.providers = _given(options.providers, settings.providers)
-    settings.provider_models = _given(options.models, settings.provider_models)
+    settings.model = _value_or_current(options.model, settings.model)
+    settings.reasoning_effort = _value_or_current(options.reasoning_effort, settings.reasoning_effort)
+    settings.reasoning_summary = _value_or_current(options.reasoning_summary, settings.reasoning_summary)
+    settings.model_capabilities = _value_or_current(options.model_capabilities, settings.model_capabilities)
+    settings.adapter_settings = _value_or_current(options.adapter_settings, settings.adapter_settings)
+    settings.client_name = _value_or_current(options.client_name, settings.client_name)
+    settings.provider = _value_or_current(options.provider, settings.provider)
+    settings.providers = _value_or_current(options.providers, settings.providers)
+    settings.provider_models = _value_or_current(options.models, settings.provider_models)
     if options.capi is not None:
-        settings.web_sockets = _given(options.capi.enable_web_socket_responses, settings.web_sockets)
-    settings.session_limits = _given(options.session_limits, settings.session_limits)
-    settings.continue_on_auto_mode = _given(options.continue_on_auto_mode, settings.continue_on_auto_mode)
-    settings.response_format = _given(options.response_format, settings.response_format)
-    settings.streaming = _given(options.streaming, settings.streaming)
-    settings.infinite_sessions = _given(options.infinite_sessions, settings.infinite_sessions)
+        settings.web_sockets = _value_or_current(options.capi.enable_web_socket_responses, settings.web_sockets)
+    settings.session_limits = _value_or_current(options.session_limits, settings.session_limits)
+    settings.continue_on_auto_mode = _value_or_current(
+        options.continue_on_auto_mode, settings.continue_on_auto_mode
+    )
+    settings.response_format = _value_or_current(options.response_format, settings.response_format)
+    settings.streaming = _value_or_current(options.streaming, settings.streaming)
+    settings.infinite_sessions = _value_or_current(options.infinite_sessions, settings.infinite_sessions)
 
 
 def _apply_tool_options(settings: SessionSettings, options: SessionOptions) -> None:
-    settings.available_tools = _given(options.available_tools, settings.available_tools)
-    settings.excluded_tools = _given(options.excluded_tools, settings.excluded_tools)
-    settings.tool_choice = _given(options.tool_choice, settings.tool_choice)
-    settings.hosted_tools = _given(options.hosted_tools, settings.hosted_tools)
-    settings.tool_search = _given(options.tool_search, settings.tool_search)
-    settings.large_output = _given(options.large_output, settings.large_output)
+    settings.available_tools = _value_or_current(options.available_tools, settings.available_tools)
+    settings.excluded_tools = _value_or_current(options.excluded_tools, settings.excluded_tools)
+    settings.tool_choice = _value_or_current(options.tool_choice, settings.tool_choice)
+    settings.hosted_tools = _value_or_current(options.hosted_tools, settings.hosted_tools)
+    settings.tool_search = _value_or_current(options.tool_search, settings.tool_search)
+    settings.large_output = _value_or_current(options.large_output, settings.large_output)
     if options.memory is not None:
         settings.memory = options.memory.enabled
 
@@ -79,7 +81,7 @@ def _apply_agent_options(settings: SessionSettings, options: SessionOptions) -> 
         _check_agents(options.custom_agents)
         settings.custom_agents = options.custom_agents
         settings.lost_agent_servers = {}
-    settings.agent = _given(options.agent, settings.agent)
+    settings.agent = _value_or_current(options.agent, settings.agent)
     if options.default_agent is not None:
         settings.default_excluded_tools = options.default_agent.excluded_tools
 
@@ -93,28 +95,34 @@ def _apply_mcp_options(settings: SessionSettings, options: SessionOptions) -> No
         from jumpseat.mcp.catalogue import check_servers
 
         settings.mcp_servers = check_servers(options.mcp_servers)
-    settings.disabled_mcp_servers = _given(options.disabled_mcp_servers, settings.disabled_mcp_servers)
+    settings.disabled_mcp_servers = _value_or_current(options.disabled_mcp_servers, settings.disabled_mcp_servers)
     if (storage := options.mcp_o_auth_token_storage) is not None:
         settings.stored_mcp_logins = storage == "persistent"
-    settings.mcp_apps = _given(options.request_mcp_apps, settings.mcp_apps)
-    settings.mcp_instructions = _given(options.allow_all_mcp_server_instructions, settings.mcp_instructions)
+    settings.mcp_apps = _value_or_current(options.request_mcp_apps, settings.mcp_apps)
+    settings.mcp_instructions = _value_or_current(
+        options.allow_all_mcp_server_instructions, settings.mcp_instructions
+    )
 
 
 def _apply_prompt_options(settings: SessionSettings, options: SessionOptions) -> None:
-    settings.system_message = _given(options.system_message, settings.system_message)
-    settings.skip_custom_instructions = _given(options.skip_custom_instructions, settings.skip_custom_instructions)
-    settings.instruction_directories = _given(options.instruction_directories, settings.instruction_directories)
-    settings.organization_instructions = _given(
+    settings.system_message = _value_or_current(options.system_message, settings.system_message)
+    settings.skip_custom_instructions = _value_or_current(
+        options.skip_custom_instructions, settings.skip_custom_instructions
+    )
+    settings.instruction_directories = _value_or_current(
+        options.instruction_directories, settings.instruction_directories
+    )
+    settings.organization_instructions = _value_or_current(
         options.organization_custom_instructions, settings.organization_instructions
     )
-    settings.config_discovery = _given(options.enable_config_discovery, settings.config_discovery)
-    settings.plugin_directories = _given(options.plugin_directories, settings.plugin_directories)
-    settings.skills = _given(options.enable_skills, settings.skills)
-    settings.skill_directories = _given(options.skill_directories, settings.skill_directories)
-    settings.disabled_skills = _given(options.disabled_skills, settings.disabled_skills)
+    settings.config_discovery = _value_or_current(options.enable_config_discovery, settings.config_discovery)
+    settings.plugin_directories = _value_or_current(options.plugin_directories, settings.plugin_directories)
+    settings.skills = _value_or_current(options.enable_skills, settings.skills)
+    settings.skill_directories = _value_or_current(options.skill_directories, settings.skill_directories)
+    settings.disabled_skills = _value_or_current(options.disabled_skills, settings.disabled_skills)
 
 
-def _given(option: T | None, current: T) -> T:
+def _value_or_current(option: T | None, current: T) -> T:
     """Return the option if it is set, the current setting otherwise."""
     return current if option is None else option
 

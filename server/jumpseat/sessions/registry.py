@@ -107,14 +107,14 @@ class SessionRegistry:
             retry=retry,
             allow_unasked=allow_unasked,
             allow_old_clients=allow_old_clients,
-            on_change=self._changed,
+            on_change=self._handle_change,
             hook_timeout_s=hook_timeout_s,
             secrets=secrets,
             policy=policy or Policy(),
             compaction=compaction or CompactionPolicy(),
             skills=skills,
-            keep_options=self.keep_options,
-            keep_checkpoint=self._keep_checkpoint,
+            store_options=self.store_options,
+            store_checkpoint=self._store_checkpoint,
         )
 
     # --- creating and loading -----------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class SessionRegistry:
             SessionNotFoundError: there is no such session.
             StoreError: the log cannot be read or repaired.
         """
-        folder = self.store.existing(session_id)
+        folder = self.store.get_existing(session_id)
         in_use = folder.in_use()
         replay = repair_log(folder.log.path)
         workspace = folder.read_workspace()
@@ -233,7 +233,7 @@ class SessionRegistry:
 
     # --- closing and deleting -----------------------------------------------------------------------------------
 
-    async def leave(self, session_id: str, client: Client) -> None:
+    async def detach_and_close(self, session_id: str, client: Client) -> None:
         """Detach a client from a session, and close the session if it was the last one. Ignores unknown ids."""
         session = self._live.get(session_id)
         if session is None:
@@ -258,14 +258,14 @@ class SessionRegistry:
             return question.tool_name in attachment.tools
         return attachment.handles_permissions
 
-    def keep_options(self, session: Session) -> None:
+    def store_options(self, session: Session) -> None:
         """Store the options and the working directory of a session, for resume."""
         folder, settings = self._folders[session.id], session.settings
         write_options(folder.path, settings, self._services.secrets)
         if folder.workspace is not None and folder.workspace.cwd != str(settings.cwd):
             folder.move(working_directory_context(settings.cwd, host_git=settings.host_git))
 
-    def _keep_checkpoint(self, session: Session, title: str, summary: str) -> tuple[int, str | None]:
+    def _store_checkpoint(self, session: Session, title: str, summary: str) -> tuple[int, str | None]:
         """Write a checkpoint file and return its number and path; no path if the file cannot be written.
 
         The summary is in the log in either case.
@@ -312,7 +312,7 @@ class SessionRegistry:
             SessionNotFoundError: there is no such session.
         """
         session = self._live.get(session_id)
-        folder = self._folders[session_id] if session else self.store.existing(session_id)
+        folder = self._folders[session_id] if session else self.store.get_existing(session_id)
         if session is not None:
             with anyio.CancelScope(shield=True):
                 await self.close(session)
@@ -349,7 +349,7 @@ class SessionRegistry:
 
     def _prunable(self, before_s: float, kept: Container[str], named_too: bool) -> Pruned:
         pruned = Pruned()
-        for folder in self.store.stored():
+        for folder in self.store.iter_stored():
             session_id, changed_s = folder.path.name, folder.log.changed_s()
             if session_id in kept or changed_s is None or changed_s > before_s:
                 continue
@@ -384,7 +384,7 @@ class SessionRegistry:
         if cut is None:
             raise InvalidRequestError(f"Event {event_id} not found in session {session.id}")
         left, removed = cut
-        session.rewind(_decoded(left.records))
+        session.rewind(_decode(left.records))
         return removed
 
     def drop_checkpoints(self, session: Session) -> None:
@@ -403,7 +403,7 @@ class SessionRegistry:
             InvalidRequestError: there is no event ``up_to``, or the session has never had a prompt.
             StoreError: the copy cannot be made.
         """
-        source = self._folders.get(session_id) or self.store.existing(session_id)
+        source = self._folders.get(session_id) or self.store.get_existing(session_id)
         new_id = str(uuid.uuid4())
         self.store.fork(source, new_id, up_to, name)
         return new_id
@@ -426,7 +426,7 @@ class SessionRegistry:
     def metadata(self, session_id: str) -> SessionMetadata | None:
         """Return the list entry of a stored session."""
         try:
-            return self.store.existing(session_id).metadata()
+            return self.store.get_existing(session_id).metadata()
         except SessionNotFoundError:
             return None
 
@@ -449,7 +449,7 @@ class SessionRegistry:
         Raises:
             SessionNotFoundError: there is no such session.
         """
-        workspace = self.store.existing(session_id).read_workspace()
+        workspace = self.store.get_existing(session_id).read_workspace()
         cwd = Path(workspace.cwd) if workspace and workspace.cwd else None
         return cwd if cwd is not None and cwd.is_dir() else None
 
@@ -462,10 +462,10 @@ class SessionRegistry:
             summary=shorten(prompt) if prompt is not None else None,
         )
 
-    def _changed(self, session: Session) -> None:
+    def _handle_change(self, session: Session) -> None:
         folder = self._folders.get(session.id)
         if folder is not None and session.first_prompt is not None:
-            folder.summarise(shorten(session.first_prompt))
+            folder.set_summary(shorten(session.first_prompt))
         self._announce("session.updated", session.id, self._metadata(session))
 
 
@@ -476,7 +476,7 @@ async def _run_command(session: Session, command: QueuedCommand) -> bool:
     return await run_queued(session, command)
 
 
-def _decoded(
+def _decode(
     records: Iterable[dict[str, Any]],
 ) -> Iterator[tuple[str | None, events.EventPayload | events.UnknownPayload]]:
     """Yield the events of a log with their ids; an event without an id has that of the event before it."""
@@ -490,7 +490,7 @@ def _decoded(
 def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
     """Apply the events of a log to ``session``: its conversation, model, mode and agent."""
     settings = session.settings
-    for event_id, payload in _decoded(records):
+    for event_id, payload in _decode(records):
         session.apply(event_id, payload)
         match payload:
             case events.SessionStart():

@@ -65,7 +65,9 @@ class AgentLibrary:
         """Return the agents in files that a session may use, in the order of precedence."""
         project = self.project_places(settings.cwd) if settings.config_discovery else []
         plugins = [
-            Place(folder, "plugin") for plugin in self._plugins.of(settings) for folder in plugin.agent_folders
+            Place(folder, "plugin")
+            for plugin in self._plugins.read_all(settings)
+            for folder in plugin.agent_folders
         ]
         found = find_agents([*project, *self.personal(), *plugins])
         for problem in (*found.errors, *found.warnings):

@@ -82,7 +82,7 @@ class Repository:
         self._root = root
 
     @classmethod
-    async def of(cls, cwd: Path) -> Repository:
+    async def find(cls, cwd: Path) -> Repository:
         """Find the repository around ``cwd``.
 
         Raises:

@@ -41,7 +41,7 @@ class PluginFolders:
         own = [settings.cwd / os.path.expanduser(folder) for folder in settings.plugin_directories]
         return list(dict.fromkeys([*own, *self._given, *self.bundled]))
 
-    def of(self, settings: SessionSettings) -> list[Plugin]:
+    def read_all(self, settings: SessionSettings) -> list[Plugin]:
         """Read the plugins of a session, without duplicates; missing folders are logged."""
         found: dict[str, Plugin] = {}
         for folder in self.folders(settings):

@@ -130,7 +130,7 @@ class SessionFolder:
         except OSError as error:
             raise StoreError(f"cannot create the session folder: {error.strerror or error}") from error
 
-    def summarise(self, summary: str) -> None:
+    def set_summary(self, summary: str) -> None:
         """Set the summary, unless there is one; from then on lists show the session."""
         workspace = self._workspace
         if workspace is None or workspace.summary is not None:
@@ -304,7 +304,7 @@ class SessionStore:
             raise SessionNotFoundError(session_id[:200])
         return SessionFolder(self._root / session_id, self._tasks)
 
-    def existing(self, session_id: str) -> SessionFolder:
+    def get_existing(self, session_id: str) -> SessionFolder:
         """Return the folder of a stored session.
 
         Raises:
@@ -325,18 +325,18 @@ class SessionStore:
         found = self.list()
         return found[0].session_id if found else None
 
-    def stored(self) -> Iterator[SessionFolder]:
+    def iter_stored(self) -> Iterator[SessionFolder]:
         """Yield the folders of all sessions that have a log, prompted or not, in no particular order."""
         return (folder for folder in self._folders() if folder.log.path.is_file())
 
     def find(self, prefix: str) -> str | None:
         """Return the session with that id, or the only one whose id begins with ``prefix``; else ``None``."""
-        found = [folder.path.name for folder in self.stored() if folder.path.name.startswith(prefix)]
+        found = [folder.path.name for folder in self.iter_stored() if folder.path.name.startswith(prefix)]
         if prefix in found:
             return prefix
         return found[0] if len(found) == 1 else None
 
-    def best_for(self, context: SessionContext | None) -> str | None:
+    def find_best(self, context: SessionContext | None) -> str | None:
         """Return the session that fits ``context`` best, the last changed of equals; ``None`` without sessions."""
 
         def fit(session: SessionMetadata) -> tuple[bool, ...]:

@@ -51,7 +51,7 @@ class SkillLibrary:
         self.plugins = plugins
         self._sessions: WeakKeyDictionary[Session, SessionSkills] = WeakKeyDictionary()
 
-    def of(self, session: Session) -> SessionSkills:
+    def for_session(self, session: Session) -> SessionSkills:
         """Return the skills of a live session."""
         skills = self._sessions.get(session)
         if skills is None:
@@ -66,7 +66,7 @@ class SkillLibrary:
         project = list(project_places(settings.cwd)) if settings.config_discovery else []
         plugins = [
             Place(folder, "plugin", plugin=plugin)
-            for plugin in self.plugins.of(settings)
+            for plugin in self.plugins.read_all(settings)
             for folder in plugin.skill_folders
         ]
         return [*named, *project, *self.personal(), *plugins]
@@ -102,7 +102,7 @@ class SessionSkills:
             self._found_for, self._found = key, find_skills(self._library.places(settings))
         return self._found.items
 
-    def listed(self) -> list[LoadedSkill]:
+    def to_wire(self) -> list[LoadedSkill]:
         """Return all skills in the form that clients get, disabled ones too."""
         return [one.listed(enabled=self.is_enabled(one.name)) for one in self.all()]
 

@@ -65,14 +65,14 @@ def split_servers(
 def _secret_values(config: McpServerConfig, mask: Callable[[str], str]) -> Iterator[str]:
     """Yield the names of the values of a server that may be secret."""
 
-    def unsafe(text: str, *, name: bool = False) -> bool:
-        return mask(text) != text or not _harmless(text, name=name)
+    def is_unsafe(text: str, *, name: bool = False) -> bool:
+        return mask(text) != text or not _is_harmless(text, name=name)
 
-    if config.command and unsafe(config.command, name=True):
+    if config.command and is_unsafe(config.command, name=True):
         yield "command"
-    if any(unsafe(one) for one in config.args or ()):
+    if any(is_unsafe(one) for one in config.args or ()):
         yield "args"
-    if config.cwd and unsafe(config.cwd, name=True):
+    if config.cwd and is_unsafe(config.cwd, name=True):
         yield "cwd"
     if config.url and (mask(config.url) != config.url or not _plain_url(config.url)):
         yield "url"
@@ -82,7 +82,7 @@ def _secret_values(config: McpServerConfig, mask: Callable[[str], str]) -> Itera
                 yield f"{field} {name[:100]}"
 
 
-def _harmless(text: str, *, name: bool) -> bool:
+def _is_harmless(text: str, *, name: bool) -> bool:
     """Return whether ``text`` is an option, a path, a plain word, a number or a reference.
 
     A ``name`` of a program or folder may mix letters and digits.
@@ -96,7 +96,7 @@ def _harmless(text: str, *, name: bool) -> bool:
     if _PASSWORD_PAIR.search(text) or any(_opaque(part) for part in re.split(r"[/\\.:,=@ ]", text)):
         return False
     value = text.partition("=")[2] if text.startswith("-") else text
-    return name or "/" in value or not any(map(_mixed, re.split(r"[^A-Za-z0-9]", value)))
+    return name or "/" in value or not any(map(_mixes_letters_and_digits, re.split(r"[^A-Za-z0-9]", value)))
 
 
 def _plain_url(text: str) -> bool:
@@ -109,7 +109,7 @@ def _plain_url(text: str) -> bool:
     return not any(_opaque(part) for part in re.split(r"[/.]", parts.path))
 
 
-def _mixed(word: str) -> bool:
+def _mixes_letters_and_digits(word: str) -> bool:
     return len(word) >= SHORTEST_MIXED and _MIXED.search(word) is not None
 
 

@@ -16,7 +16,7 @@ from jumpseat.agent.settings import SessionSettings
 SourceName: TypeAlias = Literal["builtin", "custom", "mcp"]
 
 
-def offered(name: str, source: SourceName, available: Iterable[str] | None, excluded: Iterable[str]) -> bool:
+def is_offered(name: str, source: SourceName, available: Iterable[str] | None, excluded: Iterable[str]) -> bool:
     """Return whether a tool is offered; if ``available`` is ``None``, all tools that are not excluded are."""
     forms = {name, f"{source}:{name}", f"{source}:*"}
     if not forms.isdisjoint(excluded):
@@ -44,9 +44,9 @@ class Filter:
 
     def offers(self, name: str, source: SourceName, origin: ToolOrigin | None = None) -> bool:
         """Return whether a tool is offered; ``origin`` names the MCP server that it belongs to."""
-        if not offered(name, source, self._available, self._excluded):
+        if not is_offered(name, source, self._available, self._excluded):
             return False
-        if self._of_agent is None or offered(name, source, self._of_agent, ()):
+        if self._of_agent is None or is_offered(name, source, self._of_agent, ()):
             return True
         return origin is not None and not {f"{origin.server}/{origin.tool}", f"{origin.server}/*"}.isdisjoint(
             self._of_agent

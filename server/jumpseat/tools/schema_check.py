@@ -101,14 +101,14 @@ class _QuickCheck:
             case "minimum" | "maximum":
                 return _has_type(value, "number") and (value >= wanted if keyword == "minimum" else value <= wanted)
             case "minLength" | "maxLength":
-                return isinstance(value, str) and _within(len(value), keyword, wanted)
+                return isinstance(value, str) and _is_within(len(value), keyword, wanted)
             case "minItems" | "maxItems":
-                return isinstance(value, list) and _within(len(cast("_Values", value)), keyword, wanted)
+                return isinstance(value, list) and _is_within(len(cast("_Values", value)), keyword, wanted)
             case _:
                 return keyword in _ANNOTATIONS
 
 
-def _within(length: int, keyword: str, limit: Any) -> bool:
+def _is_within(length: int, keyword: str, limit: Any) -> bool:
     return isinstance(limit, int) and (length >= limit if keyword.startswith("min") else length <= limit)
 
 

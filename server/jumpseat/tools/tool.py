@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
-from jumpseat.agent.permissions.permissions import UNGUARDED, Guard
+from jumpseat.agent.permissions.permissions import UNGUARDED, ApprovalLimits
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import validation_problems
 from jumpseat.tools.filters import SourceName
@@ -80,19 +80,20 @@ class SequentialCalls:
     """Calls of one answer that run one after the other, and the state that they hand on.
 
     ``following`` is the name of the next call's tool, ``last`` the previous call's result; ``cancelled`` cancels
-    all remaining calls. ``owed`` is unfinished work of the previous call: the name of its tool, the state that a
-    call of the same tool continues with, and the function that finishes the work if no such call follows.
+    all remaining calls. ``unfinished`` is work that the previous call left: the name of its tool, the
+    state that a call of the same tool continues with, and the function that finishes the work if no such call
+    follows.
     """
 
     following: str | None = None
     last: Any = None
     cancelled: bool = False
-    owed: tuple[str, object, Callable[[], Awaitable[None]]] | None = None
+    unfinished: tuple[str, object, Callable[[], Awaitable[None]]] | None = None
 
     async def end(self) -> None:
-        """Finish the work that is still owed."""
-        if self.owed is not None:
-            (_, _, finish), self.owed = self.owed, None
+        """Finish the work that the last call left."""
+        if self.unfinished is not None:
+            (_, _, finish), self.unfinished = self.unfinished, None
             await finish()
 
 
@@ -142,7 +143,7 @@ class Prepared:
     permission: PermissionRequest | None
     run: Callable[[], Awaitable[ToolOutcome]]
     refused: Refused | None = None
-    guard: Guard = UNGUARDED
+    guard: ApprovalLimits = UNGUARDED
 
 
 class Tool(Protocol):
@@ -192,7 +193,7 @@ class Instructing(Protocol):
 class Grouping(Protocol):
     """A source that looks for its tools on demand, and defines groups of tools of any source."""
 
-    async def look(self, prompt: str) -> None:
+    async def discover(self, prompt: str) -> None:
         """Look for new tools and for those that ``prompt``, which is about to be sent, mentions."""
         ...
 
@@ -200,7 +201,7 @@ class Grouping(Protocol):
         """Return the names of the tools in a group, ``None`` if this source has no such group."""
         ...
 
-    def words(self, name: str, members: list[str]) -> str | None:
+    def mention_text(self, name: str, members: list[str]) -> str | None:
         """Return the text that replaces ``@{name}`` in a prompt, for a group with these offered ``members``."""
         ...
 

@@ -34,7 +34,7 @@ class Files:
         """Return where a path resolved to when permission was given, else where it resolves to now."""
         return self._judged.get(path) or Path(os.path.realpath(path))
 
-    def look(self, path: Path) -> int:
+    def open_for_reading(self, path: Path) -> int:
         """Open a file or folder for reading and return the descriptor, which the caller closes.
 
         Raises:
@@ -65,7 +65,7 @@ class Files:
         unsaved = self.unsaved(path)
         if unsaved is not None:
             return unsaved
-        with open(self.look(path), "rb") as file:
+        with open(self.open_for_reading(path), "rb") as file:
             return file.read()
 
     async def replace(self, path: Path, data: bytes, mode: int) -> None:

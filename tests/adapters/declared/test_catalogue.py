@@ -238,7 +238,7 @@ async def test_a_list_of_models_that_a_function_gives_is_asked_for_once() -> Non
     found = catalogue({"one": {"extends": "openai", "schema": {"model": {"choices": choices, "default": "b"}}}})
 
     for _ in range(2):
-        assert [offer.id for offer in (await found.ready("one")).offers()] == ["b", "a"]
+        assert [offer.id for offer in (await found.get_ready("one")).offers()] == ["b", "a"]
     assert asked == ["one"]
 
 
@@ -249,7 +249,7 @@ async def test_a_list_of_models_that_fails_says_so_without_its_text() -> None:
     found = catalogue({"one": {"extends": "openai", "schema": {"model": {"choices": choices}}}})
 
     with pytest.raises(ConfigError, match=r"adapter 'one': schema.model: its function failed \(OSError\)$"):
-        await found.ready("one")
+        await found.get_ready("one")
 
 
 def test_another_value_of_env_is_taken_as_it_says_and_not_as_the_one_before() -> None:

@@ -71,7 +71,7 @@ def of_view(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 async def begun(
     declaration: Declaration, wanted: ModelRequest | None = None, *, wire: str | None = None
 ) -> PreparedCall:
-    return await caller(declaration, wire=wire, base_url="http://127.0.0.1:1/v1").begin(wanted or request())
+    return await caller(declaration, wire=wire, base_url="http://127.0.0.1:1/v1").prepare(wanted or request())
 
 
 def messages_as_they_are(_self: Any, messages: Any) -> dict[str, Any]:
@@ -281,7 +281,7 @@ async def test_a_session_overrides_address_and_key() -> None:
 
     exchange = await caller(
         declaration, wire="openai", given={"base_url": "http://127.0.0.1:1/mine/", "api_key": "k"}
-    ).begin(request())
+    ).prepare(request())
 
     assert exchange.request.url == "http://127.0.0.1:1/mine/chat/completions"
     assert exchange.request.headers["Authorization"] == "Bearer k"

@@ -12,8 +12,8 @@ from jumpseat.adapters.declared.schema import (
     check_value,
     choices_of,
     ordered,
-    put,
     values_of,
+    write_value,
 )
 from jumpseat.errors import ConfigError, InvalidRequestError
 
@@ -37,9 +37,9 @@ def test_a_form_shows_entries_by_order_then_required_ones_then_by_name() -> None
 def test_dotted_keys_and_dotted_mappings_nest_on_both_sides() -> None:
     containers: dict[str, Any] = {"parameters": {"reasoning": {"summary": "auto"}}, "body": {}}
 
-    put(containers, "parameters", "reasoning.effort", "high")
-    put(containers, "body.generationConfig.thinkingConfig", "thinkingLevel", "low")
-    put(containers, "parameters.options", "num_ctx", 8192)
+    write_value(containers, "parameters", "reasoning.effort", "high")
+    write_value(containers, "body.generationConfig.thinkingConfig", "thinkingLevel", "low")
+    write_value(containers, "parameters.options", "num_ctx", 8192)
 
     assert containers == {
         "parameters": {"reasoning": {"summary": "auto", "effort": "high"}, "options": {"num_ctx": 8192}},
@@ -49,7 +49,7 @@ def test_dotted_keys_and_dotted_mappings_nest_on_both_sides() -> None:
 
 def test_a_mapping_through_something_that_is_no_table_is_named() -> None:
     with pytest.raises(ConfigError, match="leads to 'text', which is not a table"):
-        put({"parameters": {"text": "x"}}, "parameters.text", "verbosity", "low")
+        write_value({"parameters": {"text": "x"}}, "parameters.text", "verbosity", "low")
 
 
 @pytest.mark.parametrize(

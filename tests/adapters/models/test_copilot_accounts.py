@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from jumpseat.adapters.models.copilot_accounts import MAX_ACCOUNTS, CopilotAccounts
-from jumpseat.adapters.models.copilot_login import GivenLogin
+from jumpseat.adapters.models.copilot_login import TokenLogin
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat_protocol.accounts import AccountQuotaSnapshot
 from tests.support.model_server import ModelServer, SeenRequest, json_reply
@@ -24,7 +24,7 @@ async def test_the_number_of_cached_accounts_is_limited() -> None:
         accounts = CopilotAccounts({"COPILOT_DEBUG_GITHUB_API_URL": server.url}, transport, "app/1")
         with anyio.fail_after(20):
             for number in [*range(MAX_ACCOUNTS + 1), MAX_ACCOUNTS, 0]:
-                assert (await accounts.user(GivenLogin(f"t{number}")))["login"] == f"Bearer t{number}"
+                assert (await accounts.user(TokenLogin(f"t{number}")))["login"] == f"Bearer t{number}"
 
     # Each account is requested once, the first one twice: the last one replaced it in the cache.
     asked = [request.headers["authorization"] for request in server.requests]
@@ -34,7 +34,7 @@ async def test_the_number_of_cached_accounts_is_limited() -> None:
 async def test_the_same_token_on_two_sites_is_two_accounts() -> None:
     async with HttpTransport() as transport:
         accounts = CopilotAccounts({}, transport, "app/1")
-        here, there = GivenLogin("t"), GivenLogin("t", host="https://octo.ghe.com")
+        here, there = TokenLogin("t"), TokenLogin("t", host="https://octo.ghe.com")
 
         assert await accounts.account(here) is await accounts.account(here)
         assert await accounts.account(here) is not await accounts.account(there)
@@ -109,4 +109,4 @@ async def test_the_valid_part_of_a_quota_is_decoded(user: dict[str, Any], expect
     async with ModelServer(json_reply(user)) as server, HttpTransport() as transport:
         accounts = CopilotAccounts({"COPILOT_DEBUG_GITHUB_API_URL": server.url}, transport, "app/1")
         with anyio.fail_after(5):
-            assert await accounts.quota(GivenLogin("t")) == expected
+            assert await accounts.quota(TokenLogin("t")) == expected

@@ -12,9 +12,9 @@ import pytest
 
 from jumpseat.adapters.models.copilot_account import copilot_api_of, github_api_of
 from jumpseat.adapters.models.copilot_login import (
-    AskedLogin,
-    GivenLogin,
+    ClientLogin,
     Reason,
+    TokenLogin,
     host_of_environment,
     login_of_environment,
     login_of_gh,
@@ -47,8 +47,8 @@ class Giver:
             kind="token", access_token=f"token-{len(self.asked)}", expires_in=self.lasts_s
         )
 
-    def login(self) -> AskedLogin:
-        return AskedLogin(self, HOST, now=lambda: self.now)
+    def login(self) -> ClientLogin:
+        return ClientLogin(self, HOST, now=lambda: self.now)
 
 
 async def test_concurrent_requests_share_one_token_callback() -> None:
@@ -115,7 +115,7 @@ async def test_a_token_callback_without_an_answer_times_out() -> None:
         raise AssertionError(reason)
 
     with pytest.raises(ProviderAuthError, match=r"within 0\.01 s"), anyio.fail_after(5):
-        await AskedLogin(ask, HOST, timeout_s=0.01).token()
+        await ClientLogin(ask, HOST, timeout_s=0.01).token()
 
 
 async def test_cancelling_one_waiter_does_not_cancel_the_others() -> None:
@@ -129,7 +129,7 @@ async def test_cancelling_one_waiter_does_not_cancel_the_others() -> None:
             await anyio.sleep_forever()
         return GitHubTokenResult(kind="token", access_token="second", expires_in=9000)
 
-    login = AskedLogin(ask, HOST)
+    login = ClientLogin(ask, HOST)
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(login.token)
@@ -145,7 +145,7 @@ async def test_no_token_is_in_the_text_of_a_failure_or_of_a_login() -> None:
         await giver.login().token()
 
     assert str(caught.value) == "the client provided no GitHub token: cannot renew [redacted]"
-    assert "secret" not in repr(GivenLogin("secret", facts={"a": "secret"}))
+    assert "secret" not in repr(TokenLogin("secret", facts={"a": "secret"}))
 
 
 @pytest.mark.parametrize(
@@ -175,12 +175,12 @@ def test_the_environment_selects_the_site_of_the_apis(
 
 
 def test_the_login_of_the_environment_has_its_source_and_site() -> None:
-    def found(auth_token: str | None = None, **environ: str) -> GivenLogin | None:
+    def found(auth_token: str | None = None, **environ: str) -> TokenLogin | None:
         return login_of_environment(Options(environ=environ, port=None, auth_token=auth_token))
 
     assert found() is None
-    assert found("t", GH_TOKEN="other") == GivenLogin("t", "token", HOST)
-    assert found(GH_TOKEN="t", GH_HOST="octo.ghe.com") == GivenLogin("t", "env", "https://octo.ghe.com")
+    assert found("t", GH_TOKEN="other") == TokenLogin("t", "token", HOST)
+    assert found(GH_TOKEN="t", GH_HOST="octo.ghe.com") == TokenLogin("t", "env", "https://octo.ghe.com")
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ def seen(environ: Mapping[str, str]) -> str:
 async def test_the_github_cli_provides_the_token_of_the_site(gh: Callable[[str], dict[str, str]]) -> None:
     environ = gh('echo "$@" > "$SEEN"; echo gho_of_gh') | {"GH_HOST": "octo.ghe.com"}
 
-    assert await login_of_gh(environ) == GivenLogin("gho_of_gh", "gh-cli", "https://octo.ghe.com")
+    assert await login_of_gh(environ) == TokenLogin("gho_of_gh", "gh-cli", "https://octo.ghe.com")
     assert seen(environ) == "auth token --hostname octo.ghe.com\n"
 
 

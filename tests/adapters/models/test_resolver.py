@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 
-from jumpseat.adapters.caller import AskedToken
-from jumpseat.adapters.models.copilot_login import GivenLogin
+from jumpseat.adapters.caller import ClientToken
+from jumpseat.adapters.models.copilot_login import TokenLogin
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
@@ -199,7 +199,7 @@ async def test_the_token_of_a_session_wins_over_that_of_the_process(build: Make,
     server.replies += [COPILOT_MODELS, COPILOT_MODELS]
     models = build(auth_token=TOKEN)
     await resolve(models)
-    seen = await call(server, models, login=GivenLogin("gho-of-the-session"))
+    seen = await call(server, models, login=TokenLogin("gho-of-the-session"))
 
     assert [one.path for one in server.requests] == ["/copilot/models"] * 2 + ["/copilot/chat/completions"]
     assert seen.headers["authorization"] == "Bearer gho-of-the-session"
@@ -464,13 +464,13 @@ async def test_a_refused_token_is_not_a_login(build: Make, server: ModelServer) 
         status_message="Not authenticated: HTTP 401 Unauthorized: Bad credentials [redacted]",
     )
     with pytest.raises(ProviderAuthError, match="401 Unauthorized"):
-        await models.copilot.authenticate(settings_for(login=GivenLogin(TOKEN)))
+        await models.copilot.authenticate(settings_for(login=TokenLogin(TOKEN)))
 
 
 async def test_a_session_token_is_checked_only_if_it_would_be_used(build: Make, server: ModelServer) -> None:
     models = build(auth_token=TOKEN)
     await models.copilot.authenticate(settings_for())
-    await models.copilot.authenticate(settings_for(login=GivenLogin("x"), provider=provider(baseUrl=server.url)))
+    await models.copilot.authenticate(settings_for(login=TokenLogin("x"), provider=provider(baseUrl=server.url)))
 
     assert server.requests == []
 
@@ -649,7 +649,7 @@ async def test_a_token_callback_that_times_out_is_a_typed_error() -> None:
         raise AssertionError("nobody wakes it")
 
     with pytest.raises(ProviderAuthError, match=r"no bearer token for provider 'mine' within 0\.01 s"):
-        await AskedToken("mine", never, patience_s=0.01)()
+        await ClientToken("mine", never, timeout_s=0.01)()
 
 
 async def test_the_list_without_a_token_sends_no_request(build: Make, server: ModelServer) -> None:
@@ -663,7 +663,7 @@ async def test_no_secret_is_in_the_repr_of_models_and_settings(build: Make, serv
     server.replies.append(COPILOT_MODELS)
     mine = provider(baseUrl="http://h", apiKey=SECRET, bearerToken=SECRET, headers={"X": SECRET}, modelId="m")
     models = build(environ={"OPENAI_API_KEY": SECRET}, auth_token=SECRET)
-    settings = settings_for(provider=mine, login=GivenLogin(SECRET))
+    settings = settings_for(provider=mine, login=TokenLogin(SECRET))
     shown = [models, settings, mine, await models.resolve(settings), await resolve(models, "first")]
 
     assert SECRET not in "".join(repr(one) + str(one) for one in shown)

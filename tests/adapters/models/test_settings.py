@@ -59,10 +59,10 @@ async def test_sampling_settings_are_sent_only_to_models_of_claude_that_accept_t
     caller = WireCaller(load_adapter("anthropic"), ENDPOINT)
 
     if goes:
-        assert (await caller.begin(wanted)).request.body["temperature"] == 0.5
+        assert (await caller.prepare(wanted)).request.body["temperature"] == 0.5
     else:
         with pytest.raises(InvalidRequestError, match="setting 'temperature' does not go with this model"):
-            await caller.begin(wanted)
+            await caller.prepare(wanted)
 
 
 def test_every_provider_has_settings() -> None:
@@ -72,7 +72,7 @@ def test_every_provider_has_settings() -> None:
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_every_setting_is_written_where_its_provider_documents_it(name: str) -> None:
     settings = all_of(name)
-    call = (await WireCaller(load_adapter(name), ENDPOINT).begin(request(name, settings=settings))).request
+    call = (await WireCaller(load_adapter(name), ENDPOINT).prepare(request(name, settings=settings))).request
 
     check(DATA / name / "requests" / "settings.json", {"url": call.url, "headers": {}, "body": call.body})
 
@@ -84,9 +84,9 @@ async def test_an_adapter_that_extends_one_has_its_settings(name: str) -> None:
     caller = DeclaredCaller(known.declaration, known.wire, EnvResolver({}), given, Endpoint(""), kind=known.kind)
     wanted = request(name, settings=all_of(name))
 
-    call = (await caller.begin(wanted)).request
+    call = (await caller.prepare(wanted)).request
 
-    assert call.body == (await WireCaller(load_adapter(name), ENDPOINT).begin(wanted)).request.body
+    assert call.body == (await WireCaller(load_adapter(name), ENDPOINT).prepare(wanted)).request.body
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -99,8 +99,8 @@ async def test_settings_without_a_value_are_not_sent(name: str) -> None:
     for settings in ({}, nothing):
         wanted = request(name, settings=settings)
         written = load_adapter(name).request(ENDPOINT, request(name))
-        assert (await caller.begin(wanted)).request.body == written.body
-        assert (await WireCaller(load_adapter(name), ENDPOINT).begin(wanted)).request.body == written.body
+        assert (await caller.prepare(wanted)).request.body == written.body
+        assert (await WireCaller(load_adapter(name), ENDPOINT).prepare(wanted)).request.body == written.body
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -120,6 +120,6 @@ async def test_a_setting_wins_over_an_option_of_the_session(name: str) -> None:
         assert name == "ollama"
         return
     wanted = request(name, max_output_tokens=500, settings={limit: 900})
-    call = (await WireCaller(load_adapter(name), ENDPOINT).begin(wanted)).request
+    call = (await WireCaller(load_adapter(name), ENDPOINT).prepare(wanted)).request
 
     assert call.body == load_adapter(name).request(ENDPOINT, request(name, max_output_tokens=900)).body

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from jumpseat.adapters.wires.gemini_schema import MAX_NODES, inlined, openapi_parameters, openapi_subset
+from jumpseat.adapters.wires.gemini_schema import MAX_NODES, inline_schema, openapi_parameters, openapi_subset
 
 TEXT: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}
 
 
 def subset(schema: dict[str, Any]) -> dict[str, Any]:
-    return openapi_subset(inlined(schema))
+    return openapi_subset(inline_schema(schema))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_references_are_resolved_and_sibling_keywords_win() -> None:
         "$defs": {"a/b": {"type": "string", "description": "its own"}},
     }
 
-    assert inlined(schema) == {
+    assert inline_schema(schema) == {
         "type": "object",
         "properties": {
             "a": {"type": "string", "description": "mine"},
@@ -106,8 +106,10 @@ def test_references_are_resolved_and_sibling_keywords_win() -> None:
 def test_a_recursive_schema_is_cut() -> None:
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
 
-    assert inlined(tree)["properties"]["children"]["items"]["properties"]["children"]["items"] == {"type": "object"}
-    assert inlined({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}) == {"type": "object"}
+    assert inline_schema(tree)["properties"]["children"]["items"]["properties"]["children"]["items"] == {
+        "type": "object"
+    }
+    assert inline_schema({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}) == {"type": "object"}
     assert_of_the_subset(subset(tree))
 
 
@@ -117,7 +119,7 @@ def test_an_exponentially_growing_schema_is_cut() -> None:
         for n in range(40)
     }
 
-    made = inlined({"$ref": "#/$defs/l0", "$defs": levels})
+    made = inline_schema({"$ref": "#/$defs/l0", "$defs": levels})
 
     assert len(json.dumps(made)) < 100 * MAX_NODES
 

@@ -290,14 +290,14 @@ def test_a_session_overrides_the_thresholds_it_configures() -> None:
 
 async def test_the_token_count_of_a_provider_calibrates_estimates(tasks: TaskGroup) -> None:
     compactor = Compactor(tasks)
-    assert compactor.calibrated(1000) == 1000
+    assert compactor.apply_calibration(1000) == 1000
     compactor.calibrate(1000, 1500)
-    assert compactor.calibrated(2000) == 3000
+    assert compactor.apply_calibration(2000) == 3000
     # A count of zero is ignored, and extreme counts are limited.
     compactor.calibrate(1000, 0)
-    assert compactor.calibrated(2000) == 3000
+    assert compactor.apply_calibration(2000) == 3000
     compactor.calibrate(10, 1_000_000)
-    assert compactor.calibrated(100) == 400
+    assert compactor.apply_calibration(100) == 400
 
 
 async def test_a_compaction_that_starts_while_another_ends_is_not_confused_with_it(tasks: TaskGroup) -> None:
@@ -320,7 +320,7 @@ async def test_a_compaction_that_starts_while_another_ends_is_not_confused_with_
     await anyio.wait_all_tasks_blocked()
     assert (compactor.trigger, cancelled) == ("manual", ["threshold"])
     assert compactor.cancel()
-    await compactor.finished()
+    await compactor.wait_until_finished()
     assert cancelled == ["threshold", "manual"]
 
 

@@ -403,7 +403,7 @@ async def test_streaming_waits_for_a_slow_client() -> None:
             reached.set()
             await held.wait()
 
-        made.client.drained = hold
+        made.client.drain = hold
         prompt = made.send("go")
         with anyio.fail_after(5):
             await reached.wait()

@@ -41,7 +41,7 @@ async def test_a_file_that_never_finishes_does_not_block_the_others(tmp_path: Pa
     (home / "b.py").write_text('TOOL = {"cmds": [["true"]]}\n')
     (home / "c.toml").write_text('cmds = ["true"]\n')
     catalogue = Catalogue({}, tmp_path, lambda _path: False, read_within_s=2)
-    problems = {tool.name: tool.problem for tool in await catalogue.everything(None)}
+    problems = {tool.name: tool.problem for tool in await catalogue.read_all(None)}
     assert problems == {"a": f"{home / 'a.py'}: reading it takes too long", "b": None, "c": None}
 
 
@@ -51,7 +51,7 @@ async def test_a_file_with_an_invalid_list_of_tools_does_not_affect_others(tmp_p
     home.mkdir()
     (home / "a.py").write_text(f"TOOLS = {tools}\n")
     (home / "b.toml").write_text('cmds = ["true"]\n')
-    found = await Catalogue({}, tmp_path, lambda _path: False).everything(None)
+    found = await Catalogue({}, tmp_path, lambda _path: False).read_all(None)
     assert [tool.problem is None for tool in sorted(found, key=lambda tool: tool.where)] == [False, True]
 
 

@@ -30,7 +30,7 @@ from jumpseat.acp.translation.updates import (
 )
 from jumpseat.agent.model import ModelInfo
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.turns.commands import available
+from jumpseat.agent.turns.commands import available_commands
 from jumpseat.errors import JumpseatError, SessionNotFoundError
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.models import session_models
@@ -143,7 +143,7 @@ class SessionView:
 
     def commands(self) -> list[SlashCommandInfo]:
         """Return the slash commands of the session."""
-        return available(self.session)
+        return available_commands(self.session)
 
     async def send_plan(self) -> None:
         """Send the plan if it has changed: the todos, or else the list items of the plan's page."""

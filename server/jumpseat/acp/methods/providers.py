@@ -37,7 +37,7 @@ def set_provider(ctx: AcpContext, params: SetProviderParams) -> dict[str, Any]:
         raise InvalidRequestError(
             f"provider {route.name!r} has apiType {route.api_type!r}, not {params.api_type[:100]!r}"
         )
-    checked = _checked(params)
+    checked = _provider_config(params)
     ctx.server.models.routes.set(route.name, checked.base_url or "", checked.headers)
     return {}
 
@@ -48,7 +48,7 @@ def disable(ctx: AcpContext, params: ProviderParams) -> dict[str, Any]:
     return {}
 
 
-def _checked(params: SetProviderParams) -> ProviderConfig:
+def _provider_config(params: SetProviderParams) -> ProviderConfig:
     try:
         return ProviderConfig(base_url=params.base_url, headers=params.headers)
     except ValueError:

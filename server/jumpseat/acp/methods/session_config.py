@@ -66,7 +66,7 @@ async def _set_model(ctx: AcpContext, view: SessionView, model: str) -> None:
         # The list may be incomplete so far.
         await view.models_known.wait()
     known = values_of(view.options(), MODEL) or []
-    if model not in known and not ctx.server.models.adapters.takes_any(model):
+    if model not in known and not ctx.server.models.adapters.may_have(model):
         raise InvalidRequestError(f"unknown model {model[:100]!r}: expected one of {', '.join(known) or 'none'}")
     view.session.use_model(model, "sdk")
 

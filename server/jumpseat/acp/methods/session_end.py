@@ -13,7 +13,7 @@ from jumpseat.errors import SessionNotFoundError
 async def close(ctx: AcpContext, params: SessionParams) -> dict[str, Any]:
     """Abort a session's turn and close the session. It stays on the disk."""
     await ctx.view(params.session_id).cancel()
-    await ctx.server.registry.leave(params.session_id, ctx.server.connection)
+    await ctx.server.registry.detach_and_close(params.session_id, ctx.server.connection)
     ctx.views.pop(params.session_id, None)
     return {}
 

@@ -31,11 +31,11 @@ MODELS_WAIT_S: Final = 0.01
 async def new(ctx: AcpContext, params: NewSessionParams) -> dict[str, Any]:
     """Create a session. It is stored with its first prompt."""
     folders = _folders(params)
-    options = _checked("session/new", SessionCreateParams, _options(ctx, params))
+    options = _validate("session/new", SessionCreateParams, _options(ctx, params))
     session = await create_session(ctx.server, options)
     view = ctx.open(session)
     session.permissions.path_scope.added_folders = folders
-    return {"sessionId": session.id, **await _opened(ctx, view)}
+    return {"sessionId": session.id, **await _opened_result(ctx, view)}
 
 
 async def load(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
@@ -44,19 +44,19 @@ async def load(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     log = read_log(ctx.server.registry.folder(view.session).log.path)
     masked = ctx.server.process.secrets.mask_records(log.records)
     view.replay(decode_payload(record["type"], record.get("data")) for record in masked)
-    return await _opened(ctx, view)
+    return await _opened_result(ctx, view)
 
 
 async def resume(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     """Resume a session without its history."""
-    return await _opened(ctx, await _resume(ctx, params))
+    return await _opened_result(ctx, await _resume(ctx, params))
 
 
 async def fork(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     """Copy a session and resume the copy."""
     new_id = ctx.server.registry.fork(params.session_id, None, None)
     view = await _resume(ctx, params.model_copy(update={"session_id": new_id}))
-    return {"sessionId": new_id, **await _opened(ctx, view)}
+    return {"sessionId": new_id, **await _opened_result(ctx, view)}
 
 
 async def _resume(ctx: AcpContext, params: OpenSessionParams) -> SessionView:
@@ -64,7 +64,7 @@ async def _resume(ctx: AcpContext, params: OpenSessionParams) -> SessionView:
     if (before := ctx.views.pop(params.session_id, None)) is not None:
         before.withdraw_all()
     options = {**_options(ctx, params), "sessionId": params.session_id}
-    session = await resume_session(ctx.server, _checked("session/load", SessionResumeParams, options))
+    session = await resume_session(ctx.server, _validate("session/load", SessionResumeParams, options))
     session.permissions.path_scope.added_folders = folders
     view = ctx.open(session)
     view.translator.titled = session.first_prompt is not None
@@ -72,7 +72,7 @@ async def _resume(ctx: AcpContext, params: OpenSessionParams) -> SessionView:
     return view
 
 
-async def _opened(ctx: AcpContext, view: SessionView) -> dict[str, Any]:
+async def _opened_result(ctx: AcpContext, view: SessionView) -> dict[str, Any]:
     view.models = ctx.server.models.declared(view.session.settings)
     ctx.editor.connection.tasks.start_soon(view.find_models)
     with anyio.move_on_after(MODELS_WAIT_S):
@@ -81,7 +81,7 @@ async def _opened(ctx: AcpContext, view: SessionView) -> dict[str, Any]:
     return {"modes": view.modes(), "configOptions": view.options()}
 
 
-def _checked(method: str, model: type[M], options: dict[str, Any]) -> M:
+def _validate(method: str, model: type[M], options: dict[str, Any]) -> M:
     """Validate options by the model of the Copilot protocol, which checks headers, for example."""
     try:
         return model.model_validate(options)

@@ -32,7 +32,7 @@ def prompt(ctx: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
         return _command(view, name[1:], args.strip())
     sent = Prompt(text, attachments=attachments, agent_mode=session.settings.mode)
     if not session.queue.running:
-        view.translator.usage.begin()
+        view.translator.usage.reset()
     session.send(sent)
     return _answer(view, sent)
 

@@ -69,7 +69,7 @@ def title_of(tool: str, arguments: Any, intention: str | None) -> str:
     return line if len(line) <= TITLE_CHARS else f"{line[: TITLE_CHARS - 1]}…"
 
 
-def started(call: events.ToolExecutionStart, cwd: str, intention: str | None) -> dict[str, Any]:
+def start_update(call: events.ToolExecutionStart, cwd: str, intention: str | None) -> dict[str, Any]:
     """Return the ``tool_call`` update of a call that starts."""
     body: dict[str, Any] = {
         "toolCallId": call.tool_call_id,
@@ -99,7 +99,7 @@ def output(text: str, tool: str) -> list[dict[str, Any]]:
     return [{"type": "content", "content": text_block(text)}]
 
 
-def completed(
+def completion_update(
     call: events.ToolExecutionComplete, tool: str, path: str | None, read: Reader | None = None
 ) -> dict[str, Any]:
     """Return the ``tool_call_update`` of a call that has ended. ``path`` is its file, if it has one."""

@@ -139,7 +139,7 @@ class Usage:
             self.cost = (self.cost or 0.0) + usage.cost
         self.finish_reason = usage.finish_reason
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Reset the tokens for a new prompt, but not the cost."""
         self.input = self.output = self.reasoning = self.cache_read = self.cache_write = 0
         self.finish_reason = None
@@ -182,14 +182,14 @@ class Translator:
             case events.ReasoningDelta():
                 yield from self._delta("agent_thought_chunk", payload.reasoning_id, payload.delta_content, lossy)
             case events.Reasoning():
-                yield from self._rest("agent_thought_chunk", payload.reasoning_id, payload.content)
+                yield from self._unsent_part("agent_thought_chunk", payload.reasoning_id, payload.content)
             case events.AssistantMessage():
                 self._intentions.update(
                     (one.tool_call_id, one.intention_summary)
                     for one in payload.tool_requests
                     if one.intention_summary is not None
                 )
-                yield from self._rest("agent_message_chunk", payload.message_id, payload.content)
+                yield from self._unsent_part("agent_message_chunk", payload.message_id, payload.content)
             case events.UserMessage():
                 if not self.titled and payload.source is None and payload.content:
                     self.titled = True
@@ -229,7 +229,7 @@ class Translator:
                 self._compaction = event.id
                 yield Compaction(_compaction(event.id, "in_progress"))
             case events.SessionCompactionComplete():
-                yield Compaction(_compacted(self._compaction or event.id, payload))
+                yield Compaction(_compaction_end(self._compaction or event.id, payload))
             case events.SessionTitleChanged():
                 self.titled = True
                 yield Update(_info(payload.title, event.timestamp))
@@ -308,20 +308,20 @@ class Translator:
                     for block in blocks_of(payload.content, payload.attachments):
                         yield _chunk("user_message_chunk", block, payload.message_id)
             case events.Reasoning():
-                yield from self._rest("agent_thought_chunk", payload.reasoning_id, payload.content)
+                yield from self._unsent_part("agent_thought_chunk", payload.reasoning_id, payload.content)
             case events.AssistantMessage():
                 self._intentions.update(
                     (one.tool_call_id, one.intention_summary)
                     for one in payload.tool_requests
                     if one.intention_summary is not None
                 )
-                yield from self._rest("agent_message_chunk", payload.message_id, payload.content)
+                yield from self._unsent_part("agent_message_chunk", payload.message_id, payload.content)
             case events.ToolExecutionStart():
                 yield Update({"sessionUpdate": "tool_call", **self._start(payload)})
             case events.ToolExecutionComplete():
                 yield _call_update(self._end(payload))
             case events.SessionCompactionComplete(success=True):
-                yield Compaction(_compacted(f"checkpoint-{payload.checkpoint_number}", payload))
+                yield Compaction(_compaction_end(f"checkpoint-{payload.checkpoint_number}", payload))
             case _:
                 pass
 
@@ -335,7 +335,7 @@ class Translator:
             self._sent_chars[message_id] = self._sent_chars.get(message_id, 0) + len(text)
             yield _chunk(kind, text_block(text), message_id)
 
-    def _rest(self, kind: str, message_id: str, content: str) -> Iterator[Update]:
+    def _unsent_part(self, kind: str, message_id: str, content: str) -> Iterator[Update]:
         """Return the part of a complete message that was not sent as deltas."""
         self._held.discard(message_id)
         if rest := content[self._sent_chars.pop(message_id, 0) :]:
@@ -344,7 +344,7 @@ class Translator:
     # --- tool calls ---------------------------------------------------------------------------------------------
 
     def _start(self, start: events.ToolExecutionStart) -> JsonObject:
-        body = tool_calls.started(start, self.cwd, self._intentions.pop(start.tool_call_id, None))
+        body = tool_calls.start_update(start, self.cwd, self._intentions.pop(start.tool_call_id, None))
         locations = body.get("locations")
         path = locations[0]["path"] if locations else None
         self.calls[start.tool_call_id] = Call(start.tool_name, body["title"], path)
@@ -352,7 +352,7 @@ class Translator:
 
     def _end(self, end: events.ToolExecutionComplete, read: Reader | None = None) -> JsonObject:
         call = self.calls.pop(end.tool_call_id, None)
-        body = tool_calls.completed(end, call.tool if call else "", call.path if call else None, read)
+        body = tool_calls.completion_update(end, call.tool if call else "", call.path if call else None, read)
         if call is not None and call.in_terminal:
             # The terminal goes on showing the output.
             body.pop("content", None)
@@ -395,7 +395,7 @@ def _compaction(compaction_id: str, status: str, **more: Any) -> JsonObject:
     return {"sessionUpdate": "compaction_update", "compactionId": compaction_id, "status": status, **more}
 
 
-def _compacted(compaction_id: str, end: events.SessionCompactionComplete) -> JsonObject:
+def _compaction_end(compaction_id: str, end: events.SessionCompactionComplete) -> JsonObject:
     if end.success:
         return _compaction(compaction_id, "completed", summary=[text_block(end.summary_content or "")])
     if end.error == events.COMPACTION_CANCELLED:

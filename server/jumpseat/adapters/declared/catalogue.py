@@ -34,8 +34,8 @@ import anyio.to_thread
 from jumpseat.adapters.adapter import Adapter, ForeignAdapter
 from jumpseat.adapters.declared.declaration import API_KEY, read_declaration
 from jumpseat.adapters.declared.handlers import RESOLVE
-from jumpseat.adapters.declared.known import WITHHELD, Known, leaves_key_behind, usual_key
-from jumpseat.adapters.declared.short_form import PROTOCOLS, written_out
+from jumpseat.adapters.declared.known import WITHHELD, Known, default_key, uses_other_server
+from jumpseat.adapters.declared.short_form import PROTOCOLS, expand_short_form
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, load_adapter
 from jumpseat.declared.files import (
     as_mapping,
@@ -79,7 +79,7 @@ class Found:
     origin: str
 
 
-def _nowhere(_folder: Path) -> bool:
+def _trust_nothing(_folder: Path) -> bool:
     return False
 
 
@@ -93,7 +93,7 @@ class Catalogue:
 
     configured: Mapping[str, Mapping[str, Any]]
     home: Path | None = None
-    is_trusted: Callable[[Path], bool] = _nowhere
+    is_trusted: Callable[[Path], bool] = _trust_nothing
     project: Path | None = None
     _registered: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     _known: dict[str, Known] = field(default_factory=dict[str, Known])
@@ -102,10 +102,10 @@ class Catalogue:
     _files_read: dict[Path, tuple[Stamp, Mapping[str, Any]]] = field(
         default_factory=dict[Path, tuple[Stamp, Mapping[str, Any]]]
     )
-    _seen: tuple[tuple[Path, Stamp], ...] = ()
+    _stamps: tuple[tuple[Path, Stamp], ...] = ()
     _projects: dict[Path, Catalogue] = field(default_factory=dict[Path, "Catalogue"])
 
-    def of_project(self, cwd: Path) -> Catalogue:
+    def for_project(self, cwd: Path) -> Catalogue:
         """Return the catalogue for sessions in ``cwd``: this one, unless its project declares adapters."""
         folder = project_folder(cwd, FOLDER, self.home)
         if folder is None or not trusted_files(folder, self.is_trusted):
@@ -116,7 +116,7 @@ class Catalogue:
             self._projects[folder] = own
         return self._projects[folder]
 
-    def brings(self, name: str) -> bool:
+    def is_in_project(self, name: str) -> bool:
         """Return whether the project declares an adapter called ``name``."""
         return any(path.stem == name for path in self._project_files())
 
@@ -144,7 +144,7 @@ class Catalogue:
             ConfigError: the adapter is unknown, or its declaration is invalid.
         """
         name = canonical_type(name)
-        self._forget_what_changed()
+        self._forget_changed_files()
         if name not in self._known:
             self._known[name] = self._resolve(name, 0, ())
         return self._known[name]
@@ -157,15 +157,15 @@ class Catalogue:
         except ConfigError:
             return ""
 
-    def settled(self, name: str) -> Known | None:
+    def get_if_ready(self, name: str) -> Known | None:
         """Return the adapter called ``name``, or ``None`` if a function must list its models first."""
         known = self.get(name)
-        if not known.asks:
+        if not known.calls_functions:
             return known
         kept = self._ready.get(known.declaration.name)
         return kept[1] if kept is not None else None
 
-    async def ready(self, name: str) -> Known:
+    async def get_ready(self, name: str) -> Known:
         """Return the adapter called ``name``, after calling the function that lists its models, if there is one.
 
         Raises:
@@ -174,7 +174,7 @@ class Catalogue:
         known = self.get(name)
         declaration = known.declaration
         resolve = declaration.handler(RESOLVE)
-        if resolve is None and not known.asks:
+        if resolve is None and not known.calls_functions:
             return known
         kept = self._ready.get(declaration.name)
         if kept is not None and monotonic() < kept[0]:
@@ -182,7 +182,7 @@ class Catalogue:
         try:
             with anyio.fail_after(CHOICES_WITHIN_S):
                 # The functions may use the network.
-                ready = await anyio.to_thread.run_sync(known.fetched, resolve, abandon_on_cancel=True)
+                ready = await anyio.to_thread.run_sync(known.fetch_models, resolve, abandon_on_cancel=True)
         except TimeoutError:
             raise ConfigError(
                 f"adapter {declaration.name!r}: its list of models took longer than {CHOICES_WITHIN_S:g} s"
@@ -242,7 +242,7 @@ class Catalogue:
             raise ConfigError(f"unknown adapter {name!r}, expected one of {', '.join(self.names())}")
         raw = found.raw
         base: Known | None = None
-        extends, below = self._extended(name, number, found)
+        extends, below = self._find_extended(name, number, found)
         if extends is not None:
             step = f"{extends}@{below}"
             if step in path:
@@ -250,12 +250,12 @@ class Catalogue:
                 raise ConfigError(f"{found.where}: it extends itself: {' -> '.join(names)}")
             base = self._resolve(extends, below, (*path, step))
         wire = raw.get("wire")
-        own = written_out(raw, base) if found.origin == CONFIGURATION else dict(raw)
+        own = expand_short_form(raw, base) if found.origin == CONFIGURATION else dict(raw)
         own.pop("wire", None)
         own.setdefault("name", name)
         if base is not None:
             own["name"] = name
-            if leaves_key_behind(own, base):
+            if uses_other_server(own, base):
                 own["env"] = {**own.get("env", {}), API_KEY: WITHHELD}
         declaration = read_declaration(own, where=found.where, base=base.declaration if base else None)
         kind = wire if isinstance(wire, str) else base.kind if base is not None and wire is None else None
@@ -263,7 +263,7 @@ class Catalogue:
             kind = name
         return Known(declaration, _wire(found.where, wire, base, declaration.name), found.origin, kind)
 
-    def _extended(self, name: str, number: int, found: Found) -> tuple[str | None, int]:
+    def _find_extended(self, name: str, number: int, found: Found) -> tuple[str | None, int]:
         """Return the name of the extended adapter, and the layer at which its look-up starts."""
         extends = found.raw.get(EXTENDS)
         if extends is not None and not isinstance(extends, str):
@@ -330,11 +330,11 @@ class Catalogue:
             kept = self._files_read[path] = (stamp, _read_file(path))
         return kept[1]
 
-    def _forget_what_changed(self) -> None:
+    def _forget_changed_files(self) -> None:
         files = [*self._project_files(), *self._files()]
         seen = tuple((path, stamp_of(path)) for path in files)
-        if seen != self._seen:
-            self._seen = seen
+        if seen != self._stamps:
+            self._stamps = seen
             self._known.clear()
             self._ready.clear()
 
@@ -343,7 +343,7 @@ def _from_package(name: str) -> Found | None:
     if name not in PROVIDERS:
         return None
     info = PROVIDERS[name]
-    env: dict[str, Any] = {API_KEY: usual_key(name)}
+    env: dict[str, Any] = {API_KEY: default_key(name)}
     if info.default_base_url is not None:
         env["base_url"] = info.default_base_url
     raw: dict[str, Any] = {"name": name, "env": env, "schema": info.settings_schema(), "wire": info.load()}

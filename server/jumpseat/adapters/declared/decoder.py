@@ -61,14 +61,14 @@ class HandlerDecoder:
         self._tokens: Any = None
         self._response_id: str | None = None
         self._stop: StopReason | None = None
-        self._said_anything = False
+        self._has_content = False
         self._done = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if self._done:
             return []
         if data == DONE:
-            return self._complete() if self._said_anything else []
+            return self._complete() if self._has_content else []
         events: list[ModelEvent] = []
         if event is not None:
             self._parse(f"event: {event}", events)
@@ -78,13 +78,13 @@ class HandlerDecoder:
     def finish(self) -> list[ModelEvent]:
         if self._done:
             return []
-        if not self._said_anything:
+        if not self._has_content:
             raise ProviderProtocolError("the provider ended the stream before it sent anything")
         return self._complete()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
         self._parse({"status": 200, "body": orjson.dumps(body).decode()}, [])
-        if not self._said_anything:
+        if not self._has_content:
             raise ProviderProtocolError("the provider's answer says nothing that the adapter's parse_chat reads")
         return self._complete()
 
@@ -93,7 +93,7 @@ class HandlerDecoder:
         if result is not None:
             self._take(as_object(result), events)
         elif self._calls:
-            self._said_anything = True
+            self._has_content = True
         if "parse_tokens" in self._handlers and self._view.features.get("tokens", True):
             tokens = self._run("parse_tokens", data)
             if tokens:
@@ -104,7 +104,7 @@ class HandlerDecoder:
             raise provider_error(as_text(result.get("output")) or "the provider reported an error")
         if result.get("extra") and "parse_meta" in self._handlers:
             result = as_object(self._run("parse_meta", result)) or result
-        self._said_anything = True
+        self._has_content = True
         output = as_object(result.get("output"))
         reasoning = output.get("reasoning")
         if reasoning:
@@ -198,17 +198,17 @@ class MetaDecoder:
             self._count(f"data: {data}")
             if "parse_meta" in self._handlers:
                 events = self._with_extras(events, as_object(orjson.loads(data)), "delta")
-        return self._ended(events)
+        return self._add_results(events)
 
     def finish(self) -> list[ModelEvent]:
-        return self._ended(self._decoder.finish())
+        return self._add_results(self._decoder.finish())
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
         events = self._decoder.whole(body)
         self._count({"status": 200, "body": orjson.dumps(body).decode()})
         if "parse_meta" in self._handlers:
             events = self._with_extras(events, body, "message")
-        return self._ended(events)
+        return self._add_results(events)
 
     def _count(self, data: str | JsonObject) -> None:
         if "parse_tokens" in self._handlers and self._view.features.get("tokens", True):
@@ -233,7 +233,7 @@ class MetaDecoder:
         text = reasoning if isinstance(reasoning, str) else as_text(as_object(reasoning).get("content"))
         return [ReasoningDelta(text), *events] if text else events
 
-    def _ended(self, events: list[ModelEvent]) -> list[ModelEvent]:
+    def _add_results(self, events: list[ModelEvent]) -> list[ModelEvent]:
         if not events or not isinstance(events[-1], Completed):
             return events
         done = events[-1]

@@ -74,11 +74,11 @@ def read_handlers(raw: Mapping[str, Any], where: str = "handlers") -> dict[str, 
         found[RESOLVE] = _callable(f"{where}.{RESOLVE}", raw[RESOLVE])
     unknown = sorted(set(raw) - known - set(GROUPS))
     if unknown:
-        raise ConfigError(f"{where}: unknown handlers {', '.join(unknown)}; known: {', '.join(names_of_today())}")
+        raise ConfigError(f"{where}: unknown handlers {', '.join(unknown)}; known: {', '.join(handler_names())}")
     return found
 
 
-def names_of_today() -> Iterator[str]:
+def handler_names() -> Iterator[str]:
     """Iterate over all handlers as ``group.name``."""
     for group, names in GROUPS.items():
         for name in names:

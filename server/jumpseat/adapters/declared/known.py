@@ -50,7 +50,7 @@ class Known:
         if self.wire is None and declaration.handler("parse_chat") is None:
             raise ConfigError(f"adapter {name!r} needs a wire: let it extend an adapter, or bring handlers")
 
-    def withholding_secrets(self) -> Known:
+    def without_secrets(self) -> Known:
         """Return the adapter without its key and without all other values with secret names."""
         declaration = self.declaration
         env = {name: WITHHELD if SECRET_NAME.search(name) else raw for name, raw in declaration.env.items()}
@@ -84,12 +84,12 @@ class Known:
         return [self._offer(choice) for choice in choices]
 
     @property
-    def asks(self) -> bool:
+    def calls_functions(self) -> bool:
         """Whether a function lists the models or returns the default one; it may use the network."""
         entry = self.declaration.settings.get(MODEL)
         return entry is not None and (callable(entry.choices) or callable(entry.default))
 
-    def fetched(self, resolve: Callable[..., Any] | None) -> Known:
+    def fetch_models(self, resolve: Callable[..., Any] | None) -> Known:
         """Return the adapter with the results of its functions in their place; ``resolve`` is called first.
 
         Raises:
@@ -111,7 +111,7 @@ class Known:
         settings = {**declaration.settings, MODEL: answered}
         return replace(self, declaration=declaration.model_copy(update={"settings": settings}))
 
-    def unlisted(self, name: str) -> Offer:
+    def offer_unlisted(self, name: str) -> Offer:
         """Return an offer for an undeclared model, because lists lag behind their providers."""
         return self._offer(Choice(id=name))
 
@@ -139,23 +139,23 @@ class Known:
 
 
 def _price(raw: Mapping[str, Any]) -> Price | None:
-    asked, said = as_amount(raw.get("input")), as_amount(raw.get("output"))
-    if asked is None or said is None:
+    input_price, output_price = as_amount(raw.get("input")), as_amount(raw.get("output"))
+    if input_price is None or output_price is None:
         return None
-    return Price(asked, said, as_amount(raw.get("cache_read")), as_amount(raw.get("cache_write")))
+    return Price(input_price, output_price, as_amount(raw.get("cache_read")), as_amount(raw.get("cache_write")))
 
 
-def usual_key(kind: str | None) -> dict[str, Any]:
+def default_key(kind: str | None) -> dict[str, Any]:
     """Return the entry of ``env`` for the variable in which users of a provider keep their key."""
     variable = PROVIDERS[kind].key_variable if kind is not None and kind in PROVIDERS else None
     return {"value": variable or "", "variable": True, "optional": True}
 
 
-def leaves_key_behind(own: Mapping[str, Any], base: Known) -> bool:
+def uses_other_server(own: Mapping[str, Any], base: Known) -> bool:
     """Return whether ``own`` uses another server than the one that the usual key of ``base`` is for."""
     env: Mapping[str, Any] = as_object(own.get("env"))
     key = base.declaration.env.get(API_KEY)
-    if API_KEY in env or base.wire is None or key != usual_key(base.kind):
+    if API_KEY in env or base.wire is None or key != default_key(base.kind):
         return False
     for address in (own.get("url"), env.get(BASE_URL)):
         if address is None or (isinstance(address, str) and address.startswith(f"${{{BASE_URL}}}")):

@@ -50,20 +50,20 @@ if TYPE_CHECKING:
 class DeclaredCaller:
     """Prepares calls to the models of one declared adapter. ``wire`` is ``None`` if handlers do everything.
 
-    ``given`` holds the session's own values of ``env``; ``endpoint`` holds its headers, options and user agent.
-    ``token`` returns the bearer token for each call, which replaces the key; without it, ``key`` returns the key.
-    ``kind`` is the built-in provider type of the wire. With ``inline``, calls expect only text, which is read by
-    ``parse_inline`` if the adapter has that handler.
+    ``session_values`` are the session's own values of ``env``; ``endpoint`` holds its headers, options and user
+    agent. ``token`` returns the bearer token for each call, which replaces the key; without it, ``key`` returns the
+    key. ``kind`` is the built-in provider type of the wire. With ``text_only``, calls expect only text, and
+    ``parse_inline`` reads the answer if the adapter has that handler.
     """
 
     declaration: Declaration
     wire: Adapter | None
     resolver: EnvResolver
-    given: Mapping[str, Any]
+    session_values: Mapping[str, Any]
     endpoint: Endpoint
     token: Callable[[], Awaitable[str]] | None = None
     kind: str | None = None
-    inline: bool = False
+    text_only: bool = False
     key: Callable[[], Awaitable[str]] | None = None
 
     @property
@@ -86,18 +86,20 @@ class DeclaredCaller:
         return can
 
     def for_text(self) -> DeclaredCaller:
-        return replace(self, inline=True)
+        return replace(self, text_only=True)
 
-    async def whereabouts(self) -> tuple[Endpoint, Network | None]:
+    async def resolve_endpoint(self) -> tuple[Endpoint, Network | None]:
         """Return the current endpoint with its credentials and declared headers, and the network settings.
 
         Raises:
             ConfigError: a required value is missing.
         """
         view = AdapterView(self.declaration)
-        values = await self.resolver.resolve(f"adapter {view.name!r}", view.env, view.lookup, view, self.given)
+        values = await self.resolver.resolve(
+            f"adapter {view.name!r}", view.env, view.lookup, view, self.session_values
+        )
         endpoint = self._endpoint(values, self.endpoint.bearer_token)
-        filled = ((name, _filled(value, values, view)) for name, value in view.headers.items())
+        filled = ((name, _fill_placeholders(value, values, view)) for name, value in view.headers.items())
         declared = {name: str(text) for name, text in filled if text is not None and text is not False}
         base = self.wire.request(endpoint, ModelRequest("model", "", [])) if self.wire is not None else None
         usual = base.url.removeprefix(endpoint.base_url) if base is not None else ""
@@ -107,9 +109,9 @@ class DeclaredCaller:
             base_url=self._url(view, values, base, endpoint).removesuffix(usual),
             headers=merge_headers(declared, _raw_headers(raw, values), endpoint.headers),
         )
-        return where, network_of(_said(raw, values))
+        return where, network_of(_argument_values(raw, values))
 
-    async def begin(self, request: ModelRequest) -> PreparedCall:
+    async def prepare(self, request: ModelRequest) -> PreparedCall:
         """Prepare the call.
 
         Raises:
@@ -126,34 +128,36 @@ class DeclaredCaller:
         if view.opts.get("stream") is False:
             request = replace(request, stream=False)
         request = apply_settings(view, request)
-        if (setup := declaration.handler("setup")) is not None and await _ran(view, "setup", setup, view) is False:
+        if (setup := declaration.handler("setup")) is not None and await _run_handler(
+            view, "setup", setup, view
+        ) is False:
             raise ProviderRequestError(f"adapter {view.name!r} refused the request: its setup returned false")
-        given, token = self.given, self.endpoint.bearer_token
+        session_values, token = self.session_values, self.endpoint.bearer_token
         if self.token is not None:
             token = await self.token()
         elif self.key is not None and token is None:
-            given = {**given, API_KEY: await self.key()}
+            session_values = {**session_values, API_KEY: await self.key()}
         if token is not None:
             # The token also replaces the key in handlers and headers.
-            given = {**given, API_KEY: token}
-        values = await self.resolver.resolve(f"adapter {view.name!r}", view.env, view.lookup, view, given)
+            session_values = {**session_values, API_KEY: token}
+        values = await self.resolver.resolve(f"adapter {view.name!r}", view.env, view.lookup, view, session_values)
         view.env_replaced = dict(values.values)
         endpoint = self._endpoint(values, token)
         base = self.wire.request(endpoint, self._for_wire(request)) if self.wire is not None else None
         body = await self._body(view, request, values, base.body if base is not None else {})
         url = self._url(view, values, base, endpoint)
         headers = self._headers(view, request, values, base, endpoint)
-        said = _said(self.declaration.raw, values)
+        arguments = _argument_values(self.declaration.raw, values)
         # The base URL is not a secret, and errors should contain it.
         secrets = values.secret - {str(values.values.get(BASE_URL))}
         return PreparedCall(
             HttpRequest(url=url, headers=headers, body=body, method=str(view.opts.get("method", "POST"))),
             self._decoder(view, request),
             tuple(secrets),
-            lambda outcome: self._ended(view, outcome),
-            timeouts_of(view.name, view.opts.get(TIMEOUTS), said),
-            network_of(said),
-            self._instead(view, request),
+            lambda outcome: self._run_exit_handlers(view, outcome),
+            timeouts_of(view.name, view.opts.get(TIMEOUTS), arguments),
+            network_of(arguments),
+            self._request_function(view, request),
         )
 
     # --- the parts of a request -----------------------------------------------------------------------------------
@@ -193,27 +197,27 @@ class DeclaredCaller:
         self, view: AdapterView, request: ModelRequest, values: EnvValues, wire: JsonObject
     ) -> JsonObject:
         handler = self.declaration.handler
-        parameters = {key: _filled(value, values, view) for key, value in view.parameters.items()}
+        parameters = {key: _fill_placeholders(value, values, view) for key, value in view.parameters.items()}
         parameters = {key: value for key, value in parameters.items() if value is not None}
         messages = messages_of(request, view.name, view.roles, self._format_response(view))
         tools = tools_of(request.tools)
         parts: list[JsonObject] = []
         if (build := handler("build_parameters")) is not None:
-            parts.append(as_object(await _ran(view, "build_parameters", build, view, parameters, messages)))
+            parts.append(as_object(await _run_handler(view, "build_parameters", build, view, parameters, messages)))
         else:
             parts.append(parameters)
         if (build := handler("build_messages")) is not None:
-            parts.append(as_object(await _ran(view, "build_messages", build, view, messages)))
+            parts.append(as_object(await _run_handler(view, "build_messages", build, view, messages)))
         if (build := handler("build_tools")) is not None and tools:
-            parts.append(as_object(await _ran(view, "build_tools", build, view, tools)))
+            parts.append(as_object(await _run_handler(view, "build_tools", build, view, tools)))
         if (build := handler("build_structured_output")) is not None and request.response_format is not None:
             wanted = request.response_format
             shape = {"name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}
-            parts.append(as_object(await _ran(view, "build_structured_output", build, view, shape)))
+            parts.append(as_object(await _run_handler(view, "build_structured_output", build, view, shape)))
         parts.append(view.body)
         if (build := handler("build_body")) is not None:
             payload = {"messages": messages, "tools": tools, "session_id": request.session_id}
-            parts.append(as_object(await _ran(view, "build_body", build, view, payload)))
+            parts.append(as_object(await _run_handler(view, "build_body", build, view, payload)))
         body: JsonObject = wire
         for part in reversed(parts):
             body = merged(body, part)
@@ -224,14 +228,14 @@ class DeclaredCaller:
         if handler is None:
             return None
 
-        def formatted(call: JsonObject, text: str) -> Any:
+        def format_response(call: JsonObject, text: str) -> Any:
             return handler(view, call, text)
 
-        return formatted
+        return format_response
 
     def _url(self, view: AdapterView, values: EnvValues, base: HttpRequest | None, endpoint: Endpoint) -> str:
         template = view.url
-        if template is not None and BASE_URL in self.given and f"${{{BASE_URL}}}" not in template:
+        if template is not None and BASE_URL in self.session_values and f"${{{BASE_URL}}}" not in template:
             # The session's base URL replaces the declared URL; only a path that the wire would use too is kept.
             whole = base.url if base is not None else endpoint.base_url
             path = whole.removeprefix(endpoint.base_url)
@@ -247,7 +251,7 @@ class DeclaredCaller:
             raise ConfigError(f"adapter {view.name!r}: a value in its url is missing: {template}")
         return url
 
-    def _instead(self, view: AdapterView, request: ModelRequest) -> RequestFunction | None:
+    def _request_function(self, view: AdapterView, request: ModelRequest) -> RequestFunction | None:
         """Return the function that replaces the network, if the adapter has one."""
         function = view.opts.get("request")
         if function is None:
@@ -279,7 +283,7 @@ class DeclaredCaller:
         )
         declared: dict[str, str] = {}
         for name, value in view.headers.items():
-            text = _filled(value, values, view)
+            text = _fill_placeholders(value, values, view)
             if text is not None and text is not False:
                 declared[name] = str(text)
         declared.update(_raw_headers(self.declaration.raw, values))
@@ -295,7 +299,7 @@ class DeclaredCaller:
 
     def _reads_inline(self, request: ModelRequest) -> bool:
         """Return whether ``parse_inline`` reads the response; it does not support tool calls."""
-        return self.inline and not request.tools and self.declaration.handler("parse_inline") is not None
+        return self.text_only and not request.tools and self.declaration.handler("parse_inline") is not None
 
     def _chat_decoder(self, view: AdapterView, request: ModelRequest) -> Decoder:
         handlers = self.declaration.handlers
@@ -309,16 +313,16 @@ class DeclaredCaller:
         wants = ("parse_meta", "parse_tokens", "build_reasoning")
         return MetaDecoder(view, handlers, decoder) if any(name in handlers for name in wants) else decoder
 
-    async def _ended(self, view: AdapterView, outcome: Outcome) -> None:
+    async def _run_exit_handlers(self, view: AdapterView, outcome: Outcome) -> None:
         handler = self.declaration.handler
         if (on_exit := handler("on_exit")) is not None:
             data = {"status": outcome.status, "headers": dict(outcome.headers), "body": outcome.body}
-            await _ran(view, "on_exit", on_exit, view, data)
+            await _run_handler(view, "on_exit", on_exit, view, data)
         if (teardown := handler("teardown")) is not None:
-            await _ran(view, "teardown", teardown, view)
+            await _run_handler(view, "teardown", teardown, view)
 
 
-async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
+async def _run_handler(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
     """Run a handler and return its result.
 
     Raises:
@@ -336,7 +340,7 @@ async def _ran(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
         ) from error
 
 
-def _filled(value: Any, values: EnvValues, view: AdapterView) -> Any:
+def _fill_placeholders(value: Any, values: EnvValues, view: AdapterView) -> Any:
     """Return the value of a header or parameter with placeholders filled in; functions are called first."""
     if callable(value):
         try:
@@ -362,7 +366,7 @@ def _raw_headers(raw: list[str], values: EnvValues) -> dict[str, str]:
     return found
 
 
-def _said(raw: list[str], values: EnvValues) -> dict[str, str]:
+def _argument_values(raw: list[str], values: EnvValues) -> dict[str, str]:
     """Return the values of curl arguments by meaning; the last one applies if an argument is repeated."""
     return dict(_arguments(raw, values))
 

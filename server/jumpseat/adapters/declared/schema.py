@@ -217,7 +217,7 @@ def values_of(schema: Mapping[str, SchemaEntry], view: Any, given: Mapping[str, 
     return values
 
 
-def put(containers: dict[str, Any], mapping: str, key: str, value: Any) -> None:
+def write_value(containers: dict[str, Any], mapping: str, key: str, value: Any) -> None:
     """Write a value to the path ``mapping`` (``parameters.options``) followed by the segments of a dotted ``key``.
 
     Raises:

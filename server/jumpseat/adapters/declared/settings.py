@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, HttpRequest
 from jumpseat.adapters.declared.declaration import Declaration, merged, read_declaration
-from jumpseat.adapters.declared.schema import MODEL, put, values_of
+from jumpseat.adapters.declared.schema import MODEL, values_of, write_value
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelRequest
@@ -53,7 +53,7 @@ def apply_settings(view: AdapterView, request: ModelRequest) -> ModelRequest:
         if first == ASKED and rest in ASKABLE:
             asked[rest] = value
         elif first in containers:
-            put(containers, mapping, key, value)
+            write_value(containers, mapping, key, value)
         else:
             places = [*containers, *(f"{ASKED}.{field}" for field in ASKABLE)]
             raise ConfigError(f"schema.{key}: {mapping!r} is no place for values, but {places}")
@@ -67,7 +67,7 @@ def wire_declaration(adapter: str) -> Declaration:
     )
 
 
-def written_with_settings(wire: Adapter, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
+def write_with_settings(wire: Adapter, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
     """Write a request, with its settings in their places.
 
     Raises:

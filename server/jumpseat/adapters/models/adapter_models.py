@@ -32,7 +32,7 @@ class AdapterModels:
     connections: Connections
     environ: Mapping[str, str]
 
-    async def of(
+    async def create(
         self, name: str, model: str | None, client_name: str | None = None, cwd: Path | None = None
     ) -> ResolvedModel:
         """Create a model of the adapter ``name``; without ``model``, its first one.
@@ -42,7 +42,7 @@ class AdapterModels:
         """
         name = canonical_type(name)
         if cwd is not None and self.adapters.is_of_project(name, cwd):
-            return await self.of_project(name, model, client_name, cwd)
+            return await self.create_of_project(name, model, client_name, cwd)
         config = self.adapters.find(name)
         if config is None and name not in PROVIDERS:
             return await self._of_declared(name, model, client_name)
@@ -56,7 +56,7 @@ class AdapterModels:
         Raises:
             ConfigError: a base URL, a key or a model is missing.
         """
-        if not self.adapters.is_plain(name, config):
+        if not self.adapters.is_undeclared(name, config):
             return await self._of_declared(name, model, client_name)
         kind = canonical_type(config.type or name)
         declared = self.adapters.models_of(name, config)
@@ -73,7 +73,7 @@ class AdapterModels:
             # Scripted models are named without a prefix.
             return ResolvedModel(self.connections.scripted(config.script), model, replace(info, id=model))
         endpoint = self._endpoint(name, kind, config, client_name)
-        return ResolvedModel(self.connections.plain(kind, endpoint, signs_as=name), offer.wire_name, info)
+        return ResolvedModel(self.connections.built_in(kind, endpoint, signs_as=name), offer.wire_name, info)
 
     def _endpoint(self, name: str, kind: str, config: AdapterConfig, client_name: str | None) -> Endpoint:
         provider = PROVIDERS[kind]
@@ -93,7 +93,9 @@ class AdapterModels:
             options=config.options,
         )
 
-    async def of_project(self, name: str, model: str | None, client_name: str | None, cwd: Path) -> ResolvedModel:
+    async def create_of_project(
+        self, name: str, model: str | None, client_name: str | None, cwd: Path
+    ) -> ResolvedModel:
         """Create a model of an adapter declared by the project of ``cwd``.
 
         Raises:
@@ -104,12 +106,12 @@ class AdapterModels:
     async def _of_declared(
         self, name: str, model: str | None, client_name: str | None, catalogue: Catalogue | None = None
     ) -> ResolvedModel:
-        known = self.adapters.callable(name, await (catalogue or self.adapters.catalogue).ready(name))
+        known = self.adapters.get_callable(name, await (catalogue or self.adapters.catalogue).get_ready(name))
         offer = find_offer(known.offers(), model)
         if offer is None:
             if model is None:
                 raise _no_models(name)
-            offer = known.unlisted(model)
+            offer = known.offer_unlisted(model)
         endpoint = Endpoint(base_url="", user_agent=user_agent(client_name), options=known.declaration.options)
         return ResolvedModel(self.connections.declared(known, {}, endpoint), offer.wire_name, offer.info)
 

@@ -182,10 +182,10 @@ class ConfiguredAdapters:
 
     def known_models(self, name: str, config: AdapterConfig) -> list[str] | None:
         """Return the ids of an adapter's models, or ``None`` if a function of its declaration must list them."""
-        if self.is_plain(name, config):
+        if self.is_undeclared(name, config):
             return [one.id for one in self.models_of(name, config)]
         try:
-            known = self.catalogue.settled(name)
+            known = self.catalogue.get_if_ready(name)
             return None if known is None else [offer.id for offer in known.offers()]
         except ConfigError:
             # An invalid declaration is logged when its models are listed, and must not hide other adapters.
@@ -202,19 +202,19 @@ class ConfiguredAdapters:
 
     def has_own_default(self) -> bool:
         """Return whether the configuration names adapters, which then take precedence over the Copilot API."""
-        return bool(self._config.adapters or self._files) or self.is_given()
+        return bool(self._config.adapters or self._files) or self.is_set_by_environment()
 
-    def is_given(self) -> bool:
+    def is_set_by_environment(self) -> bool:
         """Return whether the environment names the provider to use (``COPILOT_PROVIDER_BASE_URL``)."""
         return GIVEN in self.configured
 
-    def takes_any(self, model: str) -> bool:
+    def may_have(self, model: str) -> bool:
         """Return whether ``model`` may be valid although unlisted, because its adapter declares no models."""
         name, slash, _ = model.partition("/")
         adapter = self.configured.get(name) or self.fallback.get(name)
         return bool(slash) and adapter is not None and not self.models_of(name, adapter)
 
-    def is_plain(self, name: str, config: AdapterConfig) -> bool:
+    def is_undeclared(self, name: str, config: AdapterConfig) -> bool:
         """Return whether an adapter is a built-in one without a declaration."""
         if config.declaration:
             return False
@@ -236,14 +236,14 @@ class ConfiguredAdapters:
             return [ModelConfig(id=model)]
         return declared
 
-    async def offered(self, name: str, config: AdapterConfig) -> Offered:
+    async def list_offers(self, name: str, config: AdapterConfig) -> Offered:
         """Return the models that an adapter offers. An invalid declaration is logged and offers none."""
-        if self.is_plain(name, config):
+        if self.is_undeclared(name, config):
             kind = canonical_type(config.type or name)
             models = [plain_offer(name, one) for one in self.models_of(name, config)]
             return Offered(kind, models, False if kind == SCRIPTED else config.list_models)
         try:
-            known = await self.catalogue.ready(name)
+            known = await self.catalogue.get_ready(name)
             return Offered(known.kind or name, known.offers(), known.declaration.list_models)
         except ConfigError as error:
             log.warning("cannot list the models of adapter %r: %s", name, error)
@@ -266,13 +266,13 @@ class ConfiguredAdapters:
     def catalogue_in(self, cwd: Path) -> Catalogue:
         """Return the declared adapters for sessions in ``cwd``, including those of its project."""
         # Loading the catalogue of a project takes time, and most projects declare no adapters.
-        return self.catalogue if project_folder(cwd, "adapters") is None else self.catalogue.of_project(cwd)
+        return self.catalogue if project_folder(cwd, "adapters") is None else self.catalogue.for_project(cwd)
 
     def is_of_project(self, name: str, cwd: Path) -> bool:
         """Return whether the project of ``cwd`` declares an adapter called ``name``."""
-        return project_folder(cwd, "adapters") is not None and self.catalogue_in(cwd).brings(name)
+        return project_folder(cwd, "adapters") is not None and self.catalogue_in(cwd).is_in_project(name)
 
-    def callable(self, name: str, known: Known | None = None) -> Known:
+    def get_callable(self, name: str, known: Known | None = None) -> Known:
         """Return the declared adapter called ``name`` after checking that its models can be called.
 
         Raises:
@@ -289,7 +289,7 @@ class ConfiguredAdapters:
             ConfigError: the declaration is invalid.
         """
         config = self.configured.get(name) or self.fallback.get(name)
-        return None if config is None or self.is_plain(name, config) else self.catalogue.get(name)
+        return None if config is None or self.is_undeclared(name, config) else self.catalogue.get(name)
 
     def register(self, raw: Mapping[str, Any]) -> Known:
         """Register an adapter declared by a client.
@@ -306,7 +306,7 @@ class ConfiguredAdapters:
 
     def installed(self) -> dict[str, AdapterConfig]:
         """Return the adapters of installed packages that are not configured otherwise."""
-        if not self._some_installed:
+        if not self._has_installed:
             return {}
         return {
             name: AdapterConfig()
@@ -315,7 +315,7 @@ class ConfiguredAdapters:
         }
 
     @cached_property
-    def _some_installed(self) -> bool:
+    def _has_installed(self) -> bool:
         """Whether an installed package seems to provide adapters; a hundred times faster than loading them."""
         group = b"[jumpseat.adapters]"
         for folder in sys.path:

@@ -54,7 +54,7 @@ class Connections:
             self._transport = HttpTransport(middleware=self._make_middleware() if self._make_middleware else None)
         return self._transport
 
-    def plain(
+    def built_in(
         self,
         adapter_name: str,
         endpoint: Endpoint,
@@ -94,9 +94,9 @@ class Connections:
 
     def key_from_command(self, provider: str, command: str) -> Callable[[], Awaitable[str]]:
         """Return a function that runs ``command`` for every call and returns the key that it prints."""
-        from jumpseat.adapters.caller import PrintedKey
+        from jumpseat.adapters.caller import CommandKey
 
-        return PrintedKey(provider, command, self._resolver)
+        return CommandKey(provider, command, self._resolver)
 
     def scripted(self, script: dict[str, Any] | str | None) -> ScriptedModel:
         """Return the model of a script, given as an object or as a file's path.
@@ -123,7 +123,7 @@ class Connections:
             self._scripts[digest] = ScriptedModel(loaded)
         return self._scripts[digest]
 
-    def inline(self, resolved: ResolvedModel) -> ResolvedModel:
+    def text_only(self, resolved: ResolvedModel) -> ResolvedModel:
         """Return the same model for calls that expect only text."""
         from jumpseat.adapters.transport.http import HttpModel
 
@@ -148,7 +148,7 @@ class Connections:
         self.tunnel = Tunnel(client)
         self.transport().set_route(self.tunnel)
 
-    def lost(self, client: Client) -> None:
+    def release(self, client: Client) -> None:
         """Handle the disconnection of a client; if it made the model requests, they use the network again."""
         if self.tunnel is not None and self.tunnel.client is client:
             self.tunnel.close()

@@ -1,7 +1,7 @@
 """GitHub identities, which provide the token for the Copilot API.
 
 The process has one (:func:`login_of_environment`, else :func:`login_of_gh`). A session may have its own, with a
-fixed token (:class:`GivenLogin`) or with tokens requested from its client as they expire (:class:`AskedLogin`).
+fixed token (:class:`TokenLogin`) or with tokens requested from its client as they expire (:class:`ClientLogin`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ AskGitHubToken: TypeAlias = Callable[[Reason], Awaitable[GitHubTokenResult]]
 
 
 @dataclass(frozen=True, slots=True)
-class GivenLogin:
+class TokenLogin:
     """An identity with a fixed token; ``secret`` is ``None`` for a user of whom only the name is known."""
 
     secret: str | None = field(repr=False)
@@ -62,7 +62,7 @@ class GivenLogin:
         return _sendable(self.secret)
 
 
-class AskedLogin:
+class ClientLogin:
     """An identity with temporary tokens from the client.
 
     A token is requested at the first use, and again at a use within an hour of its expiry; an idle session requests
@@ -126,7 +126,7 @@ class AskedLogin:
         return _sendable(answer.access_token), answer.expires_in
 
 
-def login_of(credentials: AuthCredentials, host: str) -> GivenLogin:
+def login_of(credentials: AuthCredentials, host: str) -> TokenLogin:
     """Return the login described by ``credentials``; ``host`` is used if they name no host.
 
     Raises:
@@ -139,7 +139,7 @@ def login_of(credentials: AuthCredentials, host: str) -> GivenLogin:
         )
     if kind != "user" and not credentials.token:
         raise InvalidRequestError(f"credentials.token is required for credentials.type {kind!r}")
-    return GivenLogin(
+    return TokenLogin(
         credentials.token,
         kind,
         host_url(credentials.host) if credentials.host else host,
@@ -159,19 +159,19 @@ def host_url(host: str) -> str:
     return (host if "://" in host else f"https://{host}").rstrip("/")
 
 
-def login_of_environment(options: Options) -> GivenLogin | None:
+def login_of_environment(options: Options) -> TokenLogin | None:
     """Return the identity of the process: the token passed at start, else the first one in the environment."""
     environ = options.environ
     host = host_of_environment(environ)
     if options.auth_token:
-        return GivenLogin(options.auth_token, "token", host)
+        return TokenLogin(options.auth_token, "token", host)
     if environ.get("COPILOT_API_URL") and (token := environ.get("GITHUB_COPILOT_API_TOKEN")):
-        return GivenLogin(token, COPILOT_API, host)
+        return TokenLogin(token, COPILOT_API, host)
     token = next((environ[name] for name in TOKEN_VARIABLES if environ.get(name)), None)
-    return GivenLogin(token, "env", host) if token else None
+    return TokenLogin(token, "env", host) if token else None
 
 
-async def login_of_gh(environ: Mapping[str, str]) -> GivenLogin | None:
+async def login_of_gh(environ: Mapping[str, str]) -> TokenLogin | None:
     """Return the identity of the GitHub CLI, or ``None`` if it is not installed or not logged in."""
     gh = shutil.which("gh", path=environ.get("PATH", ""))
     if gh is None:
@@ -187,7 +187,7 @@ async def login_of_gh(environ: Mapping[str, str]) -> GivenLogin | None:
         log.info("no token from gh: %s", type(error).__name__)
         return None
     token = done.stdout.decode("ascii", "replace").strip()
-    return GivenLogin(token, "gh-cli", host) if done.returncode == 0 and token else None
+    return TokenLogin(token, "gh-cli", host) if done.returncode == 0 and token else None
 
 
 def _sendable(token: str) -> str:

@@ -62,18 +62,18 @@ class CopilotSource:
 
     def login_with_token(self, token: str) -> Login:
         """Return a login with a GitHub token, which is not verified."""
-        from jumpseat.adapters.models.copilot_login import GivenLogin, host_of_environment
+        from jumpseat.adapters.models.copilot_login import TokenLogin, host_of_environment
 
-        return GivenLogin(token, host=host_of_environment(self._environ))
+        return TokenLogin(token, host=host_of_environment(self._environ))
 
     def login_by_asking(
         self, ask: Callable[[str, Literal["initial", "refresh"]], Awaitable[GitHubTokenResult]]
     ) -> Login:
         """Return a login with tokens provided by a client: ``ask`` is called with the host and the reason."""
-        from jumpseat.adapters.models.copilot_login import AskedLogin, host_of_environment
+        from jumpseat.adapters.models.copilot_login import ClientLogin, host_of_environment
 
         host = host_of_environment(self._environ)
-        return AskedLogin(lambda reason: ask(host, reason), host)
+        return ClientLogin(lambda reason: ask(host, reason), host)
 
     def login_of(self, credentials: AuthCredentials) -> Login:
         """Return the login described by a client's credentials.
@@ -162,7 +162,7 @@ class CopilotSource:
             return AUTO if any(one.id == AUTO and one.enabled for one in listed) else None
 
         return ResolvedModel(
-            self._connections.plain(wire, endpoint, socket=socket),
+            self._connections.built_in(wire, endpoint, socket=socket),
             name,
             info,
             byok=False,

@@ -82,7 +82,7 @@ class KnownModels:
         if window is not None and window != known.context_window:
             # The limits belong to the known window.
             known = replace(known, max_prompt_tokens=None, max_output_tokens=None)
-        return filled(info, known)
+        return fill_gaps(info, known)
 
     def _find(self, name: str) -> ModelInfo | None:
         *path, last = name.split("/")
@@ -124,7 +124,7 @@ class KnownModels:
         return vendors
 
 
-def filled(info: ModelInfo, more: ModelInfo) -> ModelInfo:
+def fill_gaps(info: ModelInfo, more: ModelInfo) -> ModelInfo:
     """Fill the gaps of ``info`` from ``more``, except its identity and whether it is enabled."""
     return replace(
         info,

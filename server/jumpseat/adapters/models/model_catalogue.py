@@ -57,7 +57,7 @@ class ModelCatalogue:
             ProviderError: the request to the Copilot API failed.
         """
         adapters = self.models.adapters
-        if login is None and not adapters.is_given():
+        if login is None and not adapters.is_set_by_environment():
             login = await self.copilot.own_login()
         configured = {**adapters.configured, **adapters.registered}
         fallback = {**adapters.fallback, **adapters.installed()}
@@ -94,14 +94,14 @@ class ModelCatalogue:
         config = self.models.adapters.find(name)
         return await self._of(name, config, if_empty=True) if config is not None else []
 
-    async def listed(self, name: str) -> list[ModelInfo]:
+    async def fetch_list(self, name: str) -> list[ModelInfo]:
         """Fetch the list of models from an adapter's provider; empty if the provider has no such list.
 
         Raises:
             JumpseatError: the request failed.
         """
         config = self.models.adapters.find(name)
-        if config is None or not _has_list(kind := (await self.models.adapters.offered(name, config)).kind):
+        if config is None or not _has_list(kind := (await self.models.adapters.list_offers(name, config)).kind):
             return []
         found = await self._model_lists().fetch_now(name, lambda: self._list_endpoint(name, config))
         return [self._describe(name, _listed_offer(name, one), kind) for one in found]
@@ -113,11 +113,11 @@ class ModelCatalogue:
         listed = self._lists.find(adapter, wire_name) if self._lists is not None else None
         if listed is None:
             return info
-        from jumpseat.adapters.models.known_models import filled
+        from jumpseat.adapters.models.known_models import fill_gaps
 
-        return filled(info, listed)
+        return fill_gaps(info, listed)
 
-    def completed(self, info: ModelInfo, wire_name: str, kind: str) -> ModelInfo:
+    def complete(self, info: ModelInfo, wire_name: str, kind: str) -> ModelInfo:
         """Fill the gaps of ``info`` from the built-in facts.
 
         ``kind`` is the provider type that serves the model.
@@ -134,7 +134,7 @@ class ModelCatalogue:
         The provider is asked if the adapter sets ``list_models``; if it leaves that unset, only with ``if_empty``
         and if the adapter offers no models.
         """
-        offered = await self.models.adapters.offered(name, config)
+        offered = await self.models.adapters.list_offers(name, config)
         offers = list(offered.offers)
         if _wants_list(offered, if_empty=if_empty):
 
@@ -147,14 +147,14 @@ class ModelCatalogue:
         return [self._describe(name, one, offered.kind) for one in offers]
 
     def _describe(self, adapter: str, offer: Offer, kind: str) -> ModelInfo:
-        return self.completed(self.with_list(offer.info, offer.wire_name, adapter), offer.wire_name, kind)
+        return self.complete(self.with_list(offer.info, offer.wire_name, adapter), offer.wire_name, kind)
 
     async def _of_alias(self, name: str, alias: AliasConfig) -> ModelInfo:
         """Describe the model that an alias refers to."""
         config = self.models.adapters.find(alias.adapter)
         if config is None:
             return ModelInfo(id=name, name=name)
-        offered = await self.models.adapters.offered(alias.adapter, config)
+        offered = await self.models.adapters.list_offers(alias.adapter, config)
         offer = find_offer(offered.offers, alias.model)
         offer = offer or Offer(alias.model, alias.model, ModelInfo(id=alias.model))
         return replace(self._describe(alias.adapter, offer, offered.kind), id=name, name=name)
@@ -177,7 +177,7 @@ class ModelCatalogue:
         if not isinstance(model, HttpModel):
             raise ConfigError(f"adapter {name!r} has no list of models")
         caller = model.caller
-        return ListEndpoint(caller.wire_name, *await caller.whereabouts())
+        return ListEndpoint(caller.wire_name, *await caller.resolve_endpoint())
 
     @cached_property
     def _known(self) -> KnownModels:

@@ -115,16 +115,16 @@ class Models:
 
     def check(self, settings: SessionSettings) -> None:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.check`."""
-        self._providers.check(settings, logged_in=self._logged_in(settings))
+        self._providers.check(settings, logged_in=self._has_login(settings))
 
     def check_adapter_settings(self, settings: SessionSettings) -> None:
         """See :meth:`jumpseat.adapters.models.session_providers.SessionProviders.check_adapter_settings`."""
-        self._providers.check_adapter_settings(settings, logged_in=self._logged_in(settings))
+        self._providers.check_adapter_settings(settings, logged_in=self._has_login(settings))
 
     def unsupported_settings(self, settings: SessionSettings) -> list[str]:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.unsupported_settings`."""
 
-        def refused(some: dict[str, Any]) -> bool:
+        def is_refused(some: dict[str, Any]) -> bool:
             try:
                 self.check_adapter_settings(replace(settings, adapter_settings=some))
             except JumpseatError:
@@ -132,9 +132,9 @@ class Models:
             return False
 
         wanted = settings.adapter_settings
-        return [key for key, value in wanted.items() if refused({key: value})] if refused(wanted) else []
+        return [key for key, value in wanted.items() if is_refused({key: value})] if is_refused(wanted) else []
 
-    def _logged_in(self, settings: SessionSettings) -> bool:
+    def _has_login(self, settings: SessionSettings) -> bool:
         return settings.login is not None or self.copilot.login_of_environment is not None
 
     async def resolve(self, settings: SessionSettings, *, ask_token: AskToken | None = None) -> ResolvedModel:
@@ -142,7 +142,7 @@ class Models:
         found = await self._resolve(settings, ask_token)
         if not found.wire_name:
             raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
-        found = self._completed(found, settings)
+        found = self._complete(found, settings)
         if self._refusing_tools and _identity(found) in self._refusing_tools:
             found = replace(found, info=replace(found.info, tools=False))
         return found
@@ -157,7 +157,7 @@ class Models:
         Raises:
             ConfigError: the adapter is unknown, or has no model where none is named.
         """
-        return self._completed(await self._models.of(name, model, settings.client_name, settings.cwd), settings)
+        return self._complete(await self._models.create(name, model, settings.client_name, settings.cwd), settings)
 
     async def default_name(self, settings: SessionSettings) -> str | None:
         """Return the default model of a session, or ``None`` if there is none."""
@@ -177,7 +177,7 @@ class Models:
         if default is None or not (login is None or adapters.has_own_default()):
             return None
         name, config = default
-        declared = adapters.models_of(name, config) if adapters.is_plain(name, config) else []
+        declared = adapters.models_of(name, config) if adapters.is_undeclared(name, config) else []
         return f"{name}/{declared[0].id}" if declared else None
 
     def declared(self, settings: SessionSettings) -> list[ModelInfo]:
@@ -191,14 +191,14 @@ class Models:
         return [ModelInfo(id=name, name=name) for name in self._config.models] + [
             plain_offer(name, one).info
             for name, (config, models) in adapters.with_models().items()
-            if adapters.is_plain(name, config)
+            if adapters.is_undeclared(name, config)
             for one in models
         ]
 
     async def of_session(self, settings: SessionSettings) -> list[ModelInfo]:
         """Return the models of the session's own providers: of the single provider, then of the named ones."""
         offers = await self._providers.offers(settings)
-        return [self.catalogue.completed(one.info, one.wire_name, wire) for one, wire in offers]
+        return [self.catalogue.complete(one.info, one.wire_name, wire) for one, wire in offers]
 
     async def auth_status(self) -> AuthStatusResult:
         """Return the login status; without a login, whether there are configured providers."""
@@ -226,7 +226,7 @@ class Models:
         Raises:
             InvalidRequestError: the operator does not allow this, or the model has no endpoint for clients.
         """
-        from jumpseat.adapters.models.session_providers import DEFAULT_PROVIDER, named
+        from jumpseat.adapters.models.session_providers import DEFAULT_PROVIDER, find_named
         from jumpseat.adapters.transport.http import HttpModel
         from jumpseat_protocol.provider import ProviderEndpointResult
 
@@ -236,7 +236,7 @@ class Models:
             )
         settings = replace(settings, model=name or settings.model)
         byok, wire_name = True, ""
-        if settings.provider is not None and named(settings, settings.model) is None:
+        if settings.provider is not None and find_named(settings, settings.model) is None:
             # A provider's endpoint is known without a model.
             model = await self._providers.model(settings.provider, DEFAULT_PROVIDER, settings)
         else:
@@ -244,7 +244,7 @@ class Models:
             model, byok, wire_name = resolved.model, resolved.byok, resolved.wire_name
         if not isinstance(model, HttpModel):
             raise InvalidRequestError("the session's model has no endpoint")
-        endpoint, _ = await model.caller.whereabouts()
+        endpoint, _ = await model.caller.resolve_endpoint()
         wire = model.caller.wire_name
         family = PROVIDERS[wire].family if wire in PROVIDERS else None
         if family is None:
@@ -268,11 +268,11 @@ class Models:
     # --- resolving ------------------------------------------------------------------------------------------------
 
     async def _resolve(self, settings: SessionSettings, ask_token: AskToken | None = None) -> ResolvedModel:
-        named_model = self._providers.selected(settings, logged_in=self._logged_in(settings))
+        named_model = self._providers.select(settings, logged_in=self._has_login(settings))
         if named_model is not None:
-            return await self._providers.of_named(named_model, settings, ask_token)
+            return await self._providers.named_model(named_model, settings, ask_token)
         if settings.provider is not None:
-            return await self._providers.of_own(settings.provider, settings, ask_token)
+            return await self._providers.own_model(settings.provider, settings, ask_token)
         login = settings.login or self.copilot.login_of_environment
         login = login or await self.copilot.own_login()
         selection = await self._select(settings, logged_in=login is not None)
@@ -281,7 +281,7 @@ class Models:
             return await self.copilot.resolve(login, settings.model or self._config.default_model, settings)
         adapter, config, model = selection.adapter, selection.config, selection.model
         if selection.of_project:
-            return await self._models.of_project(adapter, model, settings.client_name, settings.cwd)
+            return await self._models.create_of_project(adapter, model, settings.client_name, settings.cwd)
         if model is None:
             model = await self._default_model(adapter, config)
         return await self._make(adapter, config, model, settings)
@@ -299,7 +299,7 @@ class Models:
             )
             if not isinstance(selection, ModelsNeeded):
                 return selection
-            offered = await self.adapters.offered(selection.adapter, selection.config)
+            offered = await self.adapters.list_offers(selection.adapter, selection.config)
             fetched[selection.adapter] = [offer.id for offer in offered.offers]
 
     async def _default_model(self, adapter: str, config: AdapterConfig) -> str | None:
@@ -307,7 +307,7 @@ class Models:
 
         Returns ``None`` if the adapter offers models itself, or if there is no list.
         """
-        if (await self.adapters.offered(adapter, config)).offers:
+        if (await self.adapters.list_offers(adapter, config)).offers:
             return None
         from jumpseat.adapters.models.usual_model import usual_model
 
@@ -319,20 +319,20 @@ class Models:
         found = await self._models.make(adapter, config, model, settings.client_name)
         return replace(found, filled=self.catalogue.with_list(found.info, found.wire_name, adapter))
 
-    def _completed(self, found: ResolvedModel, settings: SessionSettings) -> ResolvedModel:
+    def _complete(self, found: ResolvedModel, settings: SessionSettings) -> ResolvedModel:
         """Apply the client's overrides to ``found``, and fill its gaps from the built-in facts."""
-        from jumpseat.adapters.models.session_providers import overridden
+        from jumpseat.adapters.models.session_providers import override
         from jumpseat.adapters.transport.http import HttpModel
 
-        info = overridden(found.info, settings.model_capabilities)
+        info = override(found.info, settings.model_capabilities)
         if not found.byok or not isinstance(found.model, HttpModel):
             # The Copilot API describes its models completely.
             return replace(found, info=info)
-        told = overridden(found.known, settings.model_capabilities)
+        told = override(found.known, settings.model_capabilities)
         return replace(
             found,
             info=info,
-            filled=self.catalogue.completed(told, found.wire_name, found.model.caller.wire_name),
+            filled=self.catalogue.complete(told, found.wire_name, found.model.caller.wire_name),
         )
 
 

@@ -63,7 +63,7 @@ class Routes:
         known = adapter or self._configured.get(name) or AdapterConfig()
         kind = canonical_type(known.type or name)
         family = PROVIDERS[kind].family if kind in PROVIDERS else None
-        if family is None or not self._adapters.is_plain(name, known):
+        if family is None or not self._adapters.is_undeclared(name, known):
             return None
         base_url = adapter and (adapter.base_url or PROVIDERS[kind].default_base_url)
         return ProviderRoute(name, family, base_url or None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.caller import AskedToken
+from jumpseat.adapters.caller import ClientToken
 from jumpseat.adapters.models.adapter_models import find_offer
 from jumpseat.adapters.models.configured import WEB_ADDRESS, AdapterSelection, ConfiguredAdapters
 from jumpseat.adapters.models.connections import Connections, user_agent
@@ -81,7 +81,7 @@ class SessionProviders:
             InvalidRequestError: a setting is unknown, disabled or invalid.
         """
         wanted = settings.adapter_settings
-        named_model = self.selected(settings, logged_in=logged_in)
+        named_model = self.select(settings, logged_in=logged_in)
         if named_model is not None:
             provider = next((one for one in settings.providers if one.name == named_model.provider), None)
         else:
@@ -105,7 +105,7 @@ class SessionProviders:
             name, config, model = selection.adapter, selection.config, selection.model
             if model is None:
                 model = next((one.id for one in self.adapters.models_of(name, config)), None)
-            if plain := self.adapters.is_plain(name, config):
+            if plain := self.adapters.is_undeclared(name, config):
                 name = canonical_type(config.type or name)
         if name == SCRIPTED:
             return
@@ -115,8 +115,8 @@ class SessionProviders:
             check_settings(wire_declaration(name), model or None, wanted)
             return
         catalogue = self.adapters.catalogue_in(settings.cwd)
-        self.adapters.callable(name, catalogue.get(name))
-        if (known := catalogue.settled(name)) is not None:
+        self.adapters.get_callable(name, catalogue.get(name))
+        if (known := catalogue.get_if_ready(name)) is not None:
             check_settings(known.declaration, model or None, wanted)
 
     def _check_provider(self, provider: ProviderConfig, where: str, cwd: Path) -> None:
@@ -129,7 +129,7 @@ class SessionProviders:
             if not catalogue.has(kind):
                 names = ", ".join(sorted([*catalogue.names(), SCRIPTED]))
                 raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {names}")
-            self.adapters.callable(kind, catalogue.get(kind))
+            self.adapters.get_callable(kind, catalogue.get(kind))
         if provider.base_url and not WEB_ADDRESS.match(provider.base_url):
             # The URL is left out, because it may contain a password.
             raise InvalidRequestError(f"{where}.baseUrl is not a valid URL, expected http://... or https://...")
@@ -142,18 +142,18 @@ class SessionProviders:
 
     # --- resolving ------------------------------------------------------------------------------------------------
 
-    def selected(self, settings: SessionSettings, *, logged_in: bool) -> ProviderModelConfig | None:
+    def select(self, settings: SessionSettings, *, logged_in: bool) -> ProviderModelConfig | None:
         """Return the model of a named provider that the session uses, or ``None`` if it uses none of them.
 
         A session without a model uses the first one if nothing that is configured has a default.
         """
-        if (model := named(settings, settings.model)) is not None or settings.provider is not None:
+        if (model := find_named(settings, settings.model)) is not None or settings.provider is not None:
             return model
         if logged_in or settings.model or self.adapters.configured or self.adapters.default_model:
             return None
         return next(iter(settings.provider_models), None)
 
-    async def of_own(
+    async def own_model(
         self, provider: ProviderConfig, settings: SessionSettings, ask_token: AskToken | None
     ) -> ResolvedModel:
         """Return the model of the session's single provider; without any name, it cannot be called."""
@@ -167,10 +167,10 @@ class SessionProviders:
             wire_name = wire_name or SCRIPTED
         known = ModelInfo(id="")
         if canonical_type(provider.type) not in (*PROVIDERS, SCRIPTED):
-            declared = await self.adapters.catalogue_in(settings.cwd).ready(provider.type)
+            declared = await self.adapters.catalogue_in(settings.cwd).get_ready(provider.type)
             offer = find_offer(declared.offers(), wire_name or None)
             if offer is None and wire_name:
-                offer = declared.unlisted(wire_name)
+                offer = declared.offer_unlisted(wire_name)
             if offer is not None:
                 known, wire_name = offer.info, offer.wire_name
         info = replace(
@@ -181,9 +181,9 @@ class SessionProviders:
             max_prompt_tokens=provider.max_prompt_tokens or known.max_prompt_tokens,
             max_output_tokens=provider.max_output_tokens or known.max_output_tokens,
         )
-        return Offer(info.id, wire_name, overridden(info, provider.model_capabilities))
+        return Offer(info.id, wire_name, override(info, provider.model_capabilities))
 
-    async def of_named(
+    async def named_model(
         self, model: ProviderModelConfig, settings: SessionSettings, ask_token: AskToken | None
     ) -> ResolvedModel:
         """Return a model of one of the session's named providers."""
@@ -218,7 +218,7 @@ class SessionProviders:
         kind = canonical_type(provider.type)
         if kind == SCRIPTED:
             return self.connections.scripted(provider.script)
-        token = AskedToken(name, ask_token) if provider.has_bearer_token_provider else None
+        token = ClientToken(name, ask_token) if provider.has_bearer_token_provider else None
         command = provider.api_key_command if token is None and provider.bearer_token is None else None
         key = self.connections.key_from_command(name, command) if command is not None else None
         endpoint = Endpoint(
@@ -236,22 +236,22 @@ class SessionProviders:
             # Blocks signed by one named provider must not be sent to another one with the same wire.
             signs_as = None if name == DEFAULT_PROVIDER else f"{kind}:{name}"
             endpoint = replace(endpoint, base_url=base_url)
-            return self.connections.plain(kind, endpoint, token, key=key, signs_as=signs_as)
+            return self.connections.built_in(kind, endpoint, token, key=key, signs_as=signs_as)
         # A declared adapter, whose values the session may override.
-        known = self.adapters.callable(kind, await self.adapters.catalogue_in(settings.cwd).ready(kind))
+        known = self.adapters.get_callable(kind, await self.adapters.catalogue_in(settings.cwd).get_ready(kind))
         given: dict[str, Any] = {}
         if provider.base_url:
             given["base_url"] = provider.base_url.rstrip("/")
             if not known.is_at(provider.base_url):
                 # The declared secrets are for the declared server only.
-                known = known.withholding_secrets()
+                known = known.without_secrets()
         if provider.api_key:
             given["api_key"] = provider.api_key
         endpoint = replace(endpoint, options={**known.declaration.options, **endpoint.options})
         return self.connections.declared(known, given, endpoint, token, key)
 
 
-def named(settings: SessionSettings, name: str | None) -> ProviderModelConfig | None:
+def find_named(settings: SessionSettings, name: str | None) -> ProviderModelConfig | None:
     """Return the model of the session's named providers that ``name`` selects, or ``None``.
 
     An undeclared model of a named provider is accepted under its own name.
@@ -267,7 +267,7 @@ def named(settings: SessionSettings, name: str | None) -> ProviderModelConfig | 
     return None
 
 
-def overridden(info: ModelInfo, capabilities: ModelCapabilities | None) -> ModelInfo:
+def override(info: ModelInfo, capabilities: ModelCapabilities | None) -> ModelInfo:
     """Return ``info`` with the capabilities and limits given by the client."""
     if capabilities is None:
         return info
@@ -295,4 +295,4 @@ def _named_offer(model: ProviderModelConfig) -> Offer:
         max_prompt_tokens=model.max_prompt_tokens,
         max_output_tokens=model.max_output_tokens,
     )
-    return Offer(selection, model.wire_model or model.model_id or model.id, overridden(info, model.capabilities))
+    return Offer(selection, model.wire_model or model.model_id or model.id, override(info, model.capabilities))

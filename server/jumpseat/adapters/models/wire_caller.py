@@ -40,7 +40,7 @@ class WireCaller:
     def capabilities(self, model: str) -> Capabilities:
         return capabilities(self.wire, model)
 
-    async def whereabouts(self) -> tuple[Endpoint, Network | None]:
+    async def resolve_endpoint(self) -> tuple[Endpoint, Network | None]:
         if self.token is None and self.key is not None:
             return replace(self.endpoint, api_key=await self.key()), None
         return self.endpoint, None
@@ -48,7 +48,7 @@ class WireCaller:
     def for_text(self) -> Caller:
         return self
 
-    async def begin(self, request: ModelRequest) -> PreparedCall:
+    async def prepare(self, request: ModelRequest) -> PreparedCall:
         endpoint = self.endpoint
         if self.token is not None:
             endpoint = replace(endpoint, api_key=None, bearer_token=await self.token())
@@ -56,9 +56,9 @@ class WireCaller:
             endpoint = replace(endpoint, api_key=await self.key())
         secrets = tuple(secret for secret in (endpoint.api_key, endpoint.bearer_token) if secret)
         if request.settings:
-            from jumpseat.adapters.declared.settings import written_with_settings
+            from jumpseat.adapters.declared.settings import write_with_settings
 
-            call = written_with_settings(self.wire, endpoint, request)
+            call = write_with_settings(self.wire, endpoint, request)
         else:
             call = self.wire.request(endpoint, request)
         return PreparedCall(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from jumpseat.adapters.listing import ModelListing, ModelPage, entries, model_name, seems_to_chat, strings
+from jumpseat.adapters.listing import ModelListing, ModelPage, entries, is_chat_model, model_name, strings
 from jumpseat.adapters.provider import EnvironmentVariables, ProviderInfo
 from jumpseat.adapters.wire import as_flag, as_limit, as_text
 from jumpseat.adapters.wires.settings import (
@@ -48,7 +48,7 @@ def read_models(answer: JsonObject) -> ModelPage:
     for entry in entries(answer, "models"):
         name = model_name(entry.get("name")).removeprefix("models/")
         methods = strings(entry.get("supportedGenerationMethods"))
-        if name and (methods is None or "generateContent" in methods) and seems_to_chat(name):
+        if name and (methods is None or "generateContent" in methods) and is_chat_model(name):
             models.append(
                 ModelInfo(
                     id=name,

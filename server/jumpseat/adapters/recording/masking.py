@@ -38,31 +38,31 @@ _SHAPE_BEGUN: Final = re.compile(rf"\b{_PREFIX}[A-Za-z0-9_-]*\Z")
 _UNLIKE_WORDS: Final = re.compile(r"(?=.*[0-9])\S{16,}\Z")
 
 
-def masked_url(url: str, mask: ContentMask) -> str:
+def mask_url(url: str, mask: ContentMask) -> str:
     """Return ``url`` without user and password, with the values of credentials in its query masked.
 
     The rest is masked as content, because a replayer compares the path.
     """
     parts = urlsplit(url)
-    query = "&".join(_masked_pair(pair) for pair in parts.query.split("&")) if parts.query else ""
+    query = "&".join(_mask_pair(pair) for pair in parts.query.split("&")) if parts.query else ""
     return mask.text(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, query, "")))
 
 
-def _masked_pair(pair: str) -> str:
+def _mask_pair(pair: str) -> str:
     name, equals, _ = pair.partition("=")
     return f"{name}={MASK}" if equals and _QUERY_CREDENTIAL.search(name) else pair
 
 
-def masked_headers(
+def mask_headers(
     headers: Iterable[tuple[str, str]], redactor: Redactor, mask: ContentMask
 ) -> list[tuple[str, str]]:
     """Return ``headers`` with credentials masked, both by header name and by the call's known secrets."""
 
-    def masked(name: str, value: str) -> str:
+    def mask_value(name: str, value: str) -> str:
         secret = value in redactor.secrets or (_CREDENTIAL.search(name) and not _LIMIT.search(name))
         return MASK if secret else mask.text(value)
 
-    return [(name, masked(name, value)) for name, value in headers]
+    return [(name, mask_value(name, value)) for name, value in headers]
 
 
 class ContentMask:

@@ -24,8 +24,8 @@ import httpx
 import orjson
 
 from jumpseat.adapters.failures import Redactor
-from jumpseat.adapters.recording.masking import ContentMask, MaskedPieces, masked_headers, masked_url
-from jumpseat.adapters.recording.recordings import SUFFIX, VERSION, How, content
+from jumpseat.adapters.recording.masking import ContentMask, MaskedPieces, mask_headers, mask_url
+from jumpseat.adapters.recording.recordings import SUFFIX, VERSION, EndReason, content
 from jumpseat.adapters.transport.tunnel import REDACTOR, SESSION
 
 log = logging.getLogger(__name__)
@@ -210,17 +210,17 @@ class _CallRecording:
             timed_out = late and not self._answered
             self._end(*(("timeout", "ReadTimeout", "no answer in time") if timed_out else ("closed", None, "")))
             return
-        how: How = "failed"
+        reason: EndReason = "failed"
         if isinstance(error, httpx.TimeoutException):
-            how = "timeout"
+            reason = "timeout"
         elif isinstance(error, (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)):
-            how = "cut"
-        self._end(how, type(error).__name__, str(error))
+            reason = "cut"
+        self._end(reason, type(error).__name__, str(error))
 
-    def _end(self, how: How, error: str | None, message: str) -> None:
+    def _end(self, reason: EndReason, error: str | None, message: str) -> None:
         if not self._ended:
             self._ended = True
-            self._recorder.put(partial(self._file.write_end, self._after(), how, error, message))
+            self._recorder.put(partial(self._file.write_end, self._after(), reason, error, message))
 
     def _after(self) -> float:
         now = time.monotonic()
@@ -246,7 +246,7 @@ class _RecordingFile:
         except OSError as error:
             log.error("cannot record to %s: %s", self._path, error.strerror or error)
             return
-        record["url"] = masked_url(url, self._mask)
+        record["url"] = mask_url(url, self._mask)
         record["headers"] = self._headers(headers)
         try:
             record["body"] = self._mask.json(orjson.loads(body))
@@ -267,10 +267,10 @@ class _RecordingFile:
     def write_piece(self, after_s: float, piece: bytes) -> None:
         self._write_data(after_s, self._pieces.feed(piece))
 
-    def write_end(self, after_s: float, how: How, error: str | None, message: str) -> None:
+    def write_end(self, after_s: float, reason: EndReason, error: str | None, message: str) -> None:
         if rest := self._pieces.finish():
             self._write_data(0.0, rest)
-        record: dict[str, Any] = {"type": "end", "afterS": _rounded(after_s), "how": how}
+        record: dict[str, Any] = {"type": "end", "afterS": _rounded(after_s), "how": reason}
         if error is not None:
             record.update(error=error, message=self._mask_more(self._redactor(message)))
         self._write(record)
@@ -285,7 +285,7 @@ class _RecordingFile:
             self._write({"type": "piece", "afterS": _rounded(after_s), **content(data, "text")})
 
     def _headers(self, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        return masked_headers(headers, self._redactor, self._mask)
+        return mask_headers(headers, self._redactor, self._mask)
 
     def _write(self, record: Mapping[str, Any]) -> None:
         if self._fd is None:

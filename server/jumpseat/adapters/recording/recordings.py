@@ -20,16 +20,15 @@ from jumpseat.errors import ConfigError
 VERSION: Final = 1
 SUFFIX: Final = ".jsonl"
 
-How: TypeAlias = Literal["end", "cut", "timeout", "closed", "failed"]
-"""How a call ended: transfer complete, connection broken, timed out, closed by the server process, other failure.
-"""
+EndReason: TypeAlias = Literal["end", "cut", "timeout", "closed", "failed"]
+"""Why a call ended: complete, connection broken, time-out, closed by the server process, or another failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a call ended; ``error`` is the class name of the exception, if one was raised."""
+    """The end of a call; ``error`` is the class name of the exception, if one was raised."""
 
-    how: How
+    reason: EndReason
     error: str | None = None
     message: str = ""
 

@@ -135,7 +135,7 @@ class _Replayed(httpx.AsyncByteStream):
                 await anyio.lowlevel.checkpoint()
             yield piece
         ending = self._recording.ending
-        if ending is None or ending.how != "end":
+        if ending is None or ending.reason != "end":
             raise _failure(self._recording)
 
 
@@ -145,8 +145,8 @@ def _failure(recording: Recording) -> Exception:
     kind = _FAILURES.get(ending.error or "")
     if kind is not None:
         return kind(ending.message)
-    if ending.how in ("cut", "timeout"):
-        return (httpx.ReadTimeout if ending.how == "timeout" else httpx.RemoteProtocolError)(ending.message)
+    if ending.reason in ("cut", "timeout"):
+        return (httpx.ReadTimeout if ending.reason == "timeout" else httpx.RemoteProtocolError)(ending.message)
     reason = ending.message or "the call was cancelled" if recording.ending else "the file is incomplete"
     error = ProviderTransportError(f"the recording {recording.name!r} ends early: {reason}")
     error.retryable = False

@@ -250,18 +250,18 @@ class HttpModel:
         """
         prepared = await self._prepare(request)
         call = prepared.request
-        if prepared.ended is not None:
-            await prepared.ended(Outcome(None))
+        if prepared.on_end is not None:
+            await prepared.on_end(Outcome(None))
         redactor = _redactor(self._caller.endpoint, request, prepared)
         return (replace(call, body=_websocket_message(call.body)) if call.socket else call), redactor
 
     async def _prepare(self, request: ModelRequest) -> PreparedCall:
         endpoint = self._caller.endpoint
         try:
-            return await self._caller.begin(request)
+            return await self._caller.prepare(request)
         except ProviderError as error:
             # The message may come from a client or a command, and quote a secret.
-            raise _redactor(endpoint, request, None).over(error) from None
+            raise _redactor(endpoint, request, None).redact_error(error) from None
         except (TypeError, ValueError) as error:
             raise _unwritable_request(endpoint, request, error) from None
 
@@ -281,8 +281,8 @@ class HttpModel:
 
         response = ProviderResponse(redactor, call.url, prepared.timeouts or self._timeouts)
         transport = self._transport if prepared.network is None else self._transport.with_network(prepared.network)
-        if prepared.instead is not None:
-            transport = self._transport.with_route(prepared.instead.route())
+        if prepared.replacement is not None:
+            transport = self._transport.with_route(prepared.replacement.route())
 
         async def send(limits: Limits) -> httpx.Response:
             return await transport.send(
@@ -311,14 +311,16 @@ class HttpModel:
                     # Drained only now, so that the caller never waits for the end of the transfer.
                     await response.drain()
         finally:
-            if prepared.ended is not None:
+            if prepared.on_end is not None:
                 with anyio.move_on_after(ENDED_GRACE_S, shield=True):
-                    await prepared.ended(response.outcome)
+                    await prepared.on_end(response.outcome)
 
 
 def _unwritable_request(endpoint: Endpoint, request: ModelRequest, error: Exception) -> ProviderError:
     """Return the error for an invalid base URL or for a value that JSON cannot represent."""
-    return _redactor(endpoint, request, None).over(ProviderRequestError(f"cannot write the request: {error}"))
+    return _redactor(endpoint, request, None).redact_error(
+        ProviderRequestError(f"cannot write the request: {error}")
+    )
 
 
 def _websocket_message(body: JsonObject) -> JsonObject:

@@ -41,7 +41,7 @@ async def open_response(
         yield response
     except ProviderError as error:
         # Secrets are removed here from every error raised while the response is open, whatever raised it.
-        response.redactor().over(error)
+        response.redactor().redact_error(error)
         raise
     finally:
         await response.close()
@@ -83,7 +83,7 @@ class ProviderResponse:
         """
         timeouts = self._timeouts
         limits: Limits = {"connect": timeouts.connect, "write": timeouts.first_byte, "read": None, "pool": None}
-        first_byte = _shorter(timeouts.first_byte, timeouts.total)
+        first_byte = _min_limit(timeouts.first_byte, timeouts.total)
         try:
             with anyio.fail_after(first_byte):
                 self._response = await send(limits)
@@ -96,7 +96,7 @@ class ProviderResponse:
             raise self._failure(error) from None
         # From here on httpcore enforces the read timeout. A cancel scope around every chunk would work too, but
         # would cost more than decoding the chunk.
-        limits["read"] = _shorter(timeouts.idle, timeouts.total)
+        limits["read"] = _min_limit(timeouts.idle, timeouts.total)
         response = self._response
         self.outcome = Outcome(response.status_code, response.headers)
         # The raw stream saves one layer per chunk; only a compressed response needs the decoding layer.
@@ -197,11 +197,11 @@ class ProviderResponse:
         causes = list(_causes(error))
         if isinstance(error, httpx.ConnectTimeout):
             return ProviderTransportError(
-                f"cannot connect to {self._peer(error)} {_within(self._timeouts.connect)}"
+                f"cannot connect to {self._peer(error)} {_format_limit(self._timeouts.connect)}"
             )
         if isinstance(error, httpx.ReadTimeout):
-            limit = _shorter(self._timeouts.idle, self._timeouts.total)
-            return ProviderTransportError(f"{self.place} stopped sending: no data {_within(limit)}")
+            limit = _min_limit(self._timeouts.idle, self._timeouts.total)
+            return ProviderTransportError(f"{self.place} stopped sending: no data {_format_limit(limit)}")
         if isinstance(error, httpx.TimeoutException):
             return ProviderTransportError(f"timed out while sending the request to {self.place}")
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
@@ -234,12 +234,12 @@ def _place(url: str) -> str:
     return str(parsed.copy_with(userinfo=b"", query=None, fragment=None)) if parsed.host else "the provider"
 
 
-def _shorter(first: float | None, second: float | None) -> float | None:
+def _min_limit(first: float | None, second: float | None) -> float | None:
     """Return the smaller of two limits; ``None`` means no limit."""
     return min((limit for limit in (first, second) if limit is not None), default=None)
 
 
-def _within(limit: float | None) -> str:
+def _format_limit(limit: float | None) -> str:
     """Format a limit for an error message; without a limit here, the operating system's own applied."""
     return "in time" if limit is None else f"within {limit:g} s"
 

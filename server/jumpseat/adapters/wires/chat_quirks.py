@@ -63,10 +63,10 @@ def file_as_note(part: JsonObject) -> JsonObject:
     """Replace a file by a note that it is left out, for models that take no files."""
     if part.get("type") != "file":
         return part
-    return {"type": "text", "text": left_out(as_text(as_object(part.get("file")).get("filename")))}
+    return {"type": "text", "text": omission_note(as_text(as_object(part.get("file")).get("filename")))}
 
 
-def left_out(document: str) -> str:
+def omission_note(document: str) -> str:
     """Return the note in place of a document that the model cannot read."""
     return f"(The document {document or 'without a name'} is left out: this model cannot read its format.)"
 

@@ -47,7 +47,7 @@ _FORMATS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-def inlined(schema: JsonObject) -> JsonObject:
+def inline_schema(schema: JsonObject) -> JsonObject:
     """Copy ``schema`` without references, and without keywords that neither wire takes.
 
     A recursive reference, or one without a target, becomes an unrestricted object.
@@ -62,7 +62,7 @@ def openapi_subset(schema: JsonObject) -> JsonObject:
 
 def openapi_parameters(schema: JsonObject) -> JsonObject | None:
     """Convert the parameters of a function to an object Schema; ``None`` if it takes none."""
-    node = inlined(schema)
+    node = inline_schema(schema)
     if any(key in node for key in _LISTED[:3]):
         node = one_object(node)
     node = _node({**node, "type": "object"})
@@ -131,7 +131,7 @@ class _Inliner:
 
 def _node(schema: Any) -> JsonObject:
     """Convert one schema to the subset."""
-    node = _merged(as_object(schema))
+    node = _merge_all_of(as_object(schema))
     options = [as_object(one) for key in ("anyOf", "oneOf") for one in as_list(node.get(key))]
     kinds = node.get("type")
     if isinstance(kinds, list):
@@ -159,7 +159,7 @@ def _choice(node: JsonObject, options: list[JsonObject]) -> JsonObject:
     shared: JsonObject = {}
     if "properties" in node:
         shared = {key: node[key] for key in ("type", "properties", "required") if key in node}
-    made = [_node({**about, **_both(shared, option)}) for option in real]
+    made = [_node({**about, **_combine(shared, option)}) for option in real]
     # Options that differed only in what the subset cannot express are now equal.
     distinct = [one for place, one in enumerate(made) if one not in made[:place]]
     if len(distinct) == 1:
@@ -226,18 +226,18 @@ def _type_of(node: JsonObject) -> str:
     return "string"
 
 
-def _merged(node: JsonObject) -> JsonObject:
+def _merge_all_of(node: JsonObject) -> JsonObject:
     """Merge the ``allOf`` of ``node`` into it."""
     parts = as_list(node.get("allOf"))
     if not parts:
         return node
     merged = {key: value for key, value in node.items() if key != "allOf"}
     for part in parts:
-        merged = _both(merged, _merged(as_object(part)))
+        merged = _combine(merged, _merge_all_of(as_object(part)))
     return merged
 
 
-def _both(first: JsonObject, second: JsonObject) -> JsonObject:
+def _combine(first: JsonObject, second: JsonObject) -> JsonObject:
     """Combine two schemas as far as the subset can express; ``second`` wins."""
     if not first:
         return second
@@ -251,8 +251,8 @@ def _both(first: JsonObject, second: JsonObject) -> JsonObject:
 
 def one_object(node: JsonObject) -> JsonObject:
     """Convert a choice of objects to one object that accepts each of them."""
-    merged = _merged(node)
-    options = [_merged(as_object(one)) for key in ("anyOf", "oneOf") for one in as_list(merged.get(key))]
+    merged = _merge_all_of(node)
+    options = [_merge_all_of(as_object(one)) for key in ("anyOf", "oneOf") for one in as_list(merged.get(key))]
     rest = {key: value for key, value in merged.items() if key not in ("anyOf", "oneOf")}
     if not options:
         return rest
@@ -264,4 +264,4 @@ def one_object(node: JsonObject) -> JsonObject:
         for name in as_list(options[0].get("required"))
         if all(name in as_list(option.get("required")) for option in options)
     ]
-    return _both({"properties": properties, "required": always}, rest)
+    return _combine({"properties": properties, "required": always}, rest)

@@ -36,7 +36,7 @@ from jumpseat.adapters.wire import (
     merge_headers,
     parse_arguments,
 )
-from jumpseat.adapters.wires.gemini_schema import inlined, openapi_parameters, openapi_subset
+from jumpseat.adapters.wires.gemini_schema import inline_schema, openapi_parameters, openapi_subset
 from jumpseat.adapters.wires.gemini_thinking import generation_of, thinking_config
 from jumpseat.adapters.wires.generate_content_decoder import GenerateContentDecoder, first_object
 from jumpseat.adapters.wires.tool_schema import object_parameters
@@ -202,7 +202,7 @@ def tool_choice_to_wire(choice: ToolChoice) -> JsonObject:
 
 def response_format_to_wire(wanted: ResponseFormat, *, as_is: bool = False) -> JsonObject:
     """Write the fields for structured output."""
-    schema = wanted.schema if as_is else openapi_subset(inlined(wanted.schema))
+    schema = wanted.schema if as_is else openapi_subset(inline_schema(wanted.schema))
     field_name = "responseJsonSchema" if as_is else "responseSchema"
     return {"responseMimeType": "application/json", field_name: schema}
 

@@ -29,7 +29,7 @@ from jumpseat.adapters.wire import (
     decode_text,
     hosted_as_text,
 )
-from jumpseat.adapters.wires.gemini_schema import inlined
+from jumpseat.adapters.wires.gemini_schema import inline_schema
 from jumpseat.adapters.wires.gemini_thinking import thinking_level, thinks
 from jumpseat.adapters.wires.generate_content import (
     api_headers,
@@ -104,7 +104,7 @@ class InteractionsAdapter(Adapter):
         if config:
             body["generation_config"] = config
         if request.response_format is not None:
-            schema = inlined(request.response_format.schema)
+            schema = inline_schema(request.response_format.schema)
             body["response_format"] = {"type": "text", "mime_type": "application/json", "schema": schema}
         body["stream"] = request.stream
         body["store"] = False
@@ -113,7 +113,7 @@ class InteractionsAdapter(Adapter):
 
 def tool_to_wire(tool: ToolSpec) -> JsonObject:
     """Write one function. The wire takes JSON Schema without references and a few keywords; see :func:`inlined`."""
-    parameters = inlined(object_parameters(tool.parameters))
+    parameters = inline_schema(object_parameters(tool.parameters))
     return {"type": "function", "name": tool.name, "description": tool.description, "parameters": parameters}
 
 

@@ -128,7 +128,7 @@ class MessagesAdapter(Adapter):
             auth = {"x-api-key": endpoint.api_key} if endpoint.api_key else {}
         return HttpRequest(
             url=messages_url(endpoint.base_url),
-            headers=_with_betas(
+            headers=_merge_betas(
                 request,
                 {
                     "Content-Type": "application/json",
@@ -211,7 +211,7 @@ def output_schema(schema: Any) -> Any:
     return copy
 
 
-def _with_betas(request: ModelRequest, *layers: Mapping[str, str]) -> dict[str, str]:
+def _merge_betas(request: ModelRequest, *layers: Mapping[str, str]) -> dict[str, str]:
     """Merge headers, and name the beta features that the tools of the request need."""
     headers = merge_headers(*layers)
     wanted = [BETAS[kind] for tool in hosted_tools_to_wire(request) if (kind := tool["type"]) in BETAS]
@@ -348,7 +348,7 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds, provider: str) -> Jso
             return part
         case ReasoningBlock():
             # Thinking is accepted only with its signature, which no other provider can give.
-            return _replayed(block, provider)
+            return _replay_block(block, provider)
         case ToolUseBlock():
             if block.provider == provider and (native := as_object(as_object(block.provider_data).get(NATIVE))):
                 return {**native, "type": "tool_use", "id": ids(block.id)}
@@ -358,14 +358,14 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds, provider: str) -> Jso
                 arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
             return {"type": "tool_use", "id": ids(block.id), "name": block.name, "input": arguments}
         case HostedToolUseBlock() | HostedToolResultBlock():
-            replay = _replayed(block, provider)
+            replay = _replay_block(block, provider)
             if replay is not None:
                 return replay
             text = hosted_as_text(block)
             return {"type": "text", "text": text} if text.strip() else None
 
 
-def _replayed(
+def _replay_block(
     block: ReasoningBlock | HostedToolUseBlock | HostedToolResultBlock, provider: str
 ) -> JsonObject | None:
     """Return the block exactly as ``provider`` sent it; ``None`` if another provider did."""
@@ -467,5 +467,5 @@ def _answers_unthinking_call(messages: list[Message], provider: str) -> bool:
         return False
     last = next((m for m in reversed(messages) if isinstance(m, AssistantMessage)), None)
     return last is None or not any(
-        isinstance(block, ReasoningBlock) and _replayed(block, provider) is not None for block in last.blocks
+        isinstance(block, ReasoningBlock) and _replay_block(block, provider) is not None for block in last.blocks
     )

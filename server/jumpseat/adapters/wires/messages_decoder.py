@@ -201,7 +201,7 @@ class MessagesDecoder:
             stop = "tool_use"
         for index, block in enumerate(blocks):
             if isinstance(block, ToolUseBlock) and block.name in self._native:
-                blocks[index] = call = _translated(block, self._provider)
+                blocks[index] = call = _translate_call(block, self._provider)
                 if block.name == EDITOR:
                     events.append(ToolCallDelta(call.id, call.name, call.arguments_json))
         message = AssistantMessage(blocks)
@@ -256,7 +256,7 @@ def _to_block(part: _Part, provider: str) -> AssistantBlock | None:
     return HostedToolResultBlock(as_text(raw.get("tool_use_id")), readable, provider, is_error, raw)
 
 
-def _translated(call: ToolUseBlock, provider: str) -> ToolUseBlock:
+def _translate_call(call: ToolUseBlock, provider: str) -> ToolUseBlock:
     """Convert a call of a native tool to a call of ours; return any other call unchanged."""
     given = call.arguments or {}
     path = given.get("path")

@@ -35,7 +35,7 @@ from jumpseat.adapters.wire import (
     parse_object,
 )
 from jumpseat.adapters.wires.chat import BearerAdapter, strict_schema, tool_to_wire
-from jumpseat.adapters.wires.chat_quirks import left_out
+from jumpseat.adapters.wires.chat_quirks import omission_note
 from jumpseat.agent.blocks import (
     AssistantBlock,
     AssistantMessage,
@@ -277,7 +277,7 @@ def _user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:
 
 def _document(document: DocumentBlock) -> str:
     if not document.mime_type.startswith("text/"):
-        return left_out(document.title or "")
+        return omission_note(document.title or "")
     text = decode_text(document.data)
     return f"{document.title}\n{text}" if document.title else text
 

@@ -145,9 +145,9 @@ class ResponsesDecoder:
                 self._refused = True
                 self._add_text(self._item(chunk, "message"), _index(chunk), chunk["delta"], events)
             case "response.output_item.added":
-                self._added(_key(chunk), as_object(chunk.get("item")), events)
+                self._add_item(_key(chunk), as_object(chunk.get("item")), events)
             case "response.output_item.done":
-                self._done(_key(chunk), as_object(chunk.get("item")), events)
+                self._finish_item(_key(chunk), as_object(chunk.get("item")), events)
             case "response.output_text.annotation.added":
                 part = self._item(chunk, "message").parts.setdefault(_index(chunk), _Part())
                 part.annotations.append(as_object(chunk.get("annotation")))
@@ -208,11 +208,11 @@ class ResponsesDecoder:
             known = self._items.get(index)
             if known is None:
                 if numbered:
-                    self._done(index, raw, events)
+                    self._finish_item(index, raw, events)
                 elif (key := as_text(raw.get("id"))) in self._items and not self._items[key].done:
-                    self._done(key, raw, events)
+                    self._finish_item(key, raw, events)
             elif not known.done and known.kind in ("", raw.get("type")):
-                self._done(index, raw, events)
+                self._finish_item(index, raw, events)
 
     # --- items --------------------------------------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ class ResponsesDecoder:
             item = self._items[key] = _Item(kind=kind)
         return item
 
-    def _added(self, key: _Key, raw: JsonObject, events: list[ModelEvent]) -> None:
+    def _add_item(self, key: _Key, raw: JsonObject, events: list[ModelEvent]) -> None:
         item = self._items.setdefault(key, _Item())
         item.wire = raw
         item.kind = as_text(raw.get("type")) or item.kind
@@ -233,7 +233,7 @@ class ResponsesDecoder:
             self._start_call(item)
             self._add_arguments(item, as_text(raw.get("arguments")), events)
 
-    def _done(self, key: _Key, raw: JsonObject, events: list[ModelEvent]) -> None:
+    def _finish_item(self, key: _Key, raw: JsonObject, events: list[ModelEvent]) -> None:
         item = self._items.setdefault(key, _Item())
         item.wire = raw
         item.kind = as_text(raw.get("type")) or item.kind

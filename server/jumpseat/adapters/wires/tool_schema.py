@@ -20,8 +20,8 @@ def object_parameters(schema: JsonObject) -> JsonObject:
     if not odd and schema.get("type") == "object" and isinstance(schema.get("properties"), dict):
         return schema
     if odd:
-        from jumpseat.adapters.wires.gemini_schema import inlined, one_object
+        from jumpseat.adapters.wires.gemini_schema import inline_schema, one_object
 
-        schema = one_object(inlined(schema))
+        schema = one_object(inline_schema(schema))
     rest = {key: value for key, value in schema.items() if key not in _NOT_AT_THE_TOP}
     return {**rest, "type": "object", "properties": as_object(schema.get("properties"))}

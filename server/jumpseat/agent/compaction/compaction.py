@@ -62,7 +62,7 @@ async def compact_if_needed(
     """
     compactor, policy = session.compactor, session.compaction_policy
     limit = resolved.known.prompt_limit
-    used = compactor.calibrated(estimate.total)
+    used = compactor.apply_calibration(estimate.total)
     min_size = 0 if compactor.last_size is None else compactor.last_size + MIN_GROWTH * limit
     if (
         policy.enabled
@@ -77,7 +77,7 @@ async def compact_if_needed(
     if compactor.trigger is None or not (full or compactor.trigger in REQUESTED_TRIGGERS):
         return False
     before = session.conversation.compactions
-    await compactor.settled()
+    await compactor.wait_until_idle()
     return session.conversation.compactions != before
 
 
@@ -93,7 +93,7 @@ async def compact_after_refusal(session: Session, resolved: ResolvedModel, reque
     if session.compactor.trigger is None:
         estimate = tokens.of_request(request)
         _start(session, SummaryTask(TOO_LONG, resolved, request, estimate, resolved.known.window))
-    await session.compactor.settled()
+    await session.compactor.wait_until_idle()
     return session.conversation.compactions != before
 
 
@@ -129,7 +129,7 @@ async def compact(
         session, SummaryTask(trigger, resolved, request, tokens.of_request(request), window, instructions)
     )
     try:
-        await session.compactor.settled()
+        await session.compactor.wait_until_idle()
     except anyio.get_cancelled_exc_class():
         if not outcome:
             session.compactor.cancel()
@@ -218,7 +218,7 @@ def _succeed(
     # Including messages added since the start, which stay.
     before = tokens.of_request(replace(task.request, messages=conversation.messages()))
     after = tokens.of_request(replace(task.request, messages=conversation.after_compaction(text, task.limit)))
-    number, path = session.services.keep_checkpoint(session, title, text)
+    number, path = session.services.store_checkpoint(session, title, text)
     payload = events.SessionCompactionComplete(
         success=True,
         trigger=task.trigger,

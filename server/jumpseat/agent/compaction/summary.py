@@ -9,7 +9,7 @@ from typing import Final
 
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, ToolMessage, ToolUseBlock, UserMessage
 from jumpseat.agent.conversation import tokens
-from jumpseat.agent.conversation.conversation import SUMMARISED, SUMMARY_REQUEST, canonical_json, shortened
+from jumpseat.agent.conversation.conversation import SUMMARISED, SUMMARY_REQUEST, canonical_json, shorten
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ToolChoice, Usage
 from jumpseat.agent.model_calls.model_call import ask_quietly
@@ -136,7 +136,7 @@ def _available_tokens(session: Session, task: SummaryTask, question: Message) ->
     """Return the tokens available for the conversation next to the rest of the request, in estimated tokens."""
     estimate, limit = task.estimate, task.resolved.known.prompt_limit
     # The provider's limit, converted to estimated tokens.
-    window = limit * estimate.total // max(1, session.compactor.calibrated(estimate.total))
+    window = limit * estimate.total // max(1, session.compactor.apply_calibration(estimate.total))
     other = estimate.system + estimate.tools + tokens.of_message(question) + min(ANSWER_TOKENS, limit // 4)
     room = min(window - other, estimate.conversation)
     if not task.too_long and room > 0:
@@ -235,11 +235,11 @@ def _shorten(message: Message, max_chars: int = MAX_TEXT_CHARS) -> Message:
     match message:
         case ToolMessage():
             return ToolMessage(
-                [replace(one, text=shortened(one.text, max_chars), images=[]) for one in message.results]
+                [replace(one, text=shorten(one.text, max_chars), images=[]) for one in message.results]
             )
         case UserMessage():
             blocks = [
-                replace(block, text=shortened(block.text, max_chars)) if isinstance(block, TextBlock) else _OMITTED
+                replace(block, text=shorten(block.text, max_chars)) if isinstance(block, TextBlock) else _OMITTED
                 for block in message.blocks
             ]
             return UserMessage([*blocks])
@@ -254,7 +254,7 @@ _OMITTED: Final = TextBlock("[picture or file omitted]")
 
 def _shorten_call(call: ToolUseBlock) -> ToolUseBlock:
     arguments = {
-        name: shortened(value, MAX_TEXT_CHARS) if isinstance(value, str) else value
+        name: shorten(value, MAX_TEXT_CHARS) if isinstance(value, str) else value
         for name, value in (call.arguments or {}).items()
     }
     if call.arguments is None or arguments == call.arguments:

@@ -104,7 +104,7 @@ class Conversation:
             case events.SessionCompactionStart():
                 self._compacting = len(self._steps)
             case events.SessionCompactionComplete(success=True, summary_content=str(summary)):
-                self._steps, self._compacted_prompts = self._compacted(summary, payload.token_limit)
+                self._steps, self._compacted_prompts = self._compact(summary, payload.token_limit)
                 self._compacting = None
                 self.compactions += 1
                 self.checkpoint = payload.checkpoint_number or self.checkpoint
@@ -122,7 +122,7 @@ class Conversation:
 
         ``limit`` is the model's context window in tokens.
         """
-        return _messages(self._compacted(summary, limit)[0])
+        return _messages(self._compact(summary, limit)[0])
 
     @property
     def has_answers(self) -> bool:
@@ -140,7 +140,7 @@ class Conversation:
                 return [call for call, result in zip(step.calls, step.results, strict=True) if result is None]
         return []
 
-    def _compacted(self, summary: str, limit: int | None) -> tuple[list[_Step], list[str]]:
+    def _compact(self, summary: str, limit: int | None) -> tuple[list[_Step], list[str]]:
         """Return the steps after compaction, and all prompts covered by the summary.
 
         ``summary`` replaces the steps that were present when the compaction began. Unanswered steps are kept unless
@@ -193,7 +193,7 @@ def _messages(steps: Iterable[_Step]) -> list[Message]:
         out.append(step.message)
         if step.calls:
             answers = zip(step.calls, step.results, strict=True)
-            out.append(ToolMessage([result or _interrupted(call) for call, result in answers]))
+            out.append(ToolMessage([result or _interrupted_result(call) for call, result in answers]))
     return out
 
 
@@ -247,10 +247,10 @@ def _size(prompt: str) -> int:
 
 def _limit_bytes(text: str, longest: int) -> str:
     size = len(text.encode())
-    return text if size <= longest else shortened(text, longest * len(text) // size)
+    return text if size <= longest else shorten(text, longest * len(text) // size)
 
 
-def shortened(text: str, longest: int) -> str:
+def shorten(text: str, longest: int) -> str:
     """Replace the middle of a ``text`` with more than ``longest`` characters by a note."""
     if len(text) <= longest:
         return text
@@ -325,5 +325,5 @@ def _result(call: ToolUseBlock, payload: events.ToolExecutionComplete) -> ToolRe
     return ToolResultBlock(call.id, call.name, text, is_error=not payload.success, images=images)
 
 
-def _interrupted(call: ToolUseBlock) -> ToolResultBlock:
+def _interrupted_result(call: ToolUseBlock) -> ToolResultBlock:
     return ToolResultBlock(call.id, call.name, INTERRUPTED, is_error=True)

@@ -25,7 +25,7 @@ _TRAILING_COMMA: Final = re.compile(r"(\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|,(?=\s*[
 
 
 def repair_calls(completed: Completed) -> Completed:
-    """Repair the arguments of all calls in an answer; calls that cannot be repair_arguments get a ``problem``."""
+    """Repair the arguments of all calls in an answer; calls that cannot be repaired get a ``problem``."""
     calls = completed.message.tool_uses()
     if all(call.arguments is not None or call.problem is not None for call in calls):
         return completed

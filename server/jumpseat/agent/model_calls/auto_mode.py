@@ -87,5 +87,5 @@ async def _user_agrees(session: Session, error: ProviderError) -> bool:
         session.emit(completed)
     if completed.response == "yes_always":
         session.settings.continue_on_auto_mode = True
-        session.services.keep_options(session)
+        session.services.store_options(session)
     return completed.response != "no"

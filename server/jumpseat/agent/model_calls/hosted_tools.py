@@ -37,7 +37,7 @@ def hosted_for_call(
     session: Session, prompt: Prompt, resolved: ResolvedModel, tools: list[ToolSpec]
 ) -> list[HostedTool]:
     """Return the requested hosted tools that the model supports; ``tools`` are our own tools on offer."""
-    requested = _requested(session, prompt)
+    requested = _requested_tools(session, prompt)
     if not requested:
         return []
     can = resolved.model.capabilities(resolved.wire_name).hosted_tools
@@ -57,14 +57,14 @@ def without_replaced(session: Session, tools: list[ToolSpec], hosted: list[Hoste
 
 def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, found: list[HostedTool]) -> None:
     """Warn the client of requested hosted tools that the model does not support, unless already done."""
-    missing = sorted(_requested(session, prompt).keys() - {tool.name for tool in found})
+    missing = sorted(_requested_tools(session, prompt).keys() - {tool.name for tool in found})
     if missing and missing != session.hosted_tools_missing:
         text = f"{resolved.info.id} does not support these hosted tools: {', '.join(missing)}."
         session.emit(SessionWarning(warning_type="hosted_tool", message=text))
     session.hosted_tools_missing = missing
 
 
-def _requested(session: Session, prompt: Prompt) -> dict[str, JsonObject]:
+def _requested_tools(session: Session, prompt: Prompt) -> dict[str, JsonObject]:
     """Return the options of each requested hosted tool, by our name for it."""
     requested = session.settings.hosted_tools if prompt.hosted_tools is None else prompt.hosted_tools
     named: list[tuple[str, JsonObject]] = [

@@ -248,7 +248,7 @@ async def _stream_answer(
                 streamed.first_token_ms = _ms_since(started)
             deltas += 1
             if deltas % DELTAS_PER_DRAIN == 0:
-                await session.drained()
+                await session.drain_clients()
     raise AssertionError("a model stream must end in Completed or raise")
 
 

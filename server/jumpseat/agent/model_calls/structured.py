@@ -17,7 +17,7 @@ from jumpseat.agent import json_schema
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, TextBlock, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.json_schema import NotASchemaError, UnusableSchemaError, shortened
+from jumpseat.agent.json_schema import NotASchemaError, UnusableSchemaError, truncate
 from jumpseat.agent.model import (
     Completed,
     ModelEvent,
@@ -83,7 +83,7 @@ def problems_of(text: str, schema: JsonObject) -> list[str]:
     try:
         value: Any = orjson.loads(text)
     except ValueError as error:
-        return [f"the answer is not JSON: {shortened(str(error))}" if text.strip() else "the answer is empty"]
+        return [f"the answer is not JSON: {truncate(str(error))}" if text.strip() else "the answer is empty"]
     try:
         return [f"{one.pointer or 'the answer'}: {one.text}" for one in json_schema.problems_of(value, schema)]
     except UnusableSchemaError as error:
@@ -116,11 +116,11 @@ class FinalToolModel(RewritingModel):
     """A model that gives its final answer by calling a tool; the call is converted to text."""
 
     def rewrite_request(self, request: ModelRequest) -> ModelRequest:
-        tool = _FinalTool.of(request)
+        tool = _FinalTool.for_request(request)
         return request if tool is None else tool.rewrite_request(request)
 
     def rewriter_for(self, request: ModelRequest) -> _AsText | None:
-        tool = _FinalTool.of(request)
+        tool = _FinalTool.for_request(request)
         return None if tool is None else _AsText(tool, streamed=request.stream)
 
 
@@ -132,7 +132,7 @@ class _FinalTool:
     wrapped: bool
 
     @classmethod
-    def of(cls, request: ModelRequest) -> _FinalTool | None:
+    def for_request(cls, request: ModelRequest) -> _FinalTool | None:
         """Return the tool for the response format of ``request``, if it has one."""
         wanted = request.response_format
         if wanted is None:

@@ -78,7 +78,7 @@ _LASTING_DECISIONS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class ApprovalLimits:
     """Restrictions that a tool puts on the approval of one of its calls.
 
     With ``needs_person``, neither the mode ``allow-all`` nor a model can allow the call; an approval, a rule or a
@@ -90,7 +90,7 @@ class Guard:
     scope: str | None = None
 
 
-UNGUARDED: Final = Guard()
+UNGUARDED: Final = ApprovalLimits()
 
 Judge: TypeAlias = Callable[[PermissionRequest, str | None], Awaitable[AssistedApproval]]
 """Asks a model for its opinion of a request: the named model, or the default one. Never raises."""
@@ -163,7 +163,9 @@ class Permissions:
 
     # --- deciding ------------------------------------------------------------------------------------------------
 
-    async def decide(self, request: PermissionRequest, tool: str = "", guard: Guard = UNGUARDED) -> Verdict:
+    async def decide(
+        self, request: PermissionRequest, tool: str = "", guard: ApprovalLimits = UNGUARDED
+    ) -> Verdict:
         """Decide whether one call of ``tool`` may run; waits without limit for a client that is asked."""
         facts = gather_facts(request, tool, self.path_scope)
         if guard.scope is not None:
@@ -204,7 +206,7 @@ class Permissions:
         rule = first_match(deny, facts, self.path_scope.rule_patterns)
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}") if rule is not None else None
 
-    def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules, guard: Guard) -> bool:
+    def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits) -> bool:
         if self.approve_all and not guard.needs_person:
             return True
         if facts.protected or facts.kind == "hook":
@@ -242,7 +244,9 @@ class Permissions:
         here, everywhere = store.read(self.location_key), store.read(None)
         return StoredApprovals([*here.approvals, *everywhere.approvals], here.rules)
 
-    async def _opinion(self, request: PermissionRequest, facts: Facts, guard: Guard) -> AssistedApproval | None:
+    async def _opinion(
+        self, request: PermissionRequest, facts: Facts, guard: ApprovalLimits
+    ) -> AssistedApproval | None:
         if self.mode != "assisted" or self._judge is None:
             return None
         if facts.protected or facts.kind == "hook" or guard.needs_person:
@@ -413,7 +417,7 @@ class Permissions:
         self._approvals = [one for one in self._approvals if not any(rule in remove for rule in one.rules())]
 
 
-def _why_a_person_is_needed(rule: Rule | None, tool: str, guard: Guard) -> str:
+def _why_a_person_is_needed(rule: Rule | None, tool: str, guard: ApprovalLimits) -> str:
     if rule is not None:
         return f" The rule {rule} requires a person to decide."
     return f" The tool {tool} requires a person to decide, or a rule that allows it." if guard.needs_person else ""

@@ -68,11 +68,11 @@ class Compactor:
         self._settled, self._finished = anyio.Event(), anyio.Event()
         self._tasks.start_soon(self._run, work, self._scope, self._settled, self._finished)
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until no compaction runs: it has ended, or was cancelled."""
         await self._settled.wait()
 
-    async def finished(self) -> None:
+    async def wait_until_finished(self) -> None:
         """Wait until the task of the last compaction has ended."""
         await self._finished.wait()
 
@@ -93,7 +93,7 @@ class Compactor:
         if estimated > 0 and counted > 0:
             self._correction = min(max(counted / estimated, MIN_CORRECTION), MAX_CORRECTION)
 
-    def calibrated(self, estimated: int) -> int:
+    def apply_calibration(self, estimated: int) -> int:
         """Return an estimate as the provider would probably count it."""
         return round(estimated * self._correction)
 

@@ -25,7 +25,7 @@ def add_status(session: Session) -> None:
     if left is None:
         return
     status = (
-        f"<session_limits_status>\nRemaining session limits: {_formatted(left)} AI credits. Later"
+        f"<session_limits_status>\nRemaining session limits: {_format_credits(left)} AI credits. Later"
         " session_limits_status messages supersede earlier ones. Be frugal; avoid optional exploration and"
         " unnecessary tool calls.\n</session_limits_status>"
     )
@@ -42,7 +42,7 @@ def check(session: Session) -> None:
     left = _credits_left(session)
     if left is not None and left <= 0:
         config = session.settings.session_limits
-        limit = _formatted(config.max_ai_credits or 0) if config else "0"
+        limit = _format_credits(config.max_ai_credits or 0) if config else "0"
         raise ProviderQuotaError(f"the session's limit of {limit} AI credits is used up")
 
 
@@ -53,5 +53,5 @@ def _credits_left(session: Session) -> float | None:
     return max(0.0, config.max_ai_credits - session.metrics.nano_aiu / NANO)
 
 
-def _formatted(credits_left: float) -> str:
+def _format_credits(credits_left: float) -> str:
     return f"{credits_left:.2f}".rstrip("0").rstrip(".")

@@ -51,8 +51,8 @@ class SessionServices:
     """The services that all sessions of a process share.
 
     ``run_command`` returns whether the commands queued behind it have to wait for a new request. ``on_change`` is
-    called at most once per run of a changed session. ``keep_options`` stores the options of a session that changed
-    them itself. ``keep_checkpoint`` stores a summary under a title and returns its number and its path.
+    called at most once per run of a changed session. ``store_options`` stores the options of a session that changed
+    them itself. ``store_checkpoint`` stores a summary under a title and returns its number and its path.
     ``hook_timeout_s`` limits one hook, and the rewriting of the system message. ``compaction`` applies where a
     session does not configure it.
     """
@@ -72,8 +72,8 @@ class SessionServices:
     policy: Policy = field(default_factory=Policy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     skills: Callable[[Session], Skills] = lambda _session: NoSkills()
-    keep_options: Callable[[Session], None] = lambda _session: None
-    keep_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = lambda session, _title, _summary: (
+    store_options: Callable[[Session], None] = lambda _session: None
+    store_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = lambda session, _title, _summary: (
         session.conversation.checkpoint + 1,
         None,
     )
@@ -240,10 +240,10 @@ class Session:
         self._changed = False
         self.services.on_change(self)
 
-    async def drained(self) -> None:
+    async def drain_clients(self) -> None:
         """Wait until the attached clients have caught up with the events sent to them."""
         for client in self.clients:
-            await client.drained()
+            await client.drain()
 
     @property
     def transcript_path(self) -> str:
@@ -281,9 +281,9 @@ class Session:
             dropped = ", ".join(unfit)
             text = f"{settings.model} does not accept these adapterSettings, which are dropped: {dropped}."
             self.emit(events.SessionWarning(warning_type="portability", message=text))
-            self.services.keep_options(self)
+            self.services.store_options(self)
 
-    def agent_changed(self, before: str | None) -> None:
+    def announce_agent(self, before: str | None) -> None:
         """Publish that the custom agent differs from ``before``, if it does.
 
         An agent that is no longer in the settings is deselected.
@@ -419,7 +419,7 @@ class Session:
         await stopped
         # The run may have started a compaction just before it was stopped.
         self.compactor.cancel()
-        await self.compactor.finished()
+        await self.compactor.wait_until_finished()
         self.permissions.questions.pending.close_all(CANCELLED)
         self.clients.close()
         self._log.sync_soon()

@@ -109,7 +109,7 @@ def split(text: str) -> tuple[str, str]:
     return name[1:], args.strip()
 
 
-def available(
+def available_commands(
     session: Session, *, builtins: bool = True, clients: bool = True, skills: bool = True
 ) -> list[SlashCommandInfo]:
     """Return the available commands, sorted by name."""
@@ -160,7 +160,7 @@ def _warn(session: Session, message: str) -> None:
 
 
 async def _help(session: Session, _args: str) -> str:
-    found = available(session)
+    found = available_commands(session)
     lines = [
         f"/{one.name}{f' [{one.input.hint}]' if one.input else ''}  {one.description}".rstrip() for one in found
     ]

@@ -47,7 +47,9 @@ async def get(ctx: Context, params: AdapterGetParams) -> AdapterGetResult:
     """
     from jumpseat.adapters.declared.describe import describe
 
-    return AdapterGetResult(adapter=describe(await _catalogue(ctx, params.cwd).ready(params.name), params.model))
+    return AdapterGetResult(
+        adapter=describe(await _catalogue(ctx, params.cwd).get_ready(params.name), params.model)
+    )
 
 
 async def register(ctx: Context, params: AdapterRegisterParams) -> AdapterGetResult:

@@ -51,7 +51,7 @@ async def _model(ctx: Context, params: CompleteParams) -> ResolvedModel:
     else:
         ctx.models.check(settings)
         resolved = await ctx.models.resolve(settings)
-    return ctx.models.connections.inline(resolved)
+    return ctx.models.connections.text_only(resolved)
 
 
 def _conversation(params: CompleteParams) -> tuple[str, list[Message]]:

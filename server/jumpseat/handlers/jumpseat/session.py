@@ -15,7 +15,7 @@ async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestRe
         InvalidRequestError: the session's model is not called over HTTP.
         ProviderError: the request cannot be written.
     """
-    from jumpseat.adapters.recording.masking import ContentMask, masked_headers, masked_url
+    from jumpseat.adapters.recording.masking import ContentMask, mask_headers, mask_url
     from jumpseat.adapters.transport.http import HttpModel
 
     session = ctx.registry.live(params.session_id)
@@ -30,7 +30,7 @@ async def next_request(ctx: Context, params: NextRequestParams) -> NextRequestRe
     mask = ContentMask(veil, secrets)
     return NextRequestResult(
         method=call.method,
-        url=masked_url(call.url, mask),
-        headers=dict(masked_headers(call.headers.items(), veil, mask)),
+        url=mask_url(call.url, mask),
+        headers=dict(mask_headers(call.headers.items(), veil, mask)),
         body=mask.json(call.body),
     )

@@ -18,11 +18,11 @@ from jumpseat_protocol.declared_tools import (
 
 async def list_tools(ctx: Context, params: DeclaredToolsListParams) -> DeclaredToolsListResult:
     """Return all declared tools and groups; an invalid one is listed with its ``problem``."""
-    from jumpseat.tools.declared.describe import summarise
+    from jumpseat.tools.declared.describe import summarize
 
     catalogue = ctx.process.declarations.catalogue
-    known = await catalogue.everything(_directory(params.working_directory))
-    return DeclaredToolsListResult(tools=[summarise(one) for one in known])
+    known = await catalogue.read_all(_directory(params.working_directory))
+    return DeclaredToolsListResult(tools=[summarize(one) for one in known])
 
 
 async def get(ctx: Context, params: DeclaredToolGetParams) -> DeclaredToolGetResult:
@@ -34,7 +34,7 @@ async def get(ctx: Context, params: DeclaredToolGetParams) -> DeclaredToolGetRes
     from jumpseat.tools.declared.describe import describe
 
     catalogue = ctx.process.declarations.catalogue
-    known = await catalogue.everything(_directory(params.working_directory))
+    known = await catalogue.read_all(_directory(params.working_directory))
     found = next((one for one in known if one.name == params.name), None)
     if found is None:
         raise InvalidRequestError(f"unknown declared tool {params.name!r}")
@@ -51,7 +51,7 @@ async def register(ctx: Context, params: DeclaredToolRegisterParams) -> Declared
     from jumpseat.tools.declared.describe import describe
 
     catalogue = ctx.process.declarations.catalogue
-    await catalogue.everything(None)
+    await catalogue.read_all(None)
     return DeclaredToolGetResult(tool=describe(catalogue.register(params.declaration)))
 
 

@@ -34,7 +34,7 @@ async def reload(ctx: Context, params: SessionParams) -> AgentListResult:
     session = ctx.registry.live(params.session_id)
     before = session.settings.agent
     await _find_agents(ctx, session.settings)
-    session.agent_changed(before)
+    session.announce_agent(before)
     ctx.mcp.begin(session)
     return AgentListResult(agents=[agent_to_wire(agent) for agent in session.settings.agents])
 
@@ -76,7 +76,7 @@ def set_prompt(ctx: Context, params: AgentSetPromptParams) -> None:
     settings = session.settings
     settings.custom_agents = [new if one is old else one for one in settings.custom_agents]
     settings.found_agents = [new if one is old else one for one in settings.found_agents]
-    ctx.registry.keep_options(session)
+    ctx.registry.store_options(session)
 
 
 async def _find_agents(ctx: Context, settings: SessionSettings) -> None:
@@ -85,7 +85,7 @@ async def _find_agents(ctx: Context, settings: SessionSettings) -> None:
 
 def _set_agent(ctx: Context, session: Session, name: str | None) -> None:
     before, session.settings.agent = session.settings.agent, name
-    session.agent_changed(before)
+    session.announce_agent(before)
     ctx.mcp.begin(session)
 
 

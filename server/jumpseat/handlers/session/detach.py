@@ -9,5 +9,5 @@ from jumpseat_protocol.sessions import SessionParams
 
 async def detach(ctx: Context, params: SessionParams) -> SuccessResult:
     """Detach this connection from a session, whose files stay. Succeeds for unknown ids: SDKs call it twice."""
-    await ctx.registry.leave(params.session_id, ctx.connection)
+    await ctx.registry.detach_and_close(params.session_id, ctx.connection)
     return SuccessResult()

@@ -55,7 +55,7 @@ def register_interest(ctx: Context, params: InterestParams) -> InterestResult:
     """Register this client as one that answers events of a type. It is sent all events either way."""
     session = ctx.registry.live(params.session_id)
     handle = session.clients.add_interest(ctx.connection, params.event_type)
-    if params.event_type in (OAUTH, HEADERS) and (host := ctx.mcp.of(session)) is not None:
+    if params.event_type in (OAUTH, HEADERS) and (host := ctx.mcp.get(session)) is not None:
         # A server may have requested a token or headers before a client could provide them.
         host.retry_auth()
     return InterestResult(handle=handle)

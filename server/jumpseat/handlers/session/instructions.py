@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.handlers.instructions import described_sources
+from jumpseat.handlers.instructions import describe_sources
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.instructions import InstructionSourcesResult
 from jumpseat_protocol.sessions import SessionParams
@@ -11,4 +11,4 @@ from jumpseat_protocol.sessions import SessionParams
 def get_sources(ctx: Context, params: SessionParams) -> InstructionSourcesResult:
     """Return the instruction files that the next prompt is sent with, in that order."""
     settings = ctx.registry.live(params.session_id).settings
-    return InstructionSourcesResult(sources=described_sources(settings))
+    return InstructionSourcesResult(sources=describe_sources(settings))

@@ -30,15 +30,15 @@ from jumpseat_protocol.sessions import SessionParams
 
 def list_servers(ctx: Context, params: SessionParams) -> McpServersResult:
     """Return all servers of the session, in the order in which their tools are offered."""
-    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    host = ctx.mcp.get(ctx.registry.live(params.session_id))
     return McpServersResult(servers=host.servers() if host else [])
 
 
 def list_tools(ctx: Context, params: McpServerParams) -> McpToolsResult:
     """Return the enabled tools of a server, by the server's own names for them."""
-    connection = mcp_host(ctx, params.session_id, f"MCP server {params.server_name!r} is not connected").connected(
-        params.server_name
-    )
+    connection = mcp_host(
+        ctx, params.session_id, f"MCP server {params.server_name!r} is not connected"
+    ).connection_to(params.server_name)
     return McpToolsResult(
         tools=[McpToolInfo(name=tool.name, description=tool.description) for tool in connection.tools]
     )
@@ -46,19 +46,19 @@ def list_tools(ctx: Context, params: McpServerParams) -> McpToolsResult:
 
 def is_server_running(ctx: Context, params: McpServerParams) -> McpRunningResult:
     """Return whether a server is connected."""
-    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    host = ctx.mcp.get(ctx.registry.live(params.session_id))
     return McpRunningResult(running=host is not None and host.running(params.server_name))
 
 
 async def start_server(ctx: Context, params: McpStartParams) -> None:
     """Start a server, with ``config`` in place of its configuration if given. Its status tells the outcome."""
-    host = ctx.mcp.need(ctx.registry.live(params.session_id))
+    host = ctx.mcp.get_or_create(ctx.registry.live(params.session_id))
     await host.start(params.server_name, _config(params))
 
 
 async def restart_server(ctx: Context, params: McpStartParams) -> None:
     """Restart the server, with ``config`` in place of its configuration if given."""
-    host, config = ctx.mcp.need(ctx.registry.live(params.session_id)), _config(params)
+    host, config = ctx.mcp.get_or_create(ctx.registry.live(params.session_id)), _config(params)
     if host.entry(params.server_name) is not None:
         await host.stop(params.server_name)
     await host.start(params.server_name, config)
@@ -93,13 +93,13 @@ async def reload(ctx: Context, params: SessionParams) -> None:
 
 def move_loading_to_background(ctx: Context, params: SessionParams) -> McpMovedResult:
     """Let the first turn begin before the servers have started."""
-    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    host = ctx.mcp.get(ctx.registry.live(params.session_id))
     return McpMovedResult(moved_to_background=host is not None and host.stop_waiting())
 
 
 def set_env_value_mode(ctx: Context, params: McpEnvModeParams) -> McpEnvModeResult:
     """Set how ``env`` of the session's own servers is interpreted, from their next start on."""
-    ctx.mcp.need(ctx.registry.live(params.session_id)).env_mode = params.mode
+    ctx.mcp.get_or_create(ctx.registry.live(params.session_id)).env_mode = params.mode
     return McpEnvModeResult(mode=params.mode)
 
 
@@ -109,7 +109,7 @@ async def execute_sampling(ctx: Context, params: McpSamplingParams) -> McpSampli
     The call is the client's permission, so the request must be open. The server gets no answer from it.
     """
     session = ctx.registry.live(params.session_id)
-    host = ctx.mcp.of(session)
+    host = ctx.mcp.get(session)
     questions = host.questions if host else None
     open_requests = questions.samplings.open() if questions else []
     requested = (params.server_name, params.mcp_request_id)
@@ -131,7 +131,7 @@ async def execute_sampling(ctx: Context, params: McpSamplingParams) -> McpSampli
 
 
 def cancel_sampling_execution(ctx: Context, params: McpRequestParams) -> McpCancelSamplingResult:
-    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    host = ctx.mcp.get(ctx.registry.live(params.session_id))
     scope = host.sampling_runs.get(params.request_id) if host else None
     if scope is not None:
         scope.cancel()

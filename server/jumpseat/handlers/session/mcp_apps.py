@@ -33,7 +33,7 @@ async def call_tool(ctx: Context, params: McpAppCallParams) -> dict[str, Any]:
     host = _apps_host(ctx, params.session_id)
     _check_origin(params)
     name = params.server_name
-    connection = host.connected(name)
+    connection = host.connection_to(name)
     from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
     from jumpseat.mcp.connection import NotConnectedError
     from jumpseat.mcp.results import as_json
@@ -56,7 +56,7 @@ def list_tools(ctx: Context, params: McpAppToolsParams) -> McpRawToolsResult:
     """Return the tools of an app's own server, as the server describes them."""
     host = _apps_host(ctx, params.session_id)
     _check_origin(params)
-    connection = host.connected(params.server_name)
+    connection = host.connection_to(params.server_name)
     from jumpseat.mcp.results import as_json
 
     return McpRawToolsResult(tools=[as_json(tool) for tool in connection.tools])
@@ -70,21 +70,21 @@ async def read_resource(ctx: Context, params: McpResourceParams) -> McpContentsR
 
 def set_host_context(ctx: Context, params: McpHostContextParams) -> None:
     """Store the client's display context for the life of the session."""
-    ctx.mcp.need(ctx.registry.live(params.session_id)).app_context = params.context
+    ctx.mcp.get_or_create(ctx.registry.live(params.session_id)).app_context = params.context
 
 
 def get_host_context(ctx: Context, params: SessionParams) -> McpHostContextResult:
     """Return the display context that a client has stored."""
-    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    host = ctx.mcp.get(ctx.registry.live(params.session_id))
     return McpHostContextResult(context=host.app_context if host else {})
 
 
 def diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
     """Return the facts that decide whether a server's apps are shown."""
     session = ctx.registry.live(params.session_id)
-    host = ctx.mcp.of(session)
+    host = ctx.mcp.get(session)
     connected = host is not None and host.running(params.server_name)
-    tools = host.connected(params.server_name).tools if host is not None and connected else []
+    tools = host.connection_to(params.server_name).tools if host is not None and connected else []
     return McpDiagnoseResult(
         capability=McpAppCapability(
             advertised=session.settings.mcp_apps,

@@ -9,6 +9,6 @@ from jumpseat_protocol.server import SuccessResult
 
 def handle_pending_headers_refresh_request(ctx: Context, params: HandlePendingHeadersParams) -> SuccessResult:
     """Answer a server's request for headers. Only the first answer counts; others get ``success: false``."""
-    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    host = ctx.mcp.get(ctx.registry.live(params.session_id))
     answered = host is not None and host.credentials.headers.answer(params.request_id, params.result)
     return SuccessResult(success=answered)

@@ -17,7 +17,7 @@ from jumpseat_protocol.server import SuccessResult
 
 def handle_pending_request(ctx: Context, params: HandlePendingOauthParams) -> SuccessResult:
     """Answer a server's request for a token. Only the first answer counts; others get ``success: false``."""
-    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    host = ctx.mcp.get(ctx.registry.live(params.session_id))
     return SuccessResult(
         success=host is not None and host.credentials.oauth.answer(params.request_id, params.result)
     )
@@ -25,7 +25,7 @@ def handle_pending_request(ctx: Context, params: HandlePendingOauthParams) -> Su
 
 def authentication_state_changed(ctx: Context, params: McpAuthChangedParams) -> None:
     """Reconnect to servers that failed because they had no token: to all, or to the named one."""
-    if (host := ctx.mcp.of(ctx.registry.live(params.session_id))) is not None:
+    if (host := ctx.mcp.get(ctx.registry.live(params.session_id))) is not None:
         host.retry_auth(params.server_name)
 
 

@@ -90,9 +90,9 @@ def set_working_directory(ctx: Context, params: WorkingDirectoryParams) -> Worki
     ctx.registry.folder(session).move(working_directory_context(cwd, host_git=session.settings.host_git))
     session.settings.cwd = cwd
     refresh_found_agents(ctx, session.settings)
-    session.agent_changed(session.settings.agent)
+    session.announce_agent(session.settings.agent)
     ctx.mcp.begin(session)
-    if (host := ctx.mcp.of(session)) is not None:
+    if (host := ctx.mcp.get(session)) is not None:
         host.notify_roots_changed()
     return WorkingDirectoryResult(working_directory=str(cwd))
 

@@ -31,7 +31,7 @@ def switch_to(ctx: Context, params: ModelSwitchParams) -> CurrentModelResult:
     if params.model_capabilities is not None or params.reasoning_summary is not None:
         settings.model_capabilities = params.model_capabilities or settings.model_capabilities
         settings.reasoning_summary = params.reasoning_summary or settings.reasoning_summary
-        ctx.registry.keep_options(session)
+        ctx.registry.store_options(session)
     session.use_model(params.model_id, params.source or "sdk", reasoning_effort=params.reasoning_effort)
     return CurrentModelResult(model_id=params.model_id, reasoning_effort=settings.reasoning_effort)
 

@@ -40,7 +40,7 @@ def update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     settings.found_agents = changed.found_agents
     if settings.cwd != cwd:
         refresh_found_agents(ctx, settings)
-    session.agent_changed(agent)
+    session.announce_agent(agent)
     # Token providers are registered when a session is opened, not here.
     settings.login = login or settings.login
     if requests_tokens(params):
@@ -48,6 +48,6 @@ def update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     attachment = session.clients.get(ctx.connection)
     if attachment is not None and params.system_message is not None:
         attachment.has_transforms = params.system_message.has_transforms()
-    ctx.registry.keep_options(session)
+    ctx.registry.store_options(session)
     ctx.mcp.begin(session)
     return SuccessResult()

@@ -19,7 +19,7 @@ LOCAL = "local"
 async def list_plugins(ctx: Context, params: SessionParams) -> SessionPluginsResult:
     """Return the plugins of a session, including those of the process."""
     settings = ctx.registry.live(params.session_id).settings
-    found = await anyio.to_thread.run_sync(ctx.process.plugins.of, settings)
+    found = await anyio.to_thread.run_sync(ctx.process.plugins.read_all, settings)
     return SessionPluginsResult(
         plugins=[
             SessionPlugin(name=one.name, marketplace=LOCAL, version=one.version, enabled=True) for one in found
@@ -30,8 +30,8 @@ async def list_plugins(ctx: Context, params: SessionParams) -> SessionPluginsRes
 def reload(ctx: Context, params: PluginsReloadParams) -> None:
     """Read the plugins of a session again: their skills and, by default, their MCP servers."""
     session = ctx.registry.live(params.session_id)
-    skills = ctx.process.skills.of(session)
+    skills = ctx.process.skills.for_session(session)
     skills.reload()
-    session.emit(SessionSkillsLoaded(skills=skills.listed()))
+    session.emit(SessionSkillsLoaded(skills=skills.to_wire()))
     if params.reload_mcp:
         ctx.mcp.begin(session)

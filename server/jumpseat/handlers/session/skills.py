@@ -26,7 +26,7 @@ from jumpseat_protocol.wire import to_wire
 def list_skills(ctx: Context, params: SessionParams) -> SkillsListResult:
     """Return all skills, including the disabled ones."""
     session = ctx.registry.live(params.session_id)
-    skills = ctx.process.skills.of(session)
+    skills = ctx.process.skills.for_session(session)
     return SkillsListResult(
         skills=[
             Skill.model_validate(
@@ -59,14 +59,14 @@ def disable(ctx: Context, params: SkillNameParams) -> None:
 def reload(ctx: Context, params: SessionParams) -> SkillsReloadResult:
     """Search for skills again."""
     session = ctx.registry.live(params.session_id)
-    found = ctx.process.skills.of(session).reload()
+    found = ctx.process.skills.for_session(session).reload()
     _emit_skills(ctx, session)
     return SkillsReloadResult(warnings=found.warnings, errors=found.errors)
 
 
 def ensure_loaded(ctx: Context, params: SessionParams) -> None:
     """Search for skills, unless that has been done."""
-    ctx.process.skills.of(ctx.registry.live(params.session_id)).all()
+    ctx.process.skills.for_session(ctx.registry.live(params.session_id)).all()
 
 
 async def get_invoked(ctx: Context, params: SessionParams) -> SkillsInvokedResult:
@@ -87,16 +87,16 @@ async def get_invoked(ctx: Context, params: SessionParams) -> SkillsInvokedResul
 
 def _emit_skills(ctx: Context, session: Session) -> None:
     """Emit the skills of a session to its clients."""
-    session.emit(SessionSkillsLoaded(skills=ctx.process.skills.of(session).listed()))
+    session.emit(SessionSkillsLoaded(skills=ctx.process.skills.for_session(session).to_wire()))
 
 
 def _set_disabled(ctx: Context, params: SkillNameParams, *, disabled: bool) -> None:
     session = ctx.registry.live(params.session_id)
     names = session.settings.disabled_skills
-    known = {one.name for one in ctx.process.skills.of(session).all()}
+    known = {one.name for one in ctx.process.skills.for_session(session).all()}
     if params.name not in known and params.name not in names:
         raise InvalidRequestError(f"unknown skill {params.name[:128]!r}")
     others = [name for name in names if name != params.name]
     session.settings.disabled_skills = [*others, params.name] if disabled else others
-    ctx.registry.keep_options(session)
+    ctx.registry.store_options(session)
     _emit_skills(ctx, session)

@@ -65,7 +65,7 @@ def unregister_direct_auto_mode_switch_handler(ctx: Context, params: ReleaseInte
 
 def handle_pending_sampling(ctx: Context, params: HandlePendingSamplingParams) -> SuccessResult:
     """Answer a sampling request. Only the first answer counts; one without a response refuses the request."""
-    host = ctx.mcp.of(ctx.registry.live(params.session_id))
+    host = ctx.mcp.get(ctx.registry.live(params.session_id))
     questions = host.questions if host else None
     return SuccessResult(
         success=questions is not None and questions.samplings.answer(params.request_id, params.response)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from jumpseat.tools.files import problem, readable
 from jumpseat.tools.search.engine import GlobRefusedError, cannot_start, glob_in_python, interrupted
-from jumpseat.tools.search.ignored import ignored_paths, left_out
+from jumpseat.tools.search.ignored import ignored_note, ignored_paths
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission
 
@@ -48,7 +48,7 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
             depth=_depth(pattern),
             limit=LIMIT,
             ignored=ignored,
-            add=lambda name: lines.append(_shown(f"{root}/{name}", ctx.cwd)),
+            add=lambda name: lines.append(_display_path(f"{root}/{name}", ctx.cwd)),
         )
     except GlobRefusedError:
         return failure(f"Pattern {args.pattern!r} is not a valid glob. Use *, **, ?, [abc] and {{a,b}}.")
@@ -56,7 +56,7 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
         return cannot_start(error)
     cut = interrupted(ending)
     if not lines:
-        return failure(cut) if cut else ToolOutcome(f"No files match {args.pattern}.{left_out(ignored)}")
+        return failure(cut) if cut else ToolOutcome(f"No files match {args.pattern}.{ignored_note(ignored)}")
     if more:
         lines.append(f"[{more} more files. Use a narrower pattern.]")
     if cut:
@@ -89,7 +89,7 @@ def _depth(pattern: str) -> int | None:
     return None if "**" in pattern or "{" in pattern else pattern.count("/") + 1
 
 
-def _shown(path: str, cwd: Path) -> str:
+def _display_path(path: str, cwd: Path) -> str:
     """Return ``./relative`` for a path in the working directory, else the absolute path."""
     path = path.removeprefix("/") if path.startswith("//") else path
     inside = path.removeprefix(f"{os.path.normpath(cwd)}/")

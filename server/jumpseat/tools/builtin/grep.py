@@ -23,7 +23,7 @@ from jumpseat.tools.search.engine import (
     interrupted,
     search_in_python,
 )
-from jumpseat.tools.search.ignored import ignored_paths, left_out
+from jumpseat.tools.search.ignored import ignored_note, ignored_paths
 from jumpseat.tools.search.ripgrep import search_with_ripgrep
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission
@@ -139,7 +139,7 @@ class _Page:
         cut = interrupted(ending)
         if self._lines:
             return ToolOutcome("\n".join(self._lines) + self._note + (f"\n[Incomplete: {cut}]" if cut else ""))
-        return failure(cut) if cut else ToolOutcome(f"No matches found.{left_out(ignored)}")
+        return failure(cut) if cut else ToolOutcome(f"No matches found.{ignored_note(ignored)}")
 
     def _add_line(self, line: str) -> bool:
         self._lines.append(line)

@@ -36,7 +36,7 @@ async def run_view(ctx: ToolContext, args: ViewArgs) -> ToolOutcome:
     path = ctx.resolve(args.path)
     try:
         await ctx.files.open(path)
-        with _closing(ctx.files.look(path)) as fd:
+        with _closing(ctx.files.open_for_reading(path)) as fd:
             status = os.fstat(fd)
             if stat.S_ISDIR(status.st_mode):
                 return ToolOutcome("\n".join(_entries(fd)) or "(empty directory)")
@@ -101,7 +101,7 @@ def _view_lines(args: ViewArgs, file: BinaryIO) -> ToolOutcome:
         ended_with_newline = line.endswith(b"\n")
         if number >= first:
             size += len(line)
-            shown.append(_numbered(number, line))
+            shown.append(_number_line(number, line))
             if number == last:
                 break
             if size >= SHOWN_BYTES:
@@ -112,13 +112,13 @@ def _view_lines(args: ViewArgs, file: BinaryIO) -> ToolOutcome:
         if ended_with_newline:
             number += 1
             if number >= first:
-                shown.append(_numbered(number, b""))
+                shown.append(_number_line(number, b""))
     if not shown:
         return failure(f"view_range {args.view_range} is beyond the end of {args.path}, which has {number} lines.")
     return ToolOutcome("\n".join(shown))
 
 
-def _numbered(number: int, line: bytes) -> str:
+def _number_line(number: int, line: bytes) -> str:
     text = line.rstrip(b"\r\n").decode("utf-8", "replace")
     return f"{number}. {text.removeprefix(chr(0xFEFF)) if number == 1 else text}"
 

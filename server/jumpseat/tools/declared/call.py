@@ -26,7 +26,7 @@ import anyio
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
-from jumpseat.agent.permissions.permissions import Guard
+from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.agent.secrets import MIN_LENGTH, Secrets
 from jumpseat.declared.env import SECRET_NAME, EnvResolver, EnvValues, MissingValueError
 from jumpseat.errors import ConfigError
@@ -34,7 +34,7 @@ from jumpseat.tools.declared.approval import request_for
 from jumpseat.tools.declared.calling import HandlerError, bind, call, log_failure
 from jumpseat.tools.declared.commands import CommandResult, Commands
 from jumpseat.tools.declared.definition import Command, Definition, Handler, read_step
-from jumpseat.tools.declared.filling import Filled, fill, unfilled, values_of_call
+from jumpseat.tools.declared.filling import Filled, fill, values_of_call, without_filling
 from jumpseat.tools.declared.functions import run_function
 from jumpseat.tools.declared.schema import problems_of
 from jumpseat.tools.declared.view import ChatView, ToolView, as_text
@@ -166,9 +166,9 @@ class Call:
     async def _set_up(self) -> None:
         """Run ``setup``, unless this call continues the previous one of the same tool."""
         definition, view = self._definition, self._view
-        owed = self._line.owed
+        owed = self._line.unfinished
         if owed is not None:
-            self._line.owed = None
+            self._line.unfinished = None
             name, before, leave = owed
             if name == definition.name and isinstance(before, ToolView):
                 view.take_over(before)
@@ -184,7 +184,7 @@ class Call:
         steps: list[Filled | Handler] = []
         for number, cmd in enumerate(cmds):
             step = cmd if isinstance(cmd, Filled) else read_step(f"cmds[{number}]", cmd)
-            steps.append(unfilled(step) if isinstance(step, Command) else step)
+            steps.append(without_filling(step) if isinstance(step, Command) else step)
         if not steps:
             raise ConfigError("setup left no cmds")
         return steps
@@ -195,14 +195,14 @@ class Call:
         question = await self._text_of("prompt")
         return request_for(self._view, self._steps, question)
 
-    async def _guard(self) -> Guard:
+    async def _guard(self) -> ApprovalLimits:
         opts = self._definition.opts
         scope = None
         if opts.require_cmd_approval:
             scope = await self._text_of("cmd_string")
             if scope is None:
                 scope = canonical_json(self._view.args)
-        return Guard(needs_person=not opts.allowed_in_yolo_mode, scope=scope)
+        return ApprovalLimits(needs_person=not opts.allowed_in_yolo_mode, scope=scope)
 
     async def _needs_approval(self) -> bool:
         approval = self._definition.opts.approval
@@ -345,7 +345,7 @@ class Call:
     async def _leave(self) -> None:
         """Run ``on_exit``, or leave it to the next call if both share their handlers."""
         if self._definition.opts.use_handlers_once and self._line.following == self._definition.name:
-            self._line.owed = (self._definition.name, self._view, self._exit)
+            self._line.unfinished = (self._definition.name, self._view, self._exit)
         else:
             await self._exit()
 
@@ -374,11 +374,11 @@ class Call:
         if output is None:
             return None
         if isinstance(output, str):
-            return self._filled(output)
+            return self._fill(output)
         result = await self._call(kind, output, cmd=cmd, reason=reason)
         return as_text(result) if isinstance(result, str) else None
 
-    def _filled(self, template: str) -> str:
+    def _fill(self, template: str) -> str:
         try:
             return self._values.text(template) or template
         except MissingValueError as error:

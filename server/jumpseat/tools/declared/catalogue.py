@@ -107,11 +107,11 @@ class Catalogue:
         return (self._packages or {}).get(name)
 
     @property
-    def has_looked(self) -> bool:
+    def has_searched_packages(self) -> bool:
         """Return whether installed packages were searched."""
         return self._packages is not None
 
-    async def everything(self, cwd: Path | None) -> list[Known]:
+    async def read_all(self, cwd: Path | None) -> list[Known]:
         """Read all declarations again and return them sorted by name; without ``cwd``, none of a project."""
         await self.read(cwd)
         await self.find_packages()

@@ -102,12 +102,12 @@ class SessionDeclarations:
     def tools(self) -> Mapping[str, Tool]:
         return {} if self._tools is None else self._tools.tools()
 
-    async def look(self, prompt: str) -> None:
+    async def discover(self, prompt: str) -> None:
         settings = self._session.settings
         requested = (one.removeprefix("custom:") for one in settings.named_tools() if not one.endswith("*"))
         names = {*requested, *mentions(prompt), *self._session.mentions} - self._session.clients.tools().keys()
         if self._tools is not None or self._declarations.may_exist(settings.cwd, names):
-            await self._load().look(names, mentions(prompt))
+            await self._load().discover(names, mentions(prompt))
 
     def instructions(self, offered: Collection[str]) -> list[str]:
         return [] if self._tools is None else self._tools.instructions(offered)
@@ -115,8 +115,8 @@ class SessionDeclarations:
     def members(self, name: str) -> Collection[str] | None:
         return None if self._tools is None else self._tools.members(name)
 
-    def words(self, name: str, members: list[str]) -> str | None:
-        return None if self._tools is None else self._tools.words(name, members)
+    def mention_text(self, name: str, members: list[str]) -> str | None:
+        return None if self._tools is None else self._tools.mention_text(name, members)
 
     async def ready(self) -> None:
         """Return at once: files are read when a session is opened."""

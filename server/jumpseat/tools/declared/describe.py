@@ -10,7 +10,7 @@ from jumpseat.tools.declared.definition import Command, Definition, read_step
 from jumpseat_protocol.declared_tools import DeclaredToolDescription, DeclaredToolSummary, GroupMember
 
 
-def summarise(known: Known) -> DeclaredToolSummary:
+def summarize(known: Known) -> DeclaredToolSummary:
     """Return the summary of a tool or group for a list."""
     described = known.tool or known.group
     return DeclaredToolSummary(
@@ -24,7 +24,7 @@ def summarise(known: Known) -> DeclaredToolSummary:
 
 def describe(known: Known, others: Iterable[Known] = (), built_in: Collection[str] = ()) -> DeclaredToolDescription:
     """Describe a tool or group; members of a group are looked up in ``others`` and ``built_in``."""
-    summary: dict[str, Any] = summarise(known).model_dump()
+    summary: dict[str, Any] = summarize(known).model_dump()
     if known.group is not None:
         origins: dict[str, Origin] = {one.name: one.origin for one in others if one.tool is not None}
         members = [_member(name, origins, built_in) for name in known.group.tools]

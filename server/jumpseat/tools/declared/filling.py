@@ -72,7 +72,7 @@ def fill(command: Command, values: EnvValues, exported: Iterable[str]) -> Filled
     return Filled(words, shlex.join(words), variables, command.flag, stdin, cwd, command.timeout_s)
 
 
-def unfilled(command: Command) -> Filled:
+def without_filling(command: Command) -> Filled:
     """Return a command of a handler without substitution: a ``${name}`` in it may come from the model."""
     shown = command.line if isinstance(command.line, str) else shlex.join(command.line)
     return Filled(

@@ -42,7 +42,7 @@ class Group:
     prompt: str = GROUP_WORDS
     system_prompt: str | Handler | None = None
 
-    def words(self, members: list[str]) -> str:
+    def mention_text(self, members: list[str]) -> str:
         """Return the text that replaces a mention of the group."""
         return self.prompt.replace("${tools}", ", ".join(f"`{name}`" for name in members))
 

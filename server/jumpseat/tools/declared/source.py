@@ -91,7 +91,7 @@ class DeclaredTools:
             if one.tool is not None and self._is_offered(one.tool, named)
         }
 
-    async def look(self, names: Collection[str], mentioned: Collection[str]) -> None:
+    async def discover(self, names: Collection[str], mentioned: Collection[str]) -> None:
         """Read new and changed declarations, and packages if one of ``names`` is not found elsewhere.
 
         ``mentioned`` are the names in the prompt that is about to be sent.
@@ -101,7 +101,7 @@ class DeclaredTools:
         await self._catalogue.read(cwd)
         known = self._catalogue.known(cwd)
         members = (name for one in known.values() if one.group is not None for name in one.group.tools)
-        if not self._catalogue.has_looked and not known.keys() >= {*names, *self._always, *members}:
+        if not self._catalogue.has_searched_packages and not known.keys() >= {*names, *self._always, *members}:
             await self._catalogue.find_packages()
         self._services.adapter = (self._session.settings.model or "").partition("/")[0] or None
         tools = [one.tool for one in self._all(known) if one.tool is not None]
@@ -116,7 +116,7 @@ class DeclaredTools:
         known = self._catalogue.known(self._session.settings.cwd)
         groups = [
             one
-            for one in self._groups(known, self._requested())
+            for one in self._groups(known, self._requested_names())
             if any(name in offered or name.startswith("mcp:") for name in one.tools)
         ]
         tools = [one for name, one in self.tools().items() if name in offered]
@@ -127,9 +127,9 @@ class DeclaredTools:
         group = self._group(name)
         return None if group is None else group.tools
 
-    def words(self, name: str, members: list[str]) -> str | None:
+    def mention_text(self, name: str, members: list[str]) -> str | None:
         group = self._group(name)
-        return None if group is None else group.words(members)
+        return None if group is None else group.mention_text(members)
 
     def _group(self, name: str) -> Group | None:
         one = self._catalogue.known(self._session.settings.cwd).get(name) or self._catalogue.package(name)
@@ -146,14 +146,14 @@ class DeclaredTools:
             if (one := self._catalogue.package(name)) is not None:
                 yield one
 
-    def _requested(self) -> set[str]:
+    def _requested_names(self) -> set[str]:
         """Return the tools and groups named by the user, the client, its agent or the configuration."""
         named = (one.removeprefix("custom:") for one in self._session.settings.named_tools())
         return {*named, *self._always, *self._session.mentions, *self._mentioned_now}
 
     def _named(self, known: Mapping[str, Known]) -> set[str]:
         """Return the tools that were named, directly or by a group."""
-        names = self._requested()
+        names = self._requested_names()
         return names | {member for group in self._groups(known, names) for member in group.tools}
 
     def _groups(self, known: Mapping[str, Known], names: Collection[str]) -> list[Group]:

@@ -123,12 +123,12 @@ def as_text(value: Any) -> str:
         try:
             return canonical_json(value)
         except (TypeError, ValueError):
-            value = _shown(value)
+            value = _to_text(value)
     # JSON cannot carry half of a surrogate pair.
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-def _shown(value: Any) -> str:
+def _to_text(value: Any) -> str:
     try:
         return str(value)
     except Exception as error:

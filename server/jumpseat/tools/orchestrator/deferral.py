@@ -47,7 +47,7 @@ class Deferral:
         # Schema and its length by name, because most turns have the tools of the previous turn.
         self._lengths: dict[str, tuple[object, int]] = {}
 
-    def deferred(self, tools: Mapping[str, Tool], needed: Collection[str] = ()) -> dict[str, Tool]:
+    def select(self, tools: Mapping[str, Tool], needed: Collection[str] = ()) -> dict[str, Tool]:
         """Return those of ``tools`` that are deferred now; tools named in ``needed`` never are."""
         settings = self._session.settings
         if not settings.tool_search.enabled:

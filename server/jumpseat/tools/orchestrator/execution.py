@@ -96,15 +96,15 @@ class CallExecution:
                 verdict = await permissions.decide(request, call.name, prepared.guard)
             except anyio.get_cancelled_exc_class():
                 with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
-                    await _refused(prepared, failure(INTERRUPTED), cancelled=True)
+                    await _refused_outcome(prepared, failure(INTERRUPTED), cancelled=True)
                 raise
         match verdict.status:
             case "denied":
                 outcome = ToolOutcome(text=verdict.message, status="denied")
-                return await _refused(prepared, outcome, cancelled=verdict.cancelled)
+                return await _refused_outcome(prepared, outcome, cancelled=verdict.cancelled)
             case "rejected":
                 outcome = ToolOutcome(text=verdict.message, status="rejected", ends_turn=True)
-                return await _refused(prepared, outcome, cancelled=False)
+                return await _refused_outcome(prepared, outcome, cancelled=False)
             case "allowed":
                 if verdict.arguments is None or verdict.arguments == call.arguments:
                     _settle_path(ctx, request)
@@ -137,7 +137,7 @@ class CallExecution:
         if isinstance(prepared, ToolOutcome):
             outcome = prepared
         elif (forbidden := self._session.permissions.denial_by_rule(prepared.permission, call.name)) is not None:
-            outcome = await _refused(
+            outcome = await _refused_outcome(
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
         else:
@@ -181,5 +181,5 @@ def _settle_path(ctx: ToolContext, request: PermissionRequest | None) -> None:
             pass
 
 
-async def _refused(prepared: Prepared, outcome: ToolOutcome, *, cancelled: bool) -> ToolOutcome:
+async def _refused_outcome(prepared: Prepared, outcome: ToolOutcome, *, cancelled: bool) -> ToolOutcome:
     return outcome if prepared.refused is None else await prepared.refused(outcome, cancelled=cancelled)

@@ -87,15 +87,15 @@ class OfferedTools:
         """Return the deferred tools: those that are neither in use nor mentioned by the user."""
         named = {*self._session.mentions, *self._mentioned_now}
         named.update(*(self._members(name, tools) for name in list(named)))
-        return self._deferral.deferred(tools, named if needed is None else {*named, needed})
+        return self._deferral.select(tools, named if needed is None else {*named, needed})
 
     # --- prompts that mention tools -----------------------------------------------------------------------------
 
-    async def look(self, prompt: str) -> None:
+    async def discover(self, prompt: str) -> None:
         """Look for new tools, and for those that ``prompt``, which is about to be sent, mentions."""
         self._mentioned_now = mentions(prompt)
         for source in self._grouping:
-            await source.look(prompt)
+            await source.discover(prompt)
 
     def expand_mentions(self, prompt: str) -> str:
         """Replace the mentions of tools and groups (``@{name}``) in ``prompt`` by words."""
@@ -106,7 +106,7 @@ class OfferedTools:
         members = [member for member in self._members(name, tools) if member in tools]
         if not members:
             return f"the `{name}` tool" if name in tools else None
-        words = (source.words(name, members) for source in self._grouping)
+        words = (source.mention_text(name, members) for source in self._grouping)
         listed = ", ".join(f"`{member}`" for member in members)
         return next((one for one in words if one is not None), f"the tools {listed}")
 

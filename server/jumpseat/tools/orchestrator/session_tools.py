@@ -34,7 +34,7 @@ class ToolOrchestrator:
         self._calls = ToolCalls(session, self._tools, execution, output_dir)
 
     async def discover(self, prompt: str) -> None:
-        await self._tools.look(prompt)
+        await self._tools.discover(prompt)
 
     def expand_mentions(self, prompt: str) -> str:
         return self._tools.expand_mentions(prompt)

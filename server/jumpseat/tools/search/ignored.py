@@ -43,7 +43,7 @@ def is_ignored(path: str, ignored: frozenset[str]) -> bool:
     return path in ignored or _is_below(path, ignored)
 
 
-def left_out(ignored: Collection[str]) -> str:
+def ignored_note(ignored: Collection[str]) -> str:
     """Return the line that tells the model, if a search found nothing, which paths were not searched."""
     if not ignored:
         return ""

@@ -33,7 +33,7 @@ from jumpseat.agent.model import (
     ToolChoice,
     ToolSpec,
 )
-from jumpseat.agent.model_calls.xml_tools.arguments import written_calls
+from jumpseat.agent.model_calls.xml_tools.arguments import read_calls
 from jumpseat.agent.model_calls.xml_tools.model import XmlToolModel
 from jumpseat.agent.model_calls.xml_tools.prompt import as_text, instructions
 from jumpseat.agent.model_calls.xml_tools.reader import Block
@@ -276,5 +276,5 @@ async def test_arguments_survive_being_written_as_xml_and_parsed_again() -> None
         scanner = Scanner({"say": SCHEMA})
         pieces = [*scanner.feed(cast("AssistantMessage", converted).text()), *scanner.finish()]
         (block,) = [piece for piece in pieces if isinstance(piece, Block)]
-        (written,) = [written for tool in block.tools for written in written_calls(tool)]
+        (written,) = [written for tool in block.tools for written in read_calls(tool)]
         assert (written.problem, written.arguments) == (None, arguments)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from jumpseat.agent.model_calls.xml_tools.arguments import written_calls
+from jumpseat.agent.model_calls.xml_tools.arguments import read_calls
 from jumpseat.agent.model_calls.xml_tools.reader import MAX_BLOCK_CHARS, MAX_DEPTH, Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 
@@ -38,7 +38,7 @@ def scan(text: str, *cuts: int) -> tuple[str, list[Call], list[str]]:
         pieces += scanner.feed(text[start:end])
     pieces += scanner.finish()
     blocks = [piece for piece in pieces if isinstance(piece, Block)]
-    written = [call for block in blocks for tool in block.tools for call in written_calls(tool)]
+    written = [call for block in blocks for tool in block.tools for call in read_calls(tool)]
     problems = [call.problem for call in written if call.problem] + [
         block.problem for block in blocks if block.problem
     ]

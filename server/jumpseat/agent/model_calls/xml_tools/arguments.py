@@ -33,14 +33,14 @@ class _UnfitError(Exception):
     """Raised for elements that cannot be converted. The message is for the model."""
 
 
-def written_calls(tool: Element) -> list[WrittenCall]:
+def read_calls(tool: Element) -> list[WrittenCall]:
     """Return the calls in a ``<tool>`` element: one for each ``<action>``, or else a single one."""
     actions = [one for one in tool.children if one.role == "wrapper" and one.tag == "action"]
     around = [one for one in tool.children if one not in actions]
-    return [_written(tool, [*around, action]) for action in actions] or [_written(tool, around)]
+    return [_to_call(tool, [*around, action]) for action in actions] or [_to_call(tool, around)]
 
 
-def _written(tool: Element, children: list[Element]) -> WrittenCall:
+def _to_call(tool: Element, children: list[Element]) -> WrittenCall:
     if not tool.key:
         return WrittenCall("", None, "the call does not name its tool: <tool name=...>")
     try:

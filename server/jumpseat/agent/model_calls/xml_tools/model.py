@@ -23,7 +23,7 @@ from jumpseat.agent.model import (
     TextDelta,
     ToolCallDelta,
 )
-from jumpseat.agent.model_calls.xml_tools.arguments import written_calls
+from jumpseat.agent.model_calls.xml_tools.arguments import read_calls
 from jumpseat.agent.model_calls.xml_tools.prompt import as_text, instructions
 from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
@@ -97,7 +97,7 @@ class _WithCalls(Rewriter):
             if text:
                 yield TextDelta(text)
             text = ""
-            for call in self._calls.of(piece, cut_off=cut_off):
+            for call in self._calls.of_block(piece, cut_off=cut_off):
                 yield ToolCallDelta(call.id, call.name, call.arguments_json)
         if text:
             yield TextDelta(text)
@@ -127,7 +127,7 @@ class _WithCalls(Rewriter):
 def _add(blocks: list[AssistantBlock], pieces: list[str | Block], calls: _Calls, *, cut_off: bool) -> None:
     for piece in pieces:
         if isinstance(piece, Block):
-            blocks += calls.of(piece, cut_off=cut_off)
+            blocks += calls.of_block(piece, cut_off=cut_off)
         elif blocks and isinstance(last := blocks[-1], TextBlock):
             blocks[-1] = TextBlock(last.text + piece)
         elif piece:
@@ -148,10 +148,10 @@ class _Calls:
         """Return a converter that assigns the same ids again."""
         return _Calls(self._request, self._ids)
 
-    def of(self, block: Block, *, cut_off: bool) -> Iterator[ToolUseBlock]:
+    def of_block(self, block: Block, *, cut_off: bool) -> Iterator[ToolUseBlock]:
         """Return the calls in ``block``; those that cannot be run have a ``problem``."""
         for tool in block.tools:
-            for written in written_calls(tool):
+            for written in read_calls(tool):
                 problem = written.problem and f"The call could not be parsed: {written.problem}. {_WRITE_AGAIN}"
                 yield self._call(written.name, written.arguments, problem, tool.source)
         if block.problem is not None:

@@ -290,7 +290,7 @@ class BlockReader:
             raise _MalformedError(f"there are more than {MAX_ELEMENTS} elements")
         if len(self._stack) >= MAX_DEPTH:
             raise _MalformedError(f"elements are nested more than {MAX_DEPTH} deep")
-        given = {name: expand_entities(_unquoted(value)) for name, value in _ATTRIBUTE.findall(attributes)}
+        given = {name: expand_entities(_unquote(value)) for name, value in _ATTRIBUTE.findall(attributes)}
         element = self._element(tag, given)
         if element.role == "tool":
             element.begins = self._call_at = self._base + at
@@ -386,7 +386,7 @@ def _character(match: re.Match[str]) -> str:
     return chr(number)
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     return value[1:-1] if value[:1] in ("'", '"') else value
 
 

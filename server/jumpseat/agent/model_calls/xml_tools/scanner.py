@@ -71,7 +71,7 @@ class Scanner:
         """Return the remaining pieces at the end of the answer."""
         self._go_through(self._waiting, final=True)
         if self._step == self._at_opening:
-            self._into_code()
+            self._enter_code()
         if self._reader is not None:
             self._out.append(self._reader.block())
             self._reader = None
@@ -209,10 +209,10 @@ class Scanner:
         if verdict == "block":
             self._begin(self._fence)
             return start
-        self._into_code()
+        self._enter_code()
         return at
 
-    def _into_code(self) -> None:
+    def _enter_code(self) -> None:
         """Treat the code block as one without calls."""
         self._out.append(self._opening)
         self._line = ""
@@ -263,7 +263,7 @@ class Scanner:
         if verdict == "block":
             self._begin(self._fence)
         else:
-            self._into_code()
+            self._enter_code()
         return start
 
     def _verdict(self, text: str, at: int, final: bool, *, fresh: bool) -> _Verdict:
