@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests of parts, without whole servers and without the matrices over all recordings.
 QUICK := $(addprefix tests/,agent adapters declared handlers protocol rpc sessions services store tools) \
   tests/test_config.py tests/test_json_text.py --ignore-glob '*_over_the_wire.py' \
-  --ignore tests/adapters/test_every_adapter.py --ignore tests/protocol/typescript
+  --ignore tests/protocol/typescript
 
 .PHONY: help demo quick test check coverage mutants bench clean
 

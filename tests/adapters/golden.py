@@ -22,23 +22,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from jumpseat.adapters.adapter import Adapter
-from jumpseat.adapters.providers import PROVIDERS, load_adapter
+from jumpseat.adapters.adapter import Adapter, Decoder
+from jumpseat.adapters.providers import load_adapter
 from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, SseDecoder
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from jumpseat.errors import ProviderError
 
 DATA = Path(__file__).parent / "data"
-
-
-def recorded(*suffixes: str) -> list[tuple[str, str]]:
-    """Return adapter and file name of all recorded answers with these suffixes."""
-    return [
-        (adapter, path.name)
-        for adapter in sorted(PROVIDERS)
-        for path in sorted((DATA / adapter).glob("*"))
-        if path.suffix in suffixes
-    ]
 
 
 def plain_request(*, stream: bool) -> ModelRequest:
@@ -104,29 +94,53 @@ class Outcome:
 
 def decode_stream(adapter: Adapter, pieces: Iterable[bytes], *, lines: bool = False) -> Outcome:
     """Decode a streamed answer that arrives in ``pieces``."""
-    splitter: EventSplitter = JsonLinesDecoder() if lines else SseDecoder()
-    decoder = adapter.decoder(plain_request(stream=True))
-    outcome = Outcome()
-    try:
-        for piece in pieces:
-            for name, data in splitter.feed(piece):
-                outcome.events += decoder.feed(name, data)
-        for name, data in splitter.finish():
-            outcome.events += decoder.feed(name, data)
-        outcome.events += decoder.finish()
-    except ProviderError as error:
-        outcome.error = error
-    return outcome
+    return read_stream(adapter.decoder(plain_request(stream=True)), pieces, lines=lines)
 
 
 def decode_whole(adapter: Adapter, body: Any) -> Outcome:
     """Decode an answer that was not streamed."""
+    return read_whole(adapter.decoder(plain_request(stream=False)), body)
+
+
+def read_stream(decoder: Decoder, pieces: Iterable[bytes], *, lines: bool = False) -> Outcome:
+    """Decode a streamed answer with an unused ``decoder``."""
+    splitter = splitter_of(lines=lines)
     outcome = Outcome()
     try:
-        outcome.events += adapter.decoder(plain_request(stream=False)).whole(body)
+        for piece in pieces:
+            take(decoder, splitter, piece, outcome)
+        end(decoder, splitter, outcome)
     except ProviderError as error:
         outcome.error = error
     return outcome
+
+
+def read_whole(decoder: Decoder, body: Any) -> Outcome:
+    """Decode an answer that was not streamed with an unused ``decoder``."""
+    outcome = Outcome()
+    try:
+        outcome.events += decoder.whole(body)
+    except ProviderError as error:
+        outcome.error = error
+    return outcome
+
+
+def splitter_of(*, lines: bool) -> EventSplitter:
+    """Return a splitter for JSON lines, or for server-sent events."""
+    return JsonLinesDecoder() if lines else SseDecoder()
+
+
+def take(decoder: Decoder, splitter: EventSplitter, piece: bytes, into: Outcome) -> None:
+    """Decode one piece of a stream."""
+    for name, data in splitter.feed(piece):
+        into.events += decoder.feed(name, data)
+
+
+def end(decoder: Decoder, splitter: EventSplitter, into: Outcome) -> None:
+    """Decode the end of a stream."""
+    for name, data in splitter.finish():
+        into.events += decoder.feed(name, data)
+    into.events += decoder.finish()
 
 
 def load(name: str) -> Adapter:

@@ -1,4 +1,4 @@
-"""All adapters under the contract tests, and the recordings of each.
+"""All adapters under test, and the recordings of each.
 
 ===================== ================================================================================
 adapters              recordings
@@ -20,9 +20,8 @@ import os
 import tomllib
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
-
-import anyio
 
 from jumpseat.adapters.adapter import Endpoint, PreparedCall
 from jumpseat.adapters.caller import Caller
@@ -66,24 +65,25 @@ class Subject:
         resolver = EnvResolver({"PATH": os.environ["PATH"]})
         return DeclaredCaller(known.declaration, known.wire, resolver, given, endpoint, kind=known.kind)
 
-    def begin(self, request: ModelRequest) -> PreparedCall:
+    async def prepare(self, request: ModelRequest) -> PreparedCall:
         """Prepare one call."""
-        return anyio.run(self.caller().prepare, request)
+        return await self.caller().prepare(request)
 
-    def streams(self) -> list[tuple[str, str]]:
-        """Return folder and file of its streamed answers."""
+    def streams(self) -> list[Path]:
+        """Return its recorded streams, and those of the adapters whose decoder it inherits."""
         return self._recorded(".sse", ".jsonl")
 
-    def wholes(self) -> list[tuple[str, str]]:
-        """Return folder and file of its whole answers."""
+    def own_streams(self) -> list[Path]:
+        """Return the recorded streams in its own folder."""
+        return [path for path in self.streams() if path.parent.name == self.name]
+
+    def wholes(self) -> list[Path]:
+        """Return the recorded whole answers, its own and the inherited ones."""
         return self._recorded(".json")
 
-    def _recorded(self, *suffixes: str) -> list[tuple[str, str]]:
+    def _recorded(self, *suffixes: str) -> list[Path]:
         return [
-            (folder, path.name)
-            for folder in self.folders
-            for path in sorted((DATA / folder).glob("*"))
-            if path.suffix in suffixes
+            path for folder in self.folders for path in sorted((DATA / folder).glob("*")) if path.suffix in suffixes
         ]
 
 

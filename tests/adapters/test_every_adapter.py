@@ -1,21 +1,26 @@
 """The contract of all adapters: those of the server, adapters that extend them, and declared ones.
 
-Adapters and recordings are found; see ``subjects.py``.
+Adapters and recordings are found; see ``subjects.py``. One test goes through all recordings of an adapter.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final, cast
 
 import anyio
 import pytest
 
-from jumpseat.adapters.adapter import Decoder
+from jumpseat.adapters.adapter import Decoder, Endpoint
+from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.http import HttpModel, HttpTransport
-from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, SseDecoder
+from jumpseat.adapters.transport.sse import EventSplitter
 from jumpseat.agent.blocks import (
     AssistantMessage,
     Message,
@@ -29,163 +34,237 @@ from jumpseat.agent.blocks import (
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest
 from jumpseat.errors import ProviderAuthError, ProviderError, ProviderRequestError
 from tests.adapters.conversations import REQUESTS
-from tests.adapters.golden import DATA, Outcome, check, plain_request
-from tests.adapters.subjects import BASE_URL, KEY, SUBJECTS, Subject, resigned
+from tests.adapters.golden import (
+    DATA,
+    Outcome,
+    check,
+    end,
+    plain_request,
+    read_stream,
+    read_whole,
+    splitter_of,
+    take,
+)
+from tests.adapters.subjects import KEY, SUBJECTS, Subject, resigned
+from tests.support.cases import all_cases
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 
-Case = tuple[Subject, str, str]
+pytestmark = pytest.mark.anyio
 
-STREAMS: Final[list[Case]] = [(one, *found) for one in SUBJECTS for found in one.streams()]
-WHOLES: Final[list[Case]] = [(one, *found) for one in SUBJECTS for found in one.wholes()]
-OWN_STREAMS: Final = [case for case in STREAMS if case[1] == case[0].name]
-SHORT: Final = 6000
-"""The longest stream, in bytes, that is split at each byte; longer ones are split at each event."""
-
-
-def _ids(case: Any) -> str:
-    return "-".join(str(part) for part in cast("Case", case))
+RECORDED: Final = [one for one in SUBJECTS if one.own_streams()]
+SHORT: Final = 600
+"""The longest stream, in bytes, that is truncated at each byte; longer ones are at and within each line."""
 
 
 # --- answers ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", STREAMS, ids=_ids)
-def test_a_stream_in_pieces_of_one_byte_decodes_as_recorded(case: Case) -> None:
-    subject, folder, file = case
-    outcome = decoded(subject, folder, file, 1)
-
-    assert (outcome.error is not None) == file.startswith("error_")
-    assert_as_recorded(case, outcome)
-
-
-@pytest.mark.parametrize("case", WHOLES, ids=_ids)
-def test_a_whole_answer_decodes_as_recorded(case: Case) -> None:
-    subject, folder, file = case
-    outcome = Outcome()
-    try:
-        body = json.loads((DATA / folder / file).read_text(encoding="utf-8"))
-        outcome.events += subject.begin(plain_request(stream=False)).decoder.whole(body)
-    except ProviderError as error:
-        outcome.error = error
-
-    assert (outcome.error is not None) == file.startswith("error_")
-    assert_as_recorded(case, outcome)
+@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+async def test_recorded_answers_decode_as_expected(subject: Subject) -> None:
+    with all_cases() as case:
+        for path in subject.streams():
+            with case(name_of(path)):
+                outcome = await decoded(subject, path, [path.read_bytes()])
+                assert_as_expected(subject, path, outcome)
+                if outcome.error is None:
+                    assert_deltas_add_up(outcome)
+        for path in subject.wholes():
+            with case(name_of(path)):
+                decoder = (await subject.prepare(plain_request(stream=False))).decoder
+                body = json.loads(path.read_text(encoding="utf-8"))
+                assert_as_expected(subject, path, read_whole(decoder, body))
 
 
-@pytest.mark.parametrize("case", OWN_STREAMS, ids=_ids)
-def test_a_truncated_stream_fails_as_such_or_completes_with_the_decoded_text(case: Case) -> None:
-    subject, folder, file = case
-    content = (DATA / folder / file).read_bytes()
-    whole = decoded(subject, folder, file, len(content)).joined()
-    decoder, splitter = subject.begin(plain_request(stream=True)).decoder, splitter_of(file)
+@pytest.mark.parametrize("subject", RECORDED, ids=str)
+async def test_streams_decode_identically_wherever_they_are_split(subject: Subject) -> None:
+    with all_cases() as case:
+        for path in subject.own_streams():
+            with case(path.name):
+                content = path.read_bytes()
+                whole = await decoded(subject, path, [content])
+                chance = random.Random(path.name)
+                cuts = [[chance.randrange(len(content)) for _ in range(chance.randrange(1, 12))] for _ in range(20)]
+                for places in [range(len(content)), *cuts]:
+                    borders = [0, *sorted(places), len(content)]
+                    pieces = [content[start:stop] for start, stop in pairwise(borders)]
+                    assert await decoded(subject, path, pieces) == whole
+
+
+@pytest.mark.parametrize("subject", RECORDED, ids=str)
+async def test_truncated_streams_fail_as_such_or_complete_with_the_decoded_text(subject: Subject) -> None:
+    with all_cases() as case:
+        for path in subject.own_streams():
+            with case(path.name):
+                await check_truncations(subject, path, path.read_bytes())
+
+
+async def check_truncations(subject: Subject, path: Path, content: bytes) -> None:
+    """Truncate a recorded stream at many places."""
+    whole = (await decoded(subject, path, [content])).joined()
+    decoder, splitter = await reader(subject, path)
     said = Outcome()
-    places = range(len(content)) if len(content) <= SHORT else ends_of_events(content)
     fed = 0
 
-    for place in places:
+    for place in truncations(content):
         try:
             take(decoder, splitter, content[fed:place], said)
         except ProviderError:
             # The error is part of the recording.
             break
         fed = place
-        broken = copy.deepcopy((decoder, splitter))
+        cut_decoder, cut_splitter = copy.deepcopy((decoder, splitter))
         outcome = Outcome()
         outcome.events += said.events
         try:
-            for name, data in broken[1].finish():
-                outcome.events += broken[0].feed(name, data)
-            outcome.events += broken[0].finish()
+            end(cut_decoder, cut_splitter, outcome)
         except ProviderError:
-            assert whole["text"].startswith(outcome.joined()["text"])
+            assert whole["text"].startswith(outcome.joined()["text"]), place
             continue
         message = outcome.completed.message
         assert outcome.joined()["text"] == message.text(), place
         assert whole["text"].startswith(message.text()), place
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-def test_two_concurrent_answers_do_not_mix(subject: Subject) -> None:
-    files = [found for found in subject.streams() if not found[1].startswith("error_")][:4]
-    alone = [decoded(subject, *found, 64) for found in files]
-    readers = [(subject.begin(plain_request(stream=True)).decoder, splitter_of(file)) for _, file in files]
-    left = [(DATA / folder / file).read_bytes() for folder, file in files]
-    together = [Outcome() for _ in files]
+async def test_concurrent_answers_do_not_mix() -> None:
+    with all_cases() as case:
+        for subject in SUBJECTS:
+            with case(subject.name):
+                paths = [path for path in subject.streams() if not path.name.startswith("error_")][:4]
+                alone = [await decoded(subject, path, [path.read_bytes()]) for path in paths]
+                readers = [await reader(subject, path) for path in paths]
+                left = [path.read_bytes() for path in paths]
+                together = [Outcome() for _ in paths]
 
-    while any(left):
-        for number, (decoder, splitter) in enumerate(readers):
-            take(decoder, splitter, left[number][:7], together[number])
-            left[number] = left[number][7:]
-    for number, (decoder, splitter) in enumerate(readers):
-        for name, data in splitter.finish():
-            together[number].events += decoder.feed(name, data)
-        together[number].events += decoder.finish()
+                while any(left):
+                    for number, (decoder, splitter) in enumerate(readers):
+                        take(decoder, splitter, left[number][:7], together[number])
+                        left[number] = left[number][7:]
+                for number, (decoder, splitter) in enumerate(readers):
+                    end(decoder, splitter, together[number])
 
-    assert together == alone
+                assert together == alone
+
+
+def test_decoders_turn_any_json_into_events_or_expected_errors() -> None:
+    """Put odd values into every place of recorded streams: the HTTP layer converts errors to provider errors."""
+    odd: list[Any] = [None, 0, -1, 1.5, True, "", "x", [], [None], {}, {"a": None}]
+    with all_cases() as case:
+        for name in PROVIDERS:
+            chance = random.Random(7)
+            frames = [
+                line.removeprefix("data: ")
+                for path in sorted((DATA / name).glob("*"))
+                if path.suffix in (".sse", ".jsonl")
+                for line in path.read_text(encoding="utf-8").splitlines()
+                if line.startswith(("data: {", "{")) and line.endswith("}")
+            ]
+            for frame in frames:
+                broken = json.dumps(spoilt(json.loads(frame), chance, odd))
+                decoder = load_adapter(name).decoder(plain_request(stream=True))
+                with (
+                    case(f"{name}: {broken}"),
+                    suppress(ProviderError, LookupError, TypeError, ValueError, AttributeError),
+                ):
+                    decoder.feed(None, broken)
+                    decoder.finish()
+
+
+def test_an_empty_stream_fails() -> None:
+    with all_cases() as case:
+        for name in PROVIDERS:
+            with case(name), pytest.raises(ProviderError):
+                load_adapter(name).decoder(plain_request(stream=True)).finish()
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("conversation", REQUESTS)
-@pytest.mark.parametrize("subject", [one for one in SUBJECTS if one.twin], ids=str)
-def test_an_extending_adapter_writes_the_same_requests(subject: Subject, conversation: str) -> None:
-    assert subject.twin is not None
-    request = resigned(REQUESTS[conversation], subject.twin, subject)
-    before = copy.deepcopy(request)
-    written = subject.begin(request).request
+@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+async def test_requests_are_written_as_recorded(subject: Subject) -> None:
+    folder = subject.twin or subject.name
+    with all_cases() as case:
+        for conversation, recorded in REQUESTS.items():
+            with case(conversation):
+                request = resigned(recorded, folder, subject) if subject.twin else recorded
+                before = copy.deepcopy(request)
+                written = (await subject.prepare(request)).request
 
-    expected = json.loads((DATA / subject.twin / "requests" / f"{conversation}.json").read_text(encoding="utf-8"))
-    value = {"url": written.url, "headers": dict(written.headers), "body": written.body}
-    assert json.loads(json.dumps(value)) == expected
-    assert request == before
-
-
-@pytest.mark.parametrize("conversation", REQUESTS)
-@pytest.mark.parametrize("subject", [one for one in SUBJECTS if not one.twin], ids=str)
-def test_every_other_adapter_writes_as_recorded(subject: Subject, conversation: str) -> None:
-    request = REQUESTS[conversation]
-    before = copy.deepcopy(request)
-    written = subject.begin(request).request
-
-    value = {"url": written.url, "headers": dict(written.headers), "body": written.body}
-    check(DATA / subject.name / "requests" / f"{conversation}.json", json.loads(json.dumps(value)))
-    assert request == before
+                value = {"url": written.url, "headers": dict(written.headers), "body": written.body}
+                value = json.loads(json.dumps(value))
+                path = DATA / folder / "requests" / f"{conversation}.json"
+                if subject.twin:
+                    assert value == json.loads(path.read_text(encoding="utf-8"))
+                else:
+                    check(path, value)
+                assert request == before, "an adapter must not change the conversation"
+                assert (await subject.prepare(request)).request == written, "an adapter must be pure"
 
 
-@pytest.mark.parametrize("case", [case for case in STREAMS if not case[2].startswith("error_")], ids=_ids)
-def test_signed_values_go_back_to_their_provider_only(case: Case) -> None:
-    subject, folder, file = case
-    answer = decoded(subject, folder, file, 4096).completed.message
-    seals = set(sealed(answer))
-    follow_up = following(answer)
-    own = json.dumps(subject.begin(follow_up).request.body)
-    stranger = resigned(follow_up, subject.name, subject)
-    stranger.messages[:] = [foreign(message, subject.caller().signs_as) for message in stranger.messages]
-    elsewhere = json.dumps(subject.begin(stranger).request.body)
+@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+async def test_signed_values_go_back_to_their_provider_only(subject: Subject) -> None:
+    with all_cases() as case:
+        for path in subject.streams():
+            if path.name.startswith("error_"):
+                continue
+            with case(name_of(path)):
+                answer = (await decoded(subject, path, [path.read_bytes()])).completed.message
+                seals = set(sealed(answer))
+                follow_up = following(answer)
+                own = json.dumps((await subject.prepare(follow_up)).request.body)
+                follow_up.messages[:] = [foreign(one, subject.caller().signs_as) for one in follow_up.messages]
+                elsewhere = json.dumps((await subject.prepare(follow_up)).request.body)
 
-    if folder in (subject.name, subject.twin):
-        assert [seal for seal in seals if json.dumps(seal)[1:-1] not in own] == []
-    assert [seal for seal in seals if json.dumps(seal)[1:-1] in elsewhere] == []
-    for use in answer.tool_uses():
-        assert f"result of {use.id}" in own
-        assert f"result of {use.id}" in elsewhere
+                if path.parent.name in (subject.name, subject.twin):
+                    assert [seal for seal in seals if json.dumps(seal)[1:-1] not in own] == []
+                assert [seal for seal in seals if json.dumps(seal)[1:-1] in elsewhere] == []
+                for use in answer.tool_uses():
+                    assert f"result of {use.id}" in own
+                    assert f"result of {use.id}" in elsewhere
+
+
+def test_headers_of_the_request_win_over_the_endpoint_and_the_endpoint_over_the_adapter() -> None:
+    prompt = REQUESTS["prompt"]
+    request = ModelRequest(prompt.model, prompt.system, prompt.messages, headers={"x-a": "2"})
+    endpoint = Endpoint("http://h", bearer_token="t", headers={"X-A": "1", "x-b": "1", "AUTHORIZATION": "mine"})
+    with all_cases() as case:
+        for name in PROVIDERS:
+            with case(name):
+                written = load_adapter(name).request(endpoint, request)
+                headers = {key.lower(): value for key, value in written.headers.items()}
+                assert len(headers) == len(written.headers)
+                assert (headers["x-a"], headers["x-b"], headers["authorization"]) == ("2", "1", "mine")
+
+
+def test_without_a_key_none_is_written_and_no_repr_shows_one() -> None:
+    keyed = Endpoint("http://h", api_key="top-secret-1", bearer_token="top-secret-2", headers={"k": "top-secret-3"})
+    assert "top-secret" not in repr(keyed)
+    with all_cases() as case:
+        for name in PROVIDERS:
+            with case(name):
+                adapter = load_adapter(name)
+                bare = {key.lower() for key in adapter.request(Endpoint("http://h"), REQUESTS["prompt"]).headers}
+                assert not {"authorization", "x-api-key", "x-goog-api-key", "api-key"} & bare
+                assert "top-secret" not in repr(adapter.request(keyed, REQUESTS["prompt"]))
 
 
 # --- calls --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.anyio
-@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-async def test_two_concurrent_sessions_get_their_own_answers(subject: Subject) -> None:
-    files = [found for found in subject.streams() if not found[1].startswith("error_")][:2]
-    files = files * 2 if len(files) == 1 else files
+async def test_two_concurrent_sessions_get_their_own_answers() -> None:
+    with all_cases() as case:
+        for subject in SUBJECTS:
+            with case(subject.name):
+                await check_concurrent_sessions(subject)
+
+
+async def check_concurrent_sessions(subject: Subject) -> None:
+    paths = [path for path in subject.streams() if not path.name.startswith("error_")][:2]
+    paths = paths * 2 if len(paths) == 1 else paths
 
     def answer(request: SeenRequest) -> Reply:
-        number = 1 if "model-one" in request.path + request.body.decode() else 0
-        folder, file = files[number]
-        content = (DATA / folder / file).read_bytes()
-        kind = "application/x-ndjson" if file.endswith(".jsonl") else "text/event-stream"
+        path = paths[1 if "model-one" in request.path + request.body.decode() else 0]
+        content = path.read_bytes()
+        kind = "application/x-ndjson" if path.suffix == ".jsonl" else "text/event-stream"
         return Reply([content[i : i + 50] for i in range(0, len(content), 50)], headers={"Content-Type": kind})
 
     got: dict[int, Any] = {}
@@ -202,34 +281,44 @@ async def test_two_concurrent_sessions_get_their_own_answers(subject: Subject) -
             for number in (0, 1):
                 group.start_soon(one_session, number)
 
-        for number, (folder, file) in enumerate(files):
-            alone = await decoded_async(subject, folder, file, ModelRequest("m", "", [UserMessage([])]))
-            assert completed(got[number]).message == completed(alone).message
-        for request in server.requests:
-            text = request.body.decode()
-            assert ("system-0" in text) == ("prompt-0" in text) != ("prompt-1" in text)
+    for number, path in enumerate(paths):
+        call = await subject.prepare(ModelRequest("m", "", [UserMessage([])]))
+        alone = read_stream(call.decoder, [path.read_bytes()], lines=path.suffix == ".jsonl")
+        assert completed(got[number]).message == alone.completed.message
+    for request in server.requests:
+        text = request.body.decode()
+        assert ("system-0" in text) == ("prompt-0" in text) != ("prompt-1" in text)
 
 
-@pytest.mark.anyio
-@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-async def test_an_error_status_becomes_the_matching_error_without_the_key(subject: Subject) -> None:
+STATUSES: Final[list[tuple[int, type[ProviderError], bool]]] = [
+    (401, ProviderAuthError, False),
+    (400, ProviderRequestError, False),
+    (429, ProviderError, True),
+    (503, ProviderError, True),
+    (529, ProviderError, True),
+]
+
+
+async def test_an_error_status_becomes_the_matching_error_without_the_key() -> None:
     said = {"error": {"message": f"no, {KEY}-0123456789 is not good", "type": "x"}}
-    statuses: list[tuple[int, type[ProviderError], bool]] = [
-        (401, ProviderAuthError, False),
-        (400, ProviderRequestError, False),
-        (429, ProviderError, True),
-        (503, ProviderError, True),
-        (529, ProviderError, True),
-    ]
-    replies = [json_reply(said, status=status, headers={"Retry-After": "7"}) for status, _, _ in statuses]
-    async with ModelServer(*replies) as server, HttpTransport() as transport:
-        model = HttpModel(subject.caller(server.url), transport)
-        for status, kind, retryable in statuses:
-            with pytest.raises(kind) as caught:
-                await answered(model)
-            assert (caught.value.status, caught.value.retryable) == (status, retryable)
-            assert not retryable or caught.value.retry_after_s == 7
-            assert KEY not in str(caught.value)
+    replies = [json_reply(said, status=status, headers={"Retry-After": "7"}) for status, _, _ in STATUSES]
+    async with HttpTransport() as transport:
+        with all_cases() as case:
+            for subject in SUBJECTS:
+                async with ModelServer(*replies) as server:
+                    model = HttpModel(subject.caller(server.url), transport)
+                    for status, kind, retryable in STATUSES:
+                        with case(f"{subject}: {status}"):
+                            with pytest.raises(kind) as caught:
+                                await answered(model)
+                            assert (caught.value.status, caught.value.retryable) == (status, retryable)
+                            assert not retryable or caught.value.retry_after_s == 7
+                            assert KEY not in str(caught.value)
+
+
+async def answered(model: HttpModel) -> list[ModelEvent]:
+    async with model.stream(REQUESTS["prompt"]) as events:
+        return [event async for event in events]
 
 
 # --- the recordings -----------------------------------------------------------------------------------------------
@@ -252,16 +341,16 @@ WANTED: Final = frozenset(
 )
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-def test_the_recordings_of_an_adapter_cover_all_kinds_of_answers(subject: Subject) -> None:
-    assert WANTED - set(features(subject)) == set()
+def test_the_recordings_of_an_adapter_cover_all_kinds_of_answers() -> None:
+    missing = {subject.name: WANTED - set(features(subject)) for subject in SUBJECTS}
+    assert {name: kinds for name, kinds in missing.items() if kinds} == {}
 
 
 def features(subject: Subject) -> Iterator[str]:
     """Return the kinds of answers in the recordings of an adapter."""
-    for folder, file in [*subject.streams(), *subject.wholes()]:
-        expected = json.loads((DATA / folder / f"{file}.expected").read_text(encoding="utf-8"))
-        yield "whole" if file.endswith(".json") else "streamed"
+    for path in [*subject.streams(), *subject.wholes()]:
+        expected = json.loads(expected_file(path).read_text(encoding="utf-8"))
+        yield "whole" if path.suffix == ".json" else "streamed"
         if "error" in expected:
             yield "an error in mid-answer" if expected["said_before"]["text"] else "an error"
             continue
@@ -274,65 +363,77 @@ def features(subject: Subject) -> Iterator[str]:
         yield from ["reasoning"] * any(block.keys() == {"text", "provider", "provider_data"} for block in blocks)
 
 
-async def answered(model: HttpModel) -> list[ModelEvent]:
-    async with model.stream(REQUESTS["prompt"]) as events:
-        return [event async for event in events]
-
-
 # --- parts --------------------------------------------------------------------------------------------------------
 
 
-def splitter_of(file: str) -> EventSplitter:
-    return JsonLinesDecoder() if file.endswith(".jsonl") else SseDecoder()
+def name_of(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
 
 
-def take(decoder: Decoder, splitter: EventSplitter, piece: bytes, into: Outcome) -> None:
-    for name, data in splitter.feed(piece):
-        into.events += decoder.feed(name, data)
+def expected_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.expected")
 
 
-def decoded(subject: Subject, folder: str, file: str, size: int) -> Outcome:
-    """Split a recorded stream into pieces of ``size`` bytes."""
-    content = (DATA / folder / file).read_bytes()
-    decoder, splitter = subject.begin(plain_request(stream=True)).decoder, splitter_of(file)
-    outcome = Outcome()
-    try:
-        for start in range(0, len(content), size):
-            take(decoder, splitter, content[start : start + size], outcome)
-        for name, data in splitter.finish():
-            outcome.events += decoder.feed(name, data)
-        outcome.events += decoder.finish()
-    except ProviderError as error:
-        outcome.error = error
-    return outcome
+async def reader(subject: Subject, path: Path) -> tuple[Decoder, EventSplitter]:
+    """Return the decoder and the splitter for a recorded stream."""
+    decoder = (await subject.prepare(plain_request(stream=True))).decoder
+    return decoder, splitter_of(lines=path.suffix == ".jsonl")
 
 
-async def decoded_async(subject: Subject, folder: str, file: str, request: ModelRequest) -> list[ModelEvent]:
-    decoder, splitter = (await subject.caller(BASE_URL).prepare(request)).decoder, splitter_of(file)
-    outcome = Outcome()
-    take(decoder, splitter, (DATA / folder / file).read_bytes(), outcome)
-    for name, data in splitter.finish():
-        outcome.events += decoder.feed(name, data)
-    return outcome.events + decoder.finish()
+async def decoded(subject: Subject, path: Path, pieces: Iterable[bytes]) -> Outcome:
+    """Decode a recorded stream that arrives in ``pieces``."""
+    decoder = (await subject.prepare(plain_request(stream=True))).decoder
+    return read_stream(decoder, pieces, lines=path.suffix == ".jsonl")
 
 
-def assert_as_recorded(case: Case, outcome: Outcome) -> None:
-    subject, folder, file = case
-    path = DATA / folder / f"{file}.expected"
+def truncations(content: bytes) -> Iterable[int]:
+    """Return the sizes to which a stream is truncated."""
+    if len(content) <= SHORT:
+        return range(len(content))
+    ends = [0, *(place + 1 for place, byte in enumerate(content) if byte == ord("\n"))]
+    within = [(start + end) // 2 for start, end in pairwise(ends)]
+    return sorted({*ends, *within})
+
+
+def assert_as_expected(subject: Subject, path: Path, outcome: Outcome) -> None:
+    assert (outcome.error is not None) == path.name.startswith("error_")
+    folder = path.parent.name
     if subject.name == folder:
-        check(path, outcome.as_json())
-        return
-    expected = json.loads(path.read_text(encoding="utf-8"))
-    assert outcome.as_json() == resigned(expected, folder, subject)
+        check(expected_file(path), outcome.as_json())
+    else:
+        expected = json.loads(expected_file(path).read_text(encoding="utf-8"))
+        assert outcome.as_json() == resigned(expected, folder, subject)
 
 
-def ends_of_events(content: bytes) -> list[int]:
-    return [place + 1 for place, byte in enumerate(content) if byte == ord("\n")]
+def assert_deltas_add_up(outcome: Outcome) -> None:
+    """Assert that the deltas add up to the one completed message."""
+    assert [type(event) for event in outcome.events].count(Completed) == 1
+    message = outcome.completed.message
+    calls = message.tool_uses()
+    assert outcome.joined() == {
+        "text": message.text(),
+        "reasoning": message.reasoning(),
+        "calls": {use.id: [use.name, use.arguments_json] for use in calls},
+    }
+    assert all(use.id and use.name for use in calls)
+    assert len({use.id for use in calls}) == len(calls)
+    assert not calls or outcome.completed.stop_reason in ("tool_use", "max_tokens")
 
 
 def completed(events: list[ModelEvent]) -> Completed:
     assert isinstance(events[-1], Completed)
     return events[-1]
+
+
+def spoilt(value: Any, chance: random.Random, odd: Sequence[Any]) -> Any:
+    """Replace one or more parts of ``value`` by odd values."""
+    if chance.random() < 0.15:
+        return chance.choice(odd)
+    if isinstance(value, dict):
+        return {key: spoilt(item, chance, odd) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [spoilt(item, chance, odd) for item in cast("list[Any]", value)]
+    return value
 
 
 SEALS: Final = frozenset(

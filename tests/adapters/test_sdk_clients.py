@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import anthropic
@@ -18,6 +17,7 @@ import openai
 import pytest
 
 from tests.adapters.golden import DATA
+from tests.support.cases import all_cases
 from tests.support.model_server import ModelServer, Reply
 
 pytestmark = pytest.mark.anyio
@@ -48,18 +48,10 @@ NOT_OF_THE_FORM: Final = frozenset(
 )
 
 
-@contextmanager
-def client_of(kind: Any, url: str) -> Generator[Any]:
-    """Return an SDK's client that calls ``url``."""
-    with kind(api_key="k", base_url=url, max_retries=0) as client:
-        yield client
-
-
-def by_openai(url: str, *, stream: bool) -> Said:
+def by_openai(client: Any, *, stream: bool) -> Said:
     """Chat completions."""
-    with client_of(openai.OpenAI, url) as client:
-        answer = client.chat.completions.create(model="m", messages=[], stream=stream)
-        chunks = list(answer) if stream else [answer]
+    answer = client.chat.completions.create(model="m", messages=[], stream=stream)
+    chunks = list(answer) if stream else [answer]
     text: list[str] = []
     calls: dict[int, list[str]] = {}
     for chunk in chunks:
@@ -73,24 +65,22 @@ def by_openai(url: str, *, stream: bool) -> Said:
     return "".join(text), [(name, arguments) for name, arguments in calls.values()]
 
 
-def by_openai_responses(url: str, *, stream: bool) -> Said:
+def by_openai_responses(client: Any, *, stream: bool) -> Said:
     """Responses."""
-    with client_of(openai.OpenAI, url) as client:
-        answer = client.responses.create(model="m", input="", stream=stream)
-        if stream:
-            ends = ("response.completed", "response.incomplete")
-            *_, answer = (event.response for event in answer if event.type in ends)
+    answer = client.responses.create(model="m", input="", stream=stream)
+    if stream:
+        ends = ("response.completed", "response.incomplete")
+        *_, answer = (event.response for event in answer if event.type in ends)
     calls = [item for item in answer.output if item.type == "function_call"]
     said = [part for item in answer.output if item.type == "message" for part in item.content]
     text = "".join(part.refusal if part.type == "refusal" else part.text for part in said)
     return text, [(call.name, call.arguments) for call in calls]
 
 
-def by_anthropic(url: str, *, stream: bool) -> Said:
+def by_anthropic(client: Any, *, stream: bool) -> Said:
     """Messages."""
-    with client_of(anthropic.Anthropic, url) as client:
-        answer = client.messages.create(model="m", messages=[], max_tokens=1, stream=stream)
-        events = list(answer) if stream else []
+    answer = client.messages.create(model="m", messages=[], max_tokens=1, stream=stream)
+    events = list(answer) if stream else []
     if not stream:
         blocks = answer.content
         text = "".join(block.text for block in blocks if block.type == "text")
@@ -109,7 +99,15 @@ def by_anthropic(url: str, *, stream: bool) -> Said:
     return "".join(said), [(name, arguments) for name, arguments in calls.values()]
 
 
-READERS: Final[dict[str, Callable[..., Said]]] = {
+Reader: TypeAlias = Callable[..., Said]
+
+CLIENTS: Final[dict[Reader, Any]] = {
+    by_openai: openai.OpenAI,
+    by_openai_responses: openai.OpenAI,
+    by_anthropic: anthropic.Anthropic,
+}
+TYPES: Final = {".sse": "text/event-stream", ".json": "application/json"}
+READERS: Final[dict[str, Reader]] = {
     "openai": by_openai,
     "azure": by_openai,
     "copilot": by_openai,
@@ -137,26 +135,45 @@ def parsed(arguments: str) -> Any:
         return arguments
 
 
-def recordings() -> Iterator[tuple[str, str]]:
-    for name in READERS:
+def recordings(reader: Reader) -> Iterator[Path]:
+    """Return the recorded answers that an SDK decodes."""
+    for name, other in READERS.items():
         for path in sorted((DATA / name).glob("*")):
             answer = path.suffix in (".sse", ".json") and not path.name.startswith("error_")
-            if answer and f"{name}/{path.name}" not in NOT_OF_THE_FORM:
-                yield name, path.name
+            if other == reader and answer and f"{name}/{path.name}" not in NOT_OF_THE_FORM:
+                yield path
 
 
-@pytest.mark.parametrize(("name", "file"), list(recordings()), ids=str)
-async def test_an_sdk_and_the_adapter_decode_a_recorded_answer_identically(name: str, file: str) -> None:
-    path = DATA / name / file
-    expected = json.loads(path.with_name(f"{file}.expected").read_text(encoding="utf-8"))["message"]["blocks"]
-    text = "".join(block["text"] for block in expected if "citations" in block)
-    calls = [(block["name"], parsed(block["arguments_json"])) for block in expected if "arguments_json" in block]
-    stream = path.suffix != ".json"
-    content = "text/event-stream" if stream else "application/json"
+@pytest.mark.parametrize("reader", [by_openai, by_openai_responses, by_anthropic])
+async def test_an_sdk_and_the_adapter_decode_recorded_answers_identically(reader: Reader) -> None:
+    paths = list(recordings(reader))
+    replies = [Reply([path.read_bytes()], headers={"Content-Type": TYPES[path.suffix]}) for path in paths]
+    async with ModelServer(*replies) as server:
+        read = await anyio.to_thread.run_sync(
+            read_all, reader, server.url, [path.suffix == ".sse" for path in paths]
+        )
 
-    async with ModelServer(Reply([path.read_bytes()], headers={"Content-Type": content})) as server:
-        read = functools.partial(READERS[name], server.url, stream=stream)
-        said, called = await anyio.to_thread.run_sync(read)
+    with all_cases() as case:
+        for path, answer in zip(paths, read, strict=True):
+            with case(f"{path.parent.name}/{path.name}"):
+                assert not isinstance(answer, Exception), answer
+                text, calls = answer
+                expected = json.loads(path.with_name(f"{path.name}.expected").read_text(encoding="utf-8"))
+                blocks = expected["message"]["blocks"]
+                assert text == "".join(block["text"] for block in blocks if "citations" in block)
+                called = [(block["name"], block["arguments_json"]) for block in blocks if "arguments_json" in block]
+                assert [(name, parsed(given)) for name, given in calls] == [
+                    (n, parsed(given)) for n, given in called
+                ]
 
-    assert said == text
-    assert [(tool, parsed(arguments)) for tool, arguments in called] == calls
+
+def read_all(reader: Reader, url: str, streams: list[bool]) -> list[Said | Exception]:
+    """Read the server's answers in order, each with whether it is streamed."""
+    found: list[Said | Exception] = []
+    with CLIENTS[reader](api_key="k", base_url=url, max_retries=0) as client:
+        for stream in streams:
+            try:
+                found.append(reader(client, stream=stream))
+            except Exception as error:
+                found.append(error)
+    return found

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import pytest
-
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSpec
+from tests.support.cases import all_cases
 
 TOOLS: Final = [ToolSpec(name, "", {"type": "object", "properties": {}}) for name in ("add", "mul")]
 NAMED: Final = {"type": "function", "function": {"name": "add"}}
@@ -69,12 +68,16 @@ def tool_choice_fields(name: str, choice: ToolChoice) -> dict[str, Any]:
     return found if "tools" in body else {**found, "tools": None}
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
-def test_every_wire_writes_the_tool_choice_in_its_own_form(name: str) -> None:
-    assert {
-        "auto": tool_choice_fields(name, ToolChoice("auto")),
-        "required": tool_choice_fields(name, ToolChoice("required")),
-        "none": tool_choice_fields(name, ToolChoice("none")),
-        "specific": tool_choice_fields(name, ToolChoice("specific", "add")),
-        "one at a time": tool_choice_fields(name, ToolChoice(parallel=False)),
-    } == WIRES.get(name, CHAT)
+def test_every_wire_writes_the_tool_choice_in_its_own_form() -> None:
+    choices = {
+        "auto": ToolChoice("auto"),
+        "required": ToolChoice("required"),
+        "none": ToolChoice("none"),
+        "specific": ToolChoice("specific", "add"),
+        "one at a time": ToolChoice(parallel=False),
+    }
+    with all_cases() as case:
+        for name in PROVIDERS:
+            with case(name):
+                written = {how: tool_choice_fields(name, choice) for how, choice in choices.items()}
+                assert written == WIRES.get(name, CHAT)

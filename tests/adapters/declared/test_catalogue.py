@@ -13,6 +13,7 @@ from jumpseat.adapters.adapter import ForeignAdapter
 from jumpseat.adapters.declared.catalogue import Catalogue
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.errors import ConfigError, InvalidRequestError
+from tests.support.cases import all_cases
 
 pytestmark = pytest.mark.anyio
 
@@ -174,16 +175,17 @@ def test_a_declaration_that_is_wrong_is_not_kept() -> None:
     assert not found.has("new")
 
 
-@pytest.mark.parametrize("kind", PROVIDERS)
-def test_two_adapters_over_one_wire_sign_with_their_own_names_and_can_do_what_the_wire_can(kind: str) -> None:
-    found = catalogue({"one": {"extends": kind}, "two": {"extends": kind}, "three": {"extends": "one"}})
-
-    for name in ("one", "two", "three"):
-        known = found.get(name)
-        assert known.wire is not None
-        assert (known.wire.signature, known.wire.name, known.kind) == (name, kind, kind)
-    assert load_adapter(kind).name == kind
-    assert load_adapter(kind).signs_as in (None, "anthropic")
+def test_two_adapters_over_one_wire_sign_with_their_own_names_and_can_do_what_the_wire_can() -> None:
+    with all_cases() as case:
+        for kind in PROVIDERS:
+            with case(kind):
+                found = catalogue({"one": {"extends": kind}, "two": {"extends": kind}, "three": {"extends": "one"}})
+                for name in ("one", "two", "three"):
+                    known = found.get(name)
+                    assert known.wire is not None
+                    assert (known.wire.signature, known.wire.name, known.kind) == (name, kind, kind)
+                assert load_adapter(kind).name == kind
+                assert load_adapter(kind).signs_as in (None, "anthropic")
 
 
 def test_a_wire_of_somebody_else_that_knows_one_name_only_gets_that_of_its_adapter() -> None:

@@ -10,6 +10,7 @@ from jumpseat.adapters.declared.declaration import read_declaration
 from jumpseat.adapters.declared.handlers import GROUPS, read_handlers
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.errors import ConfigError
+from tests.support.cases import all_cases
 
 
 def handler(*_: Any) -> None: ...
@@ -18,18 +19,14 @@ def handler(*_: Any) -> None: ...
 def other(*_: Any) -> None: ...
 
 
-EVERY_NAME = [
-    (group, name, alias)
-    for group, names in GROUPS.items()
-    for name, older in names.items()
-    for alias in (name, *older)
-]
-
-
-@pytest.mark.parametrize(("group", "name", "alias"), EVERY_NAME)
-def test_every_name_works_flat_and_in_its_group(group: str, name: str, alias: str) -> None:
-    assert read_handlers({alias: handler}) == {name: handler}
-    assert read_handlers({group: {alias: handler}}) == {name: handler}
+def test_every_name_works_flat_and_in_its_group() -> None:
+    with all_cases() as case:
+        for group, names in GROUPS.items():
+            for name, older in names.items():
+                for alias in (name, *older):
+                    with case(f"{group}: {alias}"):
+                        assert read_handlers({alias: handler}) == {name: handler}
+                        assert read_handlers({group: {alias: handler}}) == {name: handler}
 
 
 def test_groups_and_flat_names_may_be_mixed_and_each_handler_is_found_by_itself() -> None:

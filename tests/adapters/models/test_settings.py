@@ -18,6 +18,7 @@ from jumpseat.agent.model import ModelRequest
 from jumpseat.declared.env import EnvResolver
 from jumpseat.errors import InvalidRequestError
 from tests.adapters.golden import DATA, check
+from tests.support.cases import all_cases
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +54,13 @@ def request(name: str, **fields: Any) -> ModelRequest:
     return ModelRequest(MODELS.get(name, "m"), "s", [UserMessage([TextBlock("hi")])], **fields)
 
 
+def extending(name: str) -> DeclaredCaller:
+    """Return the caller of a declared adapter that only extends ``name``."""
+    known = Catalogue({"mine": {"extends": name}}).get("mine")
+    given = {"base_url": ENDPOINT.base_url, "api_key": "k"}
+    return DeclaredCaller(known.declaration, known.wire, EnvResolver({}), given, Endpoint(""), kind=known.kind)
+
+
 @pytest.mark.parametrize(("model", "goes"), [("claude-sonnet-4-5", True), ("claude-opus-4-7", False), ("m", True)])
 async def test_sampling_settings_are_sent_only_to_models_of_claude_that_accept_them(model: str, goes: bool) -> None:
     wanted = ModelRequest(model, "s", [UserMessage([TextBlock("hi")])], settings={"temperature": 0.5})
@@ -69,57 +77,53 @@ def test_every_provider_has_settings() -> None:
     assert [name for name, info in PROVIDERS.items() if not info.settings] == []
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
-async def test_every_setting_is_written_where_its_provider_documents_it(name: str) -> None:
-    settings = all_of(name)
-    call = (await WireCaller(load_adapter(name), ENDPOINT).prepare(request(name, settings=settings))).request
+async def test_every_setting_is_written_where_its_provider_documents_it() -> None:
+    with all_cases() as case:
+        for name in PROVIDERS:
+            with case(name):
+                wanted = request(name, settings=all_of(name))
+                call = (await WireCaller(load_adapter(name), ENDPOINT).prepare(wanted)).request
 
-    check(DATA / name / "requests" / "settings.json", {"url": call.url, "headers": {}, "body": call.body})
-
-
-@pytest.mark.parametrize("name", PROVIDERS)
-async def test_an_adapter_that_extends_one_has_its_settings(name: str) -> None:
-    known = Catalogue({"mine": {"extends": name}}).get("mine")
-    given = {"base_url": ENDPOINT.base_url, "api_key": "k"}
-    caller = DeclaredCaller(known.declaration, known.wire, EnvResolver({}), given, Endpoint(""), kind=known.kind)
-    wanted = request(name, settings=all_of(name))
-
-    call = (await caller.prepare(wanted)).request
-
-    assert call.body == (await WireCaller(load_adapter(name), ENDPOINT).prepare(wanted)).request.body
+                path = DATA / name / "requests" / "settings.json"
+                check(path, {"url": call.url, "headers": {}, "body": call.body})
+                assert (await extending(name).prepare(wanted)).request.body == call.body
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
-async def test_settings_without_a_value_are_not_sent(name: str) -> None:
-    known = Catalogue({"mine": {"extends": name}}).get("mine")
-    given = {"base_url": ENDPOINT.base_url, "api_key": "k"}
-    caller = DeclaredCaller(known.declaration, known.wire, EnvResolver({}), given, Endpoint(""), kind=known.kind)
-    nothing = dict.fromkeys(all_of(name))
-
-    for settings in ({}, nothing):
-        wanted = request(name, settings=settings)
-        written = load_adapter(name).request(ENDPOINT, request(name))
-        assert (await caller.prepare(wanted)).request.body == written.body
-        assert (await WireCaller(load_adapter(name), ENDPOINT).prepare(wanted)).request.body == written.body
+async def test_settings_without_a_value_are_not_sent() -> None:
+    with all_cases() as case:
+        for name in PROVIDERS:
+            for settings in ({}, dict.fromkeys(all_of(name))):
+                with case(f"{name}: {settings}"):
+                    wanted = request(name, settings=settings)
+                    written = load_adapter(name).request(ENDPOINT, request(name))
+                    assert (await extending(name).prepare(wanted)).request.body == written.body
+                    call = await WireCaller(load_adapter(name), ENDPOINT).prepare(wanted)
+                    assert call.request.body == written.body
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
-def test_values_of_a_wrong_type_are_refused_by_name(name: str) -> None:
-    declaration = wire_declaration(name)
-    for key, entry in declaration.settings.items():
-        if entry.type != "string":
-            with pytest.raises(InvalidRequestError, match=f"setting '{key}': expected "):
-                check_settings(declaration, "m", {key: {"neither": "nor"} if entry.type != "map" else []})
+def test_values_of_a_wrong_type_are_refused_by_name() -> None:
+    with all_cases() as case:
+        for name in PROVIDERS:
+            declaration = wire_declaration(name)
+            for key, entry in declaration.settings.items():
+                if entry.type != "string":
+                    wrong: Any = {"neither": "nor"} if entry.type != "map" else []
+                    refused = pytest.raises(InvalidRequestError, match=f"setting '{key}': expected ")
+                    with case(f"{name}: {key}"), refused:
+                        check_settings(declaration, "m", {key: wrong})
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
-async def test_a_setting_wins_over_an_option_of_the_session(name: str) -> None:
-    entries = wire_declaration(name).settings
-    limit = next((key for key, one in entries.items() if one.mapping == "request.max_output_tokens"), None)
-    if limit is None:
-        assert name == "ollama"
-        return
-    wanted = request(name, max_output_tokens=500, settings={limit: 900})
-    call = (await WireCaller(load_adapter(name), ENDPOINT).prepare(wanted)).request
+async def test_a_setting_wins_over_an_option_of_the_session() -> None:
+    with all_cases() as case:
+        for name in PROVIDERS:
+            entries = wire_declaration(name).settings
+            limit = next((key for key, one in entries.items() if one.mapping == "request.max_output_tokens"), None)
+            with case(name):
+                if limit is None:
+                    assert name == "ollama"
+                    continue
+                wanted = request(name, max_output_tokens=500, settings={limit: 900})
+                call = (await WireCaller(load_adapter(name), ENDPOINT).prepare(wanted)).request
 
-    assert call.body == load_adapter(name).request(ENDPOINT, request(name, max_output_tokens=900)).body
+                expected = load_adapter(name).request(ENDPOINT, request(name, max_output_tokens=900))
+                assert call.body == expected.body

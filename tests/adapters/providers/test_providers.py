@@ -13,15 +13,17 @@ from jumpseat.adapters.models.known_models import fact_files
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers, load_adapter
 from jumpseat.errors import ConfigError
+from tests.support.cases import all_cases
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
-def test_a_module_is_named_after_the_type_of_its_provider(name: str) -> None:
-    info = PROVIDERS[name]
-    assert info.type == name == canonical_type(name)
-    adapter = info.load()
-    assert isinstance(adapter, Adapter)
-    assert adapter.name == name
+def test_a_module_is_named_after_the_type_of_its_provider() -> None:
+    with all_cases() as case:
+        for name, info in PROVIDERS.items():
+            with case(name):
+                assert info.type == name == canonical_type(name)
+                adapter = info.load()
+                assert isinstance(adapter, Adapter)
+                assert adapter.name == name
 
 
 def test_types_and_aliases_are_unique() -> None:
@@ -55,3 +57,9 @@ def test_describing_all_providers_imports_no_wire_format() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr
     assert ast.literal_eval(done.stdout) == ["jumpseat.adapters.wires.settings"]
+
+
+def test_importing_the_package_imports_no_library() -> None:
+    code = "import sys, jumpseat.adapters; print({'httpx', 'orjson', 'yaml', 'pydantic'} & set(sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert shown.stdout.strip() == "set()"

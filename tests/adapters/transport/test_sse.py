@@ -1,4 +1,4 @@
-"""Parsing of event streams. The contract suite splits whole recordings; these tests cover corner cases."""
+"""Parsing of event streams. ``test_every_adapter.py`` splits whole recordings; these tests cover corner cases."""
 
 from __future__ import annotations
 

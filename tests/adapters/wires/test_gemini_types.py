@@ -21,6 +21,7 @@ from jumpseat.agent.model import ModelRequest
 from tests.adapters.conversations import REQUESTS
 from tests.adapters.golden import DATA
 from tests.adapters.wires.test_generate_content import answer
+from tests.support.cases import all_cases
 
 genai = pytest.importorskip("google.genai.types", reason="google-genai is not installed")
 pydantic = pytest.importorskip("pydantic")
@@ -62,36 +63,37 @@ def chunks(path: Path) -> Iterator[dict[str, Any]]:
     yield from (chunk for chunk in map(json.loads, texts) if "error" not in chunk)
 
 
-@pytest.mark.parametrize("conversation", REQUESTS)
-def test_a_request_of_generate_content_matches_the_sdk(conversation: str) -> None:
-    body = request_body("gemini", REQUESTS[conversation])
+def test_requests_of_generate_content_match_the_sdk() -> None:
+    with all_cases() as case:
+        for conversation, request in REQUESTS.items():
+            with case(conversation):
+                body = request_body("gemini", request)
 
-    assert set(body) <= {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig"}
-    for content in body["contents"]:
-        assert genai.Content.model_validate(content).parts
-    genai.Content.model_validate(body.get("systemInstruction", {}))
-    for tool in body.get("tools", []):
-        genai.Tool.model_validate(tool)
-    genai.ToolConfig.model_validate(body.get("toolConfig", {}))
-    genai.GenerationConfig.model_validate(body.get("generationConfig", {}))
-
-
-@pytest.mark.parametrize(
-    "path", [*answers("gemini", ".sse"), *answers("gemini", ".json")], ids=lambda path: path.name
-)
-def test_an_answer_of_generate_content_matches_the_sdk(path: Path) -> None:
-    for chunk in chunks(path):
-        genai.GenerateContentResponse.model_validate(chunk)
+                assert set(body) <= {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig"}
+                for content in body["contents"]:
+                    assert genai.Content.model_validate(content).parts
+                genai.Content.model_validate(body.get("systemInstruction", {}))
+                for tool in body.get("tools", []):
+                    genai.Tool.model_validate(tool)
+                genai.ToolConfig.model_validate(body.get("toolConfig", {}))
+                genai.GenerationConfig.model_validate(body.get("generationConfig", {}))
 
 
-@pytest.mark.parametrize("conversation", REQUESTS)
-def test_a_request_of_interactions_matches_the_sdk(conversation: str) -> None:
+def test_answers_of_generate_content_match_the_sdk() -> None:
+    with all_cases() as case:
+        for path in [*answers("gemini", ".sse"), *answers("gemini", ".json")]:
+            with case(path.name):
+                for chunk in chunks(path):
+                    genai.GenerateContentResponse.model_validate(chunk)
+
+
+def test_requests_of_interactions_match_the_sdk() -> None:
     kinds = pytest.importorskip("google.genai._gaos.types.interactions")
-    body = request_body("gemini_interactions", REQUESTS[conversation])
-
-    read = kinds.CreateModelInteraction.model_validate(body)
-
-    assert unknown(read) == []
+    with all_cases() as case:
+        for conversation, request in REQUESTS.items():
+            with case(conversation):
+                body = request_body("gemini_interactions", request)
+                assert unknown(kinds.CreateModelInteraction.model_validate(body)) == []
 
 
 @pytest.mark.parametrize("file", ["thinking_and_tools.sse", "google_search.sse"])
@@ -102,16 +104,18 @@ def test_steps_that_are_sent_back_match_the_sdk(file: str) -> None:
     assert unknown(kinds.CreateModelInteraction.model_validate(body)) == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*answers("gemini_interactions", ".sse"), *answers("gemini_interactions", ".json")],
-    ids=lambda path: path.name,
-)
-def test_an_answer_of_interactions_matches_the_sdk(path: Path) -> None:
+def test_answers_of_interactions_match_the_sdk() -> None:
     kinds = pytest.importorskip("google.genai._gaos.types.interactions")
-    for chunk in chunks(path):
-        kind = kinds.InteractionSSEEvent if path.suffix == ".sse" else kinds.Interaction
-        assert set(unknown(pydantic.TypeAdapter(kind).validate_python(chunk))) <= BESIDE
+    types = {
+        ".sse": pydantic.TypeAdapter(kinds.InteractionSSEEvent),
+        ".json": pydantic.TypeAdapter(kinds.Interaction),
+    }
+    with all_cases() as case:
+        for suffix, kind in types.items():
+            for path in answers("gemini_interactions", suffix):
+                with case(path.name):
+                    for chunk in chunks(path):
+                        assert set(unknown(kind.validate_python(chunk))) <= BESIDE
 
 
 def unknown(value: Any) -> list[str]:

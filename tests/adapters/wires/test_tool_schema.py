@@ -15,6 +15,7 @@ from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.model import ModelRequest, ToolSpec
 from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.tools import complete_schema
+from tests.support.cases import all_cases
 
 POINT: JsonObject = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
 NASTY: dict[str, JsonObject] = {
@@ -57,20 +58,24 @@ def schemas_of(value: Any) -> list[JsonObject]:
     return found
 
 
-@pytest.mark.parametrize("kind", NASTY)
-@pytest.mark.parametrize("name", sorted(PROVIDERS))
-def test_every_adapter_sends_one_object_schema_with_properties(name: str, kind: str) -> None:
-    tool = ToolSpec("s-t", "", complete_schema(NASTY[kind]))
-    request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])], tools=[tool])
-    body = load_adapter(name).request(Endpoint("http://localhost:8080"), request).body
-    for schema in schemas_of(json.loads(json.dumps(body))):
-        assert schema["type"] in ("object", "OBJECT")
-        assert isinstance(schema["properties"], dict)
-        assert not {"anyOf", "oneOf", "allOf", "$ref"} & schema.keys()
-        arrays = [
-            one for one in cast("JsonObject", schema["properties"]).values() if "array" in str(one.get("type"))
-        ]
-        assert all("items" in one for one in arrays)
+def test_every_adapter_sends_one_object_schema_with_properties() -> None:
+    with all_cases() as case:
+        for name in PROVIDERS:
+            for kind, schema in NASTY.items():
+                with case(f"{name}: {kind}"):
+                    tool = ToolSpec("s-t", "", complete_schema(schema))
+                    request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])], tools=[tool])
+                    body = load_adapter(name).request(Endpoint("http://localhost:8080"), request).body
+                    for sent in schemas_of(json.loads(json.dumps(body))):
+                        assert_object_schema(sent)
+
+
+def assert_object_schema(schema: JsonObject) -> None:
+    assert schema["type"] in ("object", "OBJECT")
+    assert isinstance(schema["properties"], dict)
+    assert not {"anyOf", "oneOf", "allOf", "$ref"} & schema.keys()
+    properties = cast("JsonObject", schema["properties"])
+    assert all("items" in one for one in properties.values() if "array" in str(one.get("type")))
 
 
 def test_alternative_objects_are_merged() -> None:
