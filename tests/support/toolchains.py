@@ -134,9 +134,14 @@ def tool_folder(name: str) -> Generator[Path]:
         yield TOOLS / name
 
 
+def in_ci() -> bool:
+    """Return whether the environment says that the tests run in continuous integration."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
 def missing(what: str) -> NoReturn:
     """End a test because a tool is missing: skip it, or fail it in CI."""
-    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+    if in_ci():
         pytest.fail(f"{what} (a failure because CI is set)", pytrace=False)
     pytest.skip(what)
 
