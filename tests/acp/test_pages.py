@@ -5,33 +5,19 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
 from tests.support.editor import Schemas, running_editor
+from tests.support.pages import code_blocks, contains
 
 pytestmark = pytest.mark.anyio
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", (DOCS / page).read_text(), flags=re.DOTALL | re.MULTILINE)
-
-
-def contains(actual: Any, expected: Any) -> bool:
-    """Return whether ``actual`` equals ``expected``, apart from additional members of objects."""
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        have = cast("dict[str, Any]", actual)
-        return all(
-            key in have and contains(have[key], value) for key, value in cast("dict[str, Any]", expected).items()
-        )
-    return actual == expected
-
-
 async def test_the_exchange_in_the_page_matches_the_wire(tmp_path: Path, schemas: Schemas) -> None:
-    (exchange,) = blocks("acp.md", "acp")
+    (exchange,) = code_blocks("docs/acp.md", "acp")
     async with running_editor(tmp_path, schemas, initialize=False) as (_, editor):
         session = "SESSION"
         for line in exchange.splitlines():
@@ -44,7 +30,7 @@ async def test_the_exchange_in_the_page_matches_the_wire(tmp_path: Path, schemas
 
 
 def test_the_settings_are_json_and_start_the_server() -> None:
-    found = [json.loads(block) for block in blocks("editors.md", "json")]
+    found = [json.loads(block) for block in code_blocks("docs/editors.md", "json")]
     assert len(found) == 3
     for settings in found:
         (agents,) = settings.values()

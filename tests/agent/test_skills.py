@@ -11,21 +11,11 @@ import pytest
 
 from tests.support.provided import asked, at, says, serving
 from tests.support.server import Wire, calls, running_server, scripted
+from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
 
 LOADED = 'Skill "tea" loaded successfully. Follow the instructions in the skill context.'
-
-
-def write_skill(
-    folder: Path, name: str = "tea", *, front: str | None = None, body: str = "# Tea\n\nWarm the pot."
-) -> Path:
-    """Write a skill into ``folder``; returns its file."""
-    front = f"name: {name}\ndescription: How to make {name}." if front is None else front
-    path = folder / name / "SKILL.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"---\n{front}\n---\n\n{body}\n")
-    return path
 
 
 async def list_skills(wire: Wire, session: str) -> dict[str, dict[str, Any]]:

@@ -36,6 +36,7 @@ from jumpseat.tools.builtin.bash import BashArgs
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol.events import ToolExecutionComplete
 from tests.support.model_server import ModelServer, event_stream, json_reply
+from tests.support.pages import code_blocks, contains
 from tests.support.server import RunningServer, frame, running_server
 from tests.support.sessions import make_session
 
@@ -49,25 +50,9 @@ PAGES = sorted(
 )
 
 
-def blocks(page: str, language: str) -> list[str]:
-    """Return the contents of the page's code blocks in ``language``."""
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE)
-
-
-def contains(actual: Any, expected: Any) -> bool:
-    """Return whether ``actual`` equals ``expected``; objects may have more fields."""
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        fields = cast("dict[str, Any]", actual)
-        return all(
-            key in fields and contains(fields[key], value)
-            for key, value in cast("dict[str, Any]", expected).items()
-        )
-    return actual == expected
-
-
 @pytest.mark.anyio
 async def test_the_server_answers_as_the_exchange_in_the_readme_shows(tmp_path: Path) -> None:
-    (exchange,) = blocks("README.md", "wire")
+    (exchange,) = code_blocks("README.md", "wire")
     assert (ROOT / "README.md").read_text().splitlines().index("```wire") < 40
     async with running_server(tmp_path, handshake=False) as server:
         for line in exchange.splitlines():
@@ -83,7 +68,7 @@ async def test_the_server_answers_as_the_exchange_in_the_readme_shows(tmp_path: 
 
 
 def test_the_configuration_in_the_operators_page_is_valid_and_has_every_key(tmp_path: Path) -> None:
-    (example,) = blocks("docs/operators.md", "toml")
+    (example,) = code_blocks("docs/operators.md", "toml")
     (tmp_path / "config.toml").write_text(example)
     config = load_config(tmp_path)
     assert config.default_model in config.models
@@ -92,7 +77,7 @@ def test_the_configuration_in_the_operators_page_is_valid_and_has_every_key(tmp_
 
 
 def test_the_configuration_of_built_in_tools_in_their_page_is_valid_and_has_every_key(tmp_path: Path) -> None:
-    (example,) = blocks("docs/builtin-tools.md", "toml")
+    (example,) = code_blocks("docs/builtin-tools.md", "toml")
     (tmp_path / "config.toml").write_text(example)
     config = load_config(tmp_path)
     assert ConfiguredWeb(config, {}).can_search()
@@ -105,7 +90,7 @@ def test_the_configuration_of_built_in_tools_in_their_page_is_valid_and_has_ever
 
 
 def test_the_skill_in_the_page_of_the_built_in_tools_is_valid(tmp_path: Path) -> None:
-    (example,) = blocks("docs/builtin-tools.md", "markdown")
+    (example,) = code_blocks("docs/builtin-tools.md", "markdown")
     (tmp_path / "SKILL.md").write_text(example)
     found = find_skills([Place(tmp_path, "custom")])
     (skill,) = found.items
@@ -120,7 +105,7 @@ def test_the_skill_in_the_page_of_the_built_in_tools_is_valid(tmp_path: Path) ->
 
 @pytest.mark.anyio
 async def test_the_sql_statements_in_the_page_of_the_built_in_tools_run(tmp_path: Path) -> None:
-    (example,) = blocks("docs/builtin-tools.md", "sql")
+    (example,) = code_blocks("docs/builtin-tools.md", "sql")
     database = SessionDatabase(tmp_path / "session.db")
     await database.run(example)
     found = await database.todos()
@@ -137,21 +122,21 @@ def test_the_page_of_the_built_in_tools_names_every_tool() -> None:
 
 
 def test_the_recording_in_the_recordings_page_can_be_read(tmp_path: Path) -> None:
-    (example,) = blocks("docs/recordings.md", "jsonl")
+    (example,) = code_blocks("docs/recordings.md", "jsonl")
     (tmp_path / "x.jsonl").write_text(example)
     (recording,) = read_folder(tmp_path)
     assert (recording.status, len(recording.pieces), recording.ending) == (200, 2, Ending("end"))
 
 
 def test_the_script_in_the_adapters_page_is_valid() -> None:
-    (example,) = blocks("docs/adapters.md", "yaml")
+    (example,) = code_blocks("docs/adapters.md", "yaml")
     script = Script.model_validate(yaml.safe_load(example))
     assert script.prompts is not None
     assert [entry.when for entry in script.prompts] == ["order", "."]
 
 
 def test_the_wire_in_the_adapters_page_writes_a_request_and_decodes_a_response() -> None:
-    (example,) = (block for block in blocks("docs/adapters.md", "python") if "class EchoAdapter" in block)
+    (example,) = (block for block in code_blocks("docs/adapters.md", "python") if "class EchoAdapter" in block)
     names: dict[str, Any] = {}
     exec(compile(example, "docs/adapters.md", "exec"), names)
     adapter = names["EchoAdapter"]()
@@ -178,7 +163,7 @@ async def answer_of(server: RunningServer, **send: Any) -> str:
 
 @pytest.mark.anyio
 async def test_the_adapter_in_toml_in_the_adapters_page_answers_a_session(tmp_path: Path) -> None:
-    example, *_ = blocks("docs/adapters.md", "toml")
+    example, *_ = code_blocks("docs/adapters.md", "toml")
     assert len(example.splitlines()) <= 21
     chunk = {"choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": "stop"}]}
     reply = event_stream(f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n")
@@ -197,7 +182,7 @@ async def test_the_adapter_in_toml_in_the_adapters_page_answers_a_session(tmp_pa
 
 @pytest.mark.anyio
 async def test_the_adapter_in_python_in_the_adapters_page_answers_a_session(tmp_path: Path) -> None:
-    (example,) = (block for block in blocks("docs/adapters.md", "python") if "ADAPTER = " in block)
+    (example,) = (block for block in code_blocks("docs/adapters.md", "python") if "ADAPTER = " in block)
     async with ModelServer(json_reply({"answer": "42."})) as model:
         write_declaration(tmp_path, "answers.py", example.replace("https://answers.example.com", model.url))
         async with running_server(tmp_path) as server:
@@ -231,7 +216,7 @@ async def run_call(server: RunningServer, tool: str, arguments: dict[str, Any], 
 
 @pytest.mark.anyio
 async def test_the_tool_in_toml_in_the_tools_page_counts_words(tmp_path: Path) -> None:
-    example = blocks("docs/tools.md", "toml")[0]
+    example = code_blocks("docs/tools.md", "toml")[0]
     assert len(example.splitlines()) <= 10
     write_declaration(tmp_path, "count_words.toml", example, "tools")
     (tmp_path / "two.txt").write_text("two words\n")
@@ -244,7 +229,7 @@ async def test_the_tool_in_toml_in_the_tools_page_counts_words(tmp_path: Path) -
 
 @pytest.mark.anyio
 async def test_a_prompt_can_mention_the_group_in_the_tools_page(tmp_path: Path) -> None:
-    write_declaration(tmp_path, "release.toml", blocks("docs/tools.md", "toml")[1], "tools")
+    write_declaration(tmp_path, "release.toml", code_blocks("docs/tools.md", "toml")[1], "tools")
     for name in ("changelog", "tag"):
         tool = 'cmds = [["echo", "tagged"]]\non_mention = true\n'
         (tmp_path / "home" / "tools" / f"{name}.toml").write_text(tool)
@@ -257,7 +242,7 @@ async def test_a_prompt_can_mention_the_group_in_the_tools_page(tmp_path: Path) 
 
 @pytest.mark.anyio
 async def test_the_tool_in_python_in_the_tools_page_calculates(tmp_path: Path) -> None:
-    (example,) = (block for block in blocks("docs/tools.md", "python") if "TOOL = {" in block)
+    (example,) = (block for block in code_blocks("docs/tools.md", "python") if "TOOL = {" in block)
     write_declaration(tmp_path, "calculator.py", example, "tools")
     arguments = {"num1": 100, "num2": 50, "operation": "multiply"}
     async with running_server(tmp_path) as server:
@@ -269,7 +254,7 @@ async def test_the_tool_in_python_in_the_tools_page_calculates(tmp_path: Path) -
 
 @pytest.mark.anyio
 async def test_the_model_can_call_the_built_in_tool_in_the_tools_page(tmp_path: Path) -> None:
-    (example,) = (block for block in blocks("docs/tools.md", "python") if "BuiltinTool" in block)
+    (example,) = (block for block in code_blocks("docs/tools.md", "python") if "BuiltinTool" in block)
     names: dict[str, Any] = {}
     exec(compile(example, "docs/tools.md", "exec"), names)
     tool = cast("BuiltinTool[Any]", names["TOOL"])
@@ -324,13 +309,13 @@ def test_every_file_that_a_page_names_exists() -> None:
 
 
 def test_the_script_in_the_page_about_scripts_passes(tmp_path: Path) -> None:
-    (example,) = blocks("docs/script.md", "yaml")
+    (example,) = code_blocks("docs/script.md", "yaml")
     (tmp_path / "hello.script.yaml").write_text(example)
     assert play_scripts([str(tmp_path / "hello.script.yaml")]) == 0
 
 
 def test_the_tests_in_the_page_about_scripts_pass(pytester: pytest.Pytester) -> None:
-    conftest, test = blocks("docs/script.md", "python")
+    conftest, test = code_blocks("docs/script.md", "python")
     backend = '@pytest.fixture\ndef anyio_backend():\n    return "asyncio"\n'
     pytester.makepyfile(conftest=f"import pytest\n{conftest}{backend}", test_mine=test)
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
@@ -344,7 +329,7 @@ def test_the_page_about_scripts_names_every_step_and_field() -> None:
 
 @pytest.mark.anyio
 async def test_the_rules_in_the_permissions_page_decide_as_it_describes(tmp_path: Path) -> None:
-    rules, trust, judge = blocks("docs/permissions.md", "toml")
+    rules, trust, judge = code_blocks("docs/permissions.md", "toml")
     tomllib.loads(trust + rules + judge)
     (tmp_path / "project" / "src").mkdir(parents=True)
     (tmp_path / "home").mkdir()
@@ -377,7 +362,7 @@ async def test_the_rules_in_the_permissions_page_decide_as_it_describes(tmp_path
 
 @pytest.mark.anyio
 async def test_the_server_in_the_mcp_page_greets(tmp_path: Path) -> None:
-    (program,), (options,) = blocks("docs/mcp.md", "python"), blocks("docs/mcp.md", "json")
+    (program,), (options,) = code_blocks("docs/mcp.md", "python"), code_blocks("docs/mcp.md", "json")
     (tmp_path / "hello_server.py").write_text(program)
     session: dict[str, Any] = json.loads(options)
     session["mcpServers"]["hello"]["command"] = sys.executable
@@ -396,7 +381,7 @@ async def test_the_server_in_the_mcp_page_greets(tmp_path: Path) -> None:
 
 
 def test_the_servers_in_the_mcp_page_are_valid(tmp_path: Path) -> None:
-    (example,) = blocks("docs/mcp.md", "toml")
+    (example,) = code_blocks("docs/mcp.md", "toml")
     (tmp_path / "config.toml").write_text(example)
     servers = check_servers(load_config(tmp_path).mcp.servers)
     assert (servers["files"].transport, servers["tickets"].transport) == ("stdio", "http")

@@ -11,9 +11,12 @@ from jumpseat_terminal.commands import COMMANDS
 from jumpseat_terminal.options import parse_chat
 from jumpseat_terminal.rules import parse_rule
 from tests.support.forked import executable
+from tests.support.pages import code_blocks
+from tests.support.toolchains import ROOT
 from tests.terminal.terminal import Place
 
-PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text()
+PAGE = "docs/terminal.md"
+TEXT = (ROOT / PAGE).read_text()
 
 SCRIPT = {
     "prompts": [
@@ -32,16 +35,11 @@ SCRIPT = {
 }
 
 
-def consoles() -> list[str]:
-    """Return the console sessions in the page."""
-    return re.findall(r"^```console\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
-
-
-def test_the_examples_of_run_print_the_output_in_the_page(tmp_path: Path) -> None:
+def test_the_examples_of_run_print_the_documented_output(tmp_path: Path) -> None:
     place = Place(tmp_path, SCRIPT)
     env = place.env()
     env["PATH"] = f"{Path(executable()).parent}:{env['PATH']}"
-    _, example = consoles()
+    _, example = code_blocks(PAGE, "console")
     parts = re.split(r"^\$ (.*)\n", example, flags=re.MULTILINE)[1:]
     assert len(parts) == 12
     for command, output in zip(parts[::2], parts[1::2], strict=True):
@@ -57,31 +55,31 @@ def test_the_examples_of_run_print_the_output_in_the_page(tmp_path: Path) -> Non
         assert process.stdout == output, (command, process.stderr)
 
 
-def test_the_result_in_the_page_has_all_fields(tmp_path: Path) -> None:
-    (example,) = re.findall(r"^```json\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+def test_the_documented_result_has_every_field_of_a_real_one(tmp_path: Path) -> None:
+    (example,) = code_blocks(PAGE, "json")
     actual = json.loads(Place(tmp_path, SCRIPT).run("-p", "x", "--output-format", "json").stdout)
-    shown = json.loads(example)
-    assert list(shown) == list(actual)
-    assert list(shown["usage"]) == list(actual["usage"])
+    documented = json.loads(example)
+    assert list(documented) == list(actual)
+    assert list(documented["usage"]) == list(actual["usage"])
 
 
-def test_chat_accepts_the_arguments_in_the_page() -> None:
-    lines = [line.split("#")[0].split() for line in consoles()[0].splitlines()]
+def test_chat_accepts_the_documented_arguments() -> None:
+    lines = [line.split("#")[0].split() for line in code_blocks(PAGE, "console")[0].splitlines()]
     assert all(words[:3] == ["$", "jumpseat", "chat"] for words in lines)
-    found = [parse_chat(words[3:]) for words in lines]
-    assert (found[1].latest, found[2].resume, found[3].model) == (True, "", "openai/gpt-5")
+    options = [parse_chat(words[3:]) for words in lines]
+    assert (options[1].latest, options[2].resume, options[3].model) == (True, "", "openai/gpt-5")
 
 
-def test_the_page_names_every_command() -> None:
-    named = {
-        name for row in re.findall(r"^\| (`/.*?) \| ", PAGE, re.MULTILINE) for name in re.findall(r"/(\w+)", row)
+def test_every_command_is_documented() -> None:
+    documented = {
+        name for row in re.findall(r"^\| (`/.*?) \| ", TEXT, re.MULTILINE) for name in re.findall(r"/(\w+)", row)
     }
     # The row of /thinking contains an escaped bar, which the pattern does not match.
-    assert named | {"thinking"} == set(COMMANDS)
+    assert documented | {"thinking"} == set(COMMANDS)
 
 
-def test_the_rules_in_the_page_are_valid() -> None:
-    rows = PAGE.split("### Rules")[1].split("\n\n")[2].splitlines()[2:]
+def test_the_documented_rules_are_valid() -> None:
+    rows = TEXT.split("### Rules")[1].split("\n\n")[2].splitlines()[2:]
     rules = [rule for row in rows for rule in re.findall(r"`([^`]+)`", row.split("|")[1])]
     assert len(rules) == 15
     assert all(parse_rule(rule) for rule in rules)

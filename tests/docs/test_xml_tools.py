@@ -11,14 +11,14 @@ from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.config import load_config
 from jumpseat.tools.builtin import BUILTIN_TOOLS
 from jumpseat_protocol.sessions import ProviderConfig
-from tests.docs.test_pages import blocks
+from tests.support.pages import code_blocks
 
 PAGE = "docs/xml-tools.md"
 
 
 def test_the_block_in_the_page_means_the_calls_in_the_page() -> None:
-    (written,) = blocks(PAGE, "xml")
-    expected = json.loads(blocks(PAGE, "json")[1])
+    (written,) = code_blocks(PAGE, "xml")
+    expected = json.loads(code_blocks(PAGE, "json")[1])
     scanner = Scanner({tool.name: tool.spec.parameters for tool in BUILTIN_TOOLS})
     pieces = [*scanner.feed(written), *scanner.finish()]
     found = [
@@ -29,9 +29,9 @@ def test_the_block_in_the_page_means_the_calls_in_the_page() -> None:
 
 
 def test_the_settings_in_the_page_are_valid(tmp_path: Path) -> None:
-    (example,) = blocks(PAGE, "toml")
+    (example,) = code_blocks(PAGE, "toml")
     (tmp_path / "config.toml").write_text(example)
     local = load_config(tmp_path).adapters["local"]
     assert (local.tool_protocol, [model.tool_protocol for model in local.model_list()]) == ("xml", [None, "native"])
-    provider = json.loads(blocks(PAGE, "json")[0])["provider"]
+    provider = json.loads(code_blocks(PAGE, "json")[0])["provider"]
     assert ProviderConfig.model_validate(provider).tool_protocol == "xml"

@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 from jumpseat_protocol.envelope import AUTHENTICATION_FAILED, METHOD_NOT_FOUND
+from tests.support.events import data_of
 from tests.support.server import (
     WAIT_S,
     JsonObject,
@@ -42,10 +43,6 @@ STUBBORN = "trap '' TERM; echo started; sleep 300"
 def anyio_backend() -> str:
     """Return the event loop, as for all tests, but with module scope."""
     return "asyncio"
-
-
-def of_type(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    return [event["data"] for event in events if event["type"] == kind]
 
 
 async def answer(wire: Wire, session: str, request_id: str, result: Any) -> bool:
@@ -84,7 +81,7 @@ async def test_a_client_that_stops_reading_uses_bounded_memory_and_delays_no_oth
         await stuck.call("session.send", {"sessionId": session, "prompt": "talk"})
         stuck.stop_reading()
         own = await other.create(scripted({"text": "quick"}))
-        assert of_type(await other.prompt(own), "assistant.message")[0]["content"] == "quick"
+        assert data_of(await other.prompt(own), "assistant.message")[0]["content"] == "quick"
         # The server waits for the stalled client once; then its run ends, and all clients are notified.
         since = len(other.messages)
         for _ in range(8):
@@ -133,7 +130,7 @@ async def test_a_session_whose_client_dies_during_a_stream_can_be_resumed_by_ano
         await other.call(
             "session.resume", {"sessionId": session, "provider": scripted({"text": "back"}), "streaming": False}
         )
-        assert of_type(await other.prompt(session), "assistant.message")[0]["content"] == "back"
+        assert data_of(await other.prompt(session), "assistant.message")[0]["content"] == "back"
 
 
 async def test_another_client_can_answer_the_call_of_a_client_that_died(
@@ -429,8 +426,8 @@ async def test_a_prompt_after_an_abort_is_answered(server: RunningServer) -> Non
         await wire.event("assistant.turn_start")
         await wire.call("session.abort", {"sessionId": session})
         events = await wire.prompt(session, "again")
-        assert of_type(events, "assistant.message")[0]["content"] == "back"
-        assert "aborted" not in of_type(events, "session.idle")[0]
+        assert data_of(events, "assistant.message")[0]["content"] == "back"
+        assert "aborted" not in data_of(events, "session.idle")[0]
 
 
 async def test_a_prompt_sent_directly_after_an_abort_is_not_dropped(server: RunningServer) -> None:
@@ -456,9 +453,9 @@ async def test_a_prompt_sent_directly_after_an_abort_is_not_dropped(server: Runn
         )
         events = wire.events(session)
         # The queued prompt was dropped; the one after the abort was answered in its own run.
-        assert [data["content"] for data in of_type(events, "user.message")] == ["wait 0", "again"]
-        assert of_type(events, "user.message")[1]["messageId"] == sent
-        assert [data.get("aborted") for data in of_type(events, "session.idle")] == [True, None]
+        assert [data["content"] for data in data_of(events, "user.message")] == ["wait 0", "again"]
+        assert data_of(events, "user.message")[1]["messageId"] == sent
+        assert [data.get("aborted") for data in data_of(events, "session.idle")] == [True, None]
 
 
 async def aborted(wire: Wire, session: str) -> list[JsonObject]:
@@ -476,7 +473,7 @@ async def aborted(wire: Wire, session: str) -> list[JsonObject]:
 
 def interrupted(events: list[JsonObject], *call_ids: str) -> None:
     """Assert that each call has exactly one result, an interruption."""
-    completed = of_type(events, "tool.execution_complete")
+    completed = data_of(events, "tool.execution_complete")
     assert sorted(data["toolCallId"] for data in completed) == sorted(call_ids)
     for data in completed:
         assert data["success"] is False
@@ -491,8 +488,8 @@ async def test_an_abort_completes_a_pending_client_tool_call_once(server: Runnin
         interrupted(await aborted(wire, session), "call-1")
         assert not await answer(wire, session, request["data"]["requestId"], "too late")
         events = await wire.prompt(session)
-        assert of_type(events, "assistant.message")[0]["content"] == "next"
-        assert of_type(events, "tool.execution_complete") == []
+        assert data_of(events, "assistant.message")[0]["content"] == "next"
+        assert data_of(events, "tool.execution_complete") == []
 
 
 async def test_an_abort_completes_a_call_that_awaits_permission_once_without_running_it(
@@ -549,4 +546,4 @@ async def test_an_abort_completes_each_of_several_open_calls_once(server: Runnin
         events = await aborted(wire, session)
         assert server.descendants() == []
         interrupted([e for e in events if e["data"].get("toolCallId") != "quick"], "asked", "shell", "again")
-        assert of_type(await wire.prompt(session), "assistant.message")[0]["content"] == "next"
+        assert data_of(await wire.prompt(session), "assistant.message")[0]["content"] == "next"

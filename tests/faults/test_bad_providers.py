@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.events import data_of
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply, text_reply
 from tests.support.server import JsonObject, RunningServer, Wire, calls, running_server, scripted
 
@@ -91,10 +92,6 @@ async def failing(server: RunningServer, base_url: str, *, streaming: bool = Tru
             assert secret not in server.stderr
 
 
-def of_type(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    return [event["data"] for event in events if event["type"] == kind]
-
-
 def error_of(events: list[JsonObject], *, attempts: int) -> JsonObject:
     """Return the single ``session.error`` of a failed run, after ``calls`` failed calls."""
     kinds = [event["type"] for event in events]
@@ -106,7 +103,7 @@ def error_of(events: list[JsonObject], *, attempts: int) -> JsonObject:
     assert kinds[-1] == "session.idle"
     assert "aborted" not in events[-1]["data"]
     assert kinds.count("model.call_failure") == attempts
-    (error,) = of_type(events, "session.error")
+    (error,) = data_of(events, "session.error")
     return error
 
 
@@ -168,7 +165,7 @@ async def test_a_failed_call_is_a_typed_error_and_affects_nothing_else(
     async with ModelServer(*[reply] * attempts) as provider, failing(server, provider.url) as at:
         failed = await at.prompt()
         error = error_of(failed, attempts=attempts)
-        shown = [data["deltaContent"] for data in of_type(failed, "assistant.message_delta")]
+        shown = [data["deltaContent"] for data in data_of(failed, "assistant.message_delta")]
         assert error["errorType"] == error_type
         assert error.get("statusCode") == status
         assert error["message"].startswith("Execution failed: ")
@@ -176,10 +173,10 @@ async def test_a_failed_call_is_a_typed_error_and_affects_nothing_else(
         assert len(provider.requests) == attempts
         assert provider.requests[0].headers["authorization"] == f"Bearer {KEY}"
         # The part of the answer that was shown is kept, and the session continues from it.
-        assert [data["content"] for data in of_type(failed, "assistant.message")] == shown
+        assert [data["content"] for data in data_of(failed, "assistant.message")] == shown
         provider.replies.append(FINE)
         events = await at.prompt()
-        assert of_type(events, "assistant.message")[0]["content"] == "all is well"
+        assert data_of(events, "assistant.message")[0]["content"] == "all is well"
         sent = [(message["role"], message["content"]) for message in provider.requests[-1].json["messages"]]
         assert [role for role, _ in sent] == ["system", "user", *["assistant" for _ in shown], "user"]
         assert [content for role, content in sent if role == "assistant"] == shown
@@ -206,7 +203,7 @@ async def test_an_invalid_address_is_refused_when_it_is_set(server: RunningServe
 async def test_an_unreachable_address_is_a_typed_error(server: RunningServer) -> None:
     async with failing(server, "http://127.0.0.1:99999") as at:
         events = await at.prompt()
-        assert of_type(events, "session.error")[0]["errorType"] == "query"
+        assert data_of(events, "session.error")[0]["errorType"] == "query"
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
@@ -216,9 +213,9 @@ async def test_a_call_that_fails_once_is_retried(server: RunningServer, streamin
         failing(server, provider.url, streaming=streaming) as at,
     ):
         events = await at.prompt()
-        assert of_type(events, "assistant.message")[0]["content"] == "all is well"
-        assert [data["statusCode"] for data in of_type(events, "model.call_failure")] == [500]
-        assert of_type(events, "session.error") == []
+        assert data_of(events, "assistant.message")[0]["content"] == "all is well"
+        assert [data["statusCode"] for data in data_of(events, "model.call_failure")] == [500]
+        assert data_of(events, "session.error") == []
         assert len(provider.requests) == 2
 
 
@@ -226,7 +223,7 @@ async def test_a_call_that_fails_once_is_retried(server: RunningServer, streamin
 async def test_the_retry_delay_of_the_provider_is_respected(server: RunningServer, header: dict[str, str]) -> None:
     async with ModelServer(failure(429, **header), FINE) as provider, failing(server, provider.url) as at:
         events = await at.prompt()
-        assert of_type(events, "assistant.message")[0]["content"] == "all is well"
+        assert data_of(events, "assistant.message")[0]["content"] == "all is well"
         times = {event["type"]: datetime.fromisoformat(event["timestamp"]) for event in events}
         waited = times["assistant.message_start"] - times["model.call_failure"]
         assert waited.total_seconds() >= 0.39
@@ -238,7 +235,7 @@ async def test_the_delay_between_attempts_can_be_aborted(server: RunningServer) 
         await at.wire.event("model.call_failure", session=at.session)
         await at.wire.call("session.abort", {"sessionId": at.session})
         await at.wire.event("session.idle", session=at.session, aborted=True)
-        assert of_type(at.wire.events(at.session), "session.error") == []
+        assert data_of(at.wire.events(at.session), "session.error") == []
 
 
 ENDLESS: dict[str, Any] = {
@@ -260,7 +257,7 @@ async def test_an_endless_answer_can_be_aborted(server: RunningServer, name: str
         await at.wire.event("session.idle", session=at.session, aborted=True)
         provider.replies[:] = [FINE]
         events = await at.prompt()
-        assert of_type(events, "assistant.message")[0]["content"] == "all is well"
+        assert data_of(events, "assistant.message")[0]["content"] == "all is well"
 
 
 async def test_an_abort_closes_the_connection_to_the_provider(server: RunningServer) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.events import data_of
 from tests.support.model_server import ModelServer, Reply, event_stream
 from tests.support.server import JsonObject, RunningServer, Wire, calls, running_server, scripted
 
@@ -19,10 +20,6 @@ pytestmark = pytest.mark.anyio
 
 INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
 LOOKUP: JsonObject = {"name": "lookup", "skipPermission": True}
-
-
-def of_type(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    return [event["data"] for event in events if event["type"] == kind]
 
 
 def persisted(events: list[JsonObject]) -> list[JsonObject]:
@@ -101,7 +98,7 @@ async def resume(
         assert [event["parentId"] for event in after] == chain[:-1]
         provider.replies[:] = [says("here I am")]
         events = await server.wire.prompt(session, "still there?")
-        assert of_type(events, "assistant.message")[0]["content"] == "here I am"
+        assert data_of(events, "assistant.message")[0]["content"] == "here I am"
         assert (await stored_events(server.wire, session))[: len(after)] == after
     return after, provider.requests[-1].json["messages"]
 
@@ -135,7 +132,7 @@ async def test_a_kill_during_a_client_tool_leaves_one_interrupted_call(
         session, events = await kill_during_prompt(tmp_path, provider, until, tools=[LOOKUP])
         assert events[-1]["type"] == "external_tool.requested"
         after, messages = await resume(tmp_path, provider, session, events, continue_pending=continue_pending)
-        completed = of_type(after, "tool.execution_complete")
+        completed = data_of(after, "tool.execution_complete")
         if not continue_pending:
             assert [(data["toolCallId"], data["error"]["message"]) for data in completed] == [
                 ("call-1", INTERRUPTED)
@@ -197,7 +194,7 @@ async def test_a_kill_between_two_results_keeps_one_and_interrupts_the_other(tmp
 
         session, events = await kill_during_prompt(tmp_path, provider, until, tools=[LOOKUP])
         after, messages = await resume(tmp_path, provider, session, events)
-        completed = of_type(after, "tool.execution_complete")
+        completed = data_of(after, "tool.execution_complete")
         assert [(data["toolCallId"], data["success"]) for data in completed] == [("quick", True), ("slow", False)]
         assert roles(messages) == ["system", "user", "assistant", "tool", "tool", "user"]
         assert [(m["tool_call_id"], m["content"]) for m in messages[3:5]] == [
@@ -265,8 +262,8 @@ async def reopen(folder: Path, session: str) -> AsyncGenerator[tuple[RunningServ
         assert events[-1]["type"] == "session.resume"
         yield server, events[:-1]
         told = await server.wire.prompt(session, "second")
-        assert of_type(told, "assistant.message")[0]["content"] == "next"
-        assert of_type(told, "session.error") == []
+        assert data_of(told, "assistant.message")[0]["content"] == "next"
+        assert data_of(told, "session.error") == []
         for event in [events[-1], *told]:
             assert event["parentId"] is None or uuid.UUID(event["parentId"])
 
@@ -284,7 +281,7 @@ async def test_a_torn_last_line_is_removed_with_one_warning(tmp_path: Path, past
         assert str(len(torn)) in events[-1]["data"]["message"]
     assert len(whole_lines(path)) == len(path.read_bytes().splitlines())
     async with reopen(tmp_path, session) as (_, events):
-        assert len(of_type(events, "session.warning")) == 1
+        assert len(data_of(events, "session.warning")) == 1
 
 
 async def test_a_last_line_without_a_newline_is_kept(tmp_path: Path, past: Finished) -> None:
@@ -383,12 +380,12 @@ async def full_disk(folder: Path) -> AsyncGenerator[RunningServer]:
         other = await server.wire.create(scripted({"text": "fine"}))
         yield server
         events = await server.wire.prompt(other)
-        assert of_type(events, "assistant.message")[0]["content"] == "fine"
+        assert data_of(events, "assistant.message")[0]["content"] == "fine"
 
 
 def assert_failed_run(events: list[JsonObject]) -> None:
     """Assert that the run ended with a single error that names the log."""
-    (error,) = of_type(events, "session.error")
+    (error,) = data_of(events, "session.error")
     assert "cannot write the session log" in error["message"]
     assert events[-1]["type"] == "session.idle"
     assert [event["type"] for event in events].count("session.idle") == 1
@@ -407,7 +404,7 @@ async def test_a_prompt_that_cannot_be_written_fails_and_the_next_one_works(tmp_
         session = await wire.create(scripted({"text": "small"}))
         assert_failed_run(await wire.prompt(session, "x" * FILE_LIMIT))
         events = await wire.prompt(session, "y")
-        assert of_type(events, "assistant.message")[0]["content"] == "small"
+        assert data_of(events, "assistant.message")[0]["content"] == "small"
         assert [event["id"] for event in whole_lines(server.log_of(session))] == [
             event["id"] for event in persisted(wire.events(session))
         ]
@@ -434,7 +431,7 @@ async def test_tool_results_that_cannot_be_written_fail_the_run_once(tmp_path: P
         await wire.call("session.tools.handlePendingToolCall", params)
         await wire.event("session.idle", session=session)
         assert_failed_run(wire.events(session, since=since))
-        completed = of_type(wire.events(session), "tool.execution_complete")
+        completed = data_of(wire.events(session), "tool.execution_complete")
         assert len(completed) == len({data["toolCallId"] for data in completed})
 
 
@@ -482,7 +479,7 @@ async def test_a_log_replaced_by_a_folder_fails_the_run_and_then_the_read(tmp_pa
         path.rmdir()
         path.with_name("away").rename(path)
         events = await wire.prompt(session)
-        assert of_type(events, "assistant.message")[0]["content"] == "two"
+        assert data_of(events, "assistant.message")[0]["content"] == "two"
 
 
 async def test_a_home_that_cannot_hold_sessions_refuses_them_and_serves_other_methods(tmp_path: Path) -> None:

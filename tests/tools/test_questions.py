@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.callbacks import SILENT, THROWS, answering, asked_for
+from tests.support.events import data_of
 from tests.support.fake_openai import MODEL, calls, fake_openai, says, texts
 from tests.support.server import JsonObject, Wire, running_server, scripted
 from tests.support.server import calls as scripted_call
@@ -16,11 +17,6 @@ pytestmark = pytest.mark.anyio
 
 QUESTION = scripted_call("ask_user", question="Which?", choices=["Red", "Blue"])
 ASKING = scripted(QUESTION, {"text": "{{last_tool_result}}"})
-
-
-def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    """Return the data of the events of one type."""
-    return [event["data"] for event in events if event["type"] == kind]
 
 
 # --- ask_user -----------------------------------------------------------------------------------------------------

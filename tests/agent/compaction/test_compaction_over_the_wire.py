@@ -13,10 +13,11 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.events import data_of
 from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.provided import at, says
-from tests.support.server import JsonObject, RunningServer, Wire, running_server
+from tests.support.server import JsonObject, RunningServer, running_server
 
 pytestmark = pytest.mark.anyio
 
@@ -105,10 +106,6 @@ async def open_session(server: RunningServer, provider: Provider, **options: Any
     return await server.wire.create(at(provider.server), model="m", **options)
 
 
-def data_of(wire: Wire, kind: str) -> list[JsonObject]:
-    return [event["data"] for event in wire.events() if event["type"] == kind]
-
-
 # --- by itself --------------------------------------------------------------------------------------------------
 
 
@@ -120,9 +117,9 @@ async def test_a_filling_context_is_compacted_while_the_session_works(tmp_path: 
             await server.wire.prompt(session, prompt)
         compaction = (await server.wire.event("session.compaction_complete"))["data"]
         await server.wire.prompt(session, "three")
-        usage = data_of(server.wire, "session.usage_info")
+        usage = data_of(server.wire.events(), "session.usage_info")
 
-    (started,) = data_of(server.wire, "session.compaction_start")
+    (started,) = data_of(server.wire.events(), "session.compaction_start")
     first, second, third = provider.asked
     assert first == [("user", "one")]
     assert second == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
@@ -174,8 +171,8 @@ async def test_without_compaction_a_request_that_is_too_long_is_an_error(tmp_pat
         session = await open_session(server, provider, **off)
         for prompt in ("one", "two", "three"):
             await server.wire.prompt(session, prompt)
-    assert data_of(server.wire, "session.compaction_start") == []
-    (error,) = data_of(server.wire, "session.error")
+    assert data_of(server.wire.events(), "session.compaction_start") == []
+    (error,) = data_of(server.wire.events(), "session.error")
     assert error["errorType"] == "context_limit"
 
 
@@ -187,10 +184,10 @@ async def test_a_request_refused_as_too_long_is_compacted_and_sent_again(tmp_pat
         long = "word " * 6_000
         for prompt in (f"one {long}", f"two {long}", f"three {long}"):
             await server.wire.prompt(session, prompt)
-    assert data_of(server.wire, "session.error") == []
-    (started,) = data_of(server.wire, "session.compaction_start")
+    assert data_of(server.wire.events(), "session.error") == []
+    (started,) = data_of(server.wire.events(), "session.compaction_start")
     assert started["trigger"] == "context_limit_retry"
-    assert [message["content"] for message in data_of(server.wire, "assistant.message")] == [
+    assert [message["content"] for message in data_of(server.wire.events(), "assistant.message")] == [
         "answer 1",
         "answer 2",
         "answer 3",
@@ -210,10 +207,10 @@ async def test_a_failed_summary_changes_nothing(tmp_path: Path) -> None:
         session = await open_session(server, provider, **NOW)
         for prompt in ("one", "two", "three"):
             await server.wire.prompt(session, prompt)
-    (compaction,) = data_of(server.wire, "session.compaction_complete")
+    (compaction,) = data_of(server.wire.events(), "session.compaction_complete")
     assert (compaction["success"], compaction["statusCode"]) == (False, 404)
     assert "no such thing" in compaction["error"]
-    assert data_of(server.wire, "session.error") == []
+    assert data_of(server.wire.events(), "session.error") == []
     assert [len(messages) for messages in provider.asked] == [1, 3, 5]
 
 
@@ -228,9 +225,9 @@ async def test_a_model_that_calls_tools_instead_of_summarizing_is_asked_again_wi
             await server.wire.prompt(session, prompt)
     choices = [request.json.get("tool_choice") for request in provider.server.requests if is_summary(request)]
     assert choices == [None, "none"]
-    (compaction,) = data_of(server.wire, "session.compaction_complete")
+    (compaction,) = data_of(server.wire.events(), "session.compaction_complete")
     assert (compaction["success"], compaction["summaryContent"]) == (True, SUMMARY)
-    assert data_of(server.wire, "tool.execution_start") == []
+    assert data_of(server.wire.events(), "tool.execution_start") == []
 
 
 async def test_a_busy_provider_is_asked_again_for_the_summary(tmp_path: Path) -> None:
@@ -240,7 +237,9 @@ async def test_a_busy_provider_is_asked_again_for_the_summary(tmp_path: Path) ->
         session = await open_session(server, provider, **NOW)
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
-    assert [compaction["success"] for compaction in data_of(server.wire, "session.compaction_complete")] == [True]
+    assert [
+        compaction["success"] for compaction in data_of(server.wire.events(), "session.compaction_complete")
+    ] == [True]
 
 
 async def test_the_tokens_of_a_summary_count_as_usage(tmp_path: Path) -> None:
@@ -251,7 +250,7 @@ async def test_the_tokens_of_a_summary_count_as_usage(tmp_path: Path) -> None:
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
         metrics = await server.wire.call("session.usage.getMetrics", {"sessionId": session})
-    used = data_of(server.wire, "session.compaction_complete")[0]["compactionTokensUsed"]
+    used = data_of(server.wire.events(), "session.compaction_complete")[0]["compactionTokensUsed"]
     assert (used["inputTokens"], used["outputTokens"], used["model"]) == (700, 30, "m")
     assert metrics["modelMetrics"]["m"]["requests"]["count"] == 3
     assert metrics["modelMetrics"]["m"]["usage"]["inputTokens"] == 700
@@ -265,7 +264,7 @@ async def test_the_current_prompt_and_its_context_are_not_summarized(tmp_path: P
         picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png"}
         await server.wire.prompt(session, "two", attachments=[picture])
         await server.wire.prompt(session, "three")
-    (compaction,) = data_of(server.wire, "session.compaction_complete")
+    (compaction,) = data_of(server.wire.events(), "session.compaction_complete")
     assert compaction["success"] is True
     second = provider.server.requests[-2].json["messages"][1:]
     assert second[0]["content"] == compacted("one")[1]
@@ -280,7 +279,7 @@ async def test_the_request_to_correct_a_structured_answer_is_not_summarized(tmp_
         session = await open_session(server, provider, **NOW)
         await server.wire.prompt(session, "one")
         await server.wire.prompt(session, "word " * 15_000, responseFormat=form)
-    assert data_of(server.wire, "session.error") == []
+    assert data_of(server.wire.events(), "session.error") == []
     assert "JSON" in provider.asked[-1][-1][1]
 
 
@@ -293,7 +292,7 @@ async def test_prompts_do_not_fill_a_small_context_window(tmp_path: Path) -> Non
         for number in range(8):
             await server.wire.prompt(session, f"{number} " + "word " * 1_400)
         await server.wire.prompt(session, "short")
-    assert data_of(server.wire, "session.error") == []
+    assert data_of(server.wire.events(), "session.error") == []
     assert provider.answers == 9
     assert provider.asked[-1][-1] == ("user", "short")
 
@@ -310,8 +309,8 @@ async def test_a_turn_continues_if_the_summary_arrives_during_its_request(tmp_pa
         await server.wire.event("session.compaction_complete", since=since)
         gate.set()
         await server.wire.event("session.idle", since=since)
-    assert data_of(server.wire, "session.error") == []
-    assert len(data_of(server.wire, "session.compaction_start")) == 1
+    assert data_of(server.wire.events(), "session.error") == []
+    assert len(data_of(server.wire.events(), "session.compaction_start")) == 1
     assert provider.asked[-1] == [compacted("one", "two")]
 
 
@@ -324,7 +323,7 @@ async def test_a_truncated_summary_is_not_used(tmp_path: Path) -> None:
         result = await server.wire.call("session.history.compact", {"sessionId": session})
         metrics = await server.wire.call("session.usage.getMetrics", {"sessionId": session})
     assert result["success"] is False
-    assert "gave no summary" in data_of(server.wire, "session.compaction_complete")[0]["error"]
+    assert "gave no summary" in data_of(server.wire.events(), "session.compaction_complete")[0]["error"]
     # The tokens they used are still counted.
     assert metrics["modelMetrics"]["m"]["requests"]["count"] == 3
 
@@ -352,7 +351,7 @@ async def test_the_tokens_of_a_summary_count_against_the_limits_of_its_turn(tmp_
         session = await open_session(server, provider, **NOW, sessionLimits={"maxAiCredits": 30})
         for prompt in ("one", "two"):
             await server.wire.prompt(session, prompt)
-    assert [error["errorType"] for error in data_of(server.wire, "session.error")] == ["quota"]
+    assert [error["errorType"] for error in data_of(server.wire.events(), "session.error")] == ["quota"]
     assert len(provider.asked) == 1
 
 
@@ -384,7 +383,9 @@ async def test_a_provider_that_refuses_tools_can_summarize(tmp_path: Path) -> No
         await server.wire.prompt(session, "one")
         result = await server.wire.call("session.history.compact", {"sessionId": session})
     assert result["success"] is True
-    assert [warning["warningType"] for warning in data_of(server.wire, "session.warning")] == ["tool_protocol"]
+    assert [warning["warningType"] for warning in data_of(server.wire.events(), "session.warning")] == [
+        "tool_protocol"
+    ]
 
 
 # --- when it is asked for ---------------------------------------------------------------------------------------
@@ -404,7 +405,7 @@ async def test_a_client_can_compact_the_conversation_and_gets_the_summary(tmp_pa
         await server.wire.prompt(session, "two")
     (asked,) = provider.asked_for_summaries
     assert asked[-1][1].endswith("Keep the numbers.")
-    (compaction,) = data_of(server.wire, "session.compaction_complete")
+    (compaction,) = data_of(server.wire.events(), "session.compaction_complete")
     assert (compaction["trigger"], compaction["customInstructions"]) == ("manual", "Keep the numbers.")
     assert result["success"] is True
     assert result["summaryContent"] == SUMMARY
@@ -428,7 +429,7 @@ async def test_the_command_compacts_and_reports_the_freed_tokens(tmp_path: Path)
         since = len(server.wire.messages)
         await server.wire.call("session.commands.enqueue", {"sessionId": session, "command": "/compact"})
         await server.wire.event("session.idle", since=since)
-        warned = data_of(server.wire, "session.warning")
+        warned = data_of(server.wire.events(), "session.warning")
     assert "nothing to compact" in empty["message"]
     assert told["kind"] == "text"
     assert told["text"].startswith("The conversation was compacted from about ")
@@ -445,7 +446,7 @@ async def test_a_summary_for_a_handoff_changes_nothing(tmp_path: Path) -> None:
         handoff = await server.wire.call("session.history.summarizeForHandoff", {"sessionId": session})
         await server.wire.prompt(session, "two")
     assert handoff == {"summary": SUMMARY}
-    assert data_of(server.wire, "session.compaction_start") == []
+    assert data_of(server.wire.events(), "session.compaction_start") == []
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
 
 
@@ -498,7 +499,7 @@ async def test_a_requested_compaction_can_be_aborted(tmp_path: Path, method: str
         again = await wire.call("session.history.abortManualCompaction", {"sessionId": session})
         await wire.prompt(session, "two")
     assert result == {"success": False, "tokensRemoved": 0, "messagesRemoved": 0}
-    (compaction,) = data_of(wire, "session.compaction_complete")
+    (compaction,) = data_of(wire.events(), "session.compaction_complete")
     assert (compaction["success"], compaction["error"]) == (False, "it was cancelled")
     assert again == {"aborted": False}
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
@@ -535,7 +536,7 @@ async def test_a_background_compaction_can_be_cancelled_while_the_turn_continues
         cancelled = await wire.call("session.history.cancelBackgroundCompaction", {"sessionId": session})
         await wire.event("session.idle", since=since)
     assert cancelled == {"cancelled": True}
-    assert data_of(wire, "session.error") == []
+    assert data_of(wire.events(), "session.error") == []
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
 
 
@@ -724,7 +725,7 @@ async def test_each_summary_is_stored_as_a_file_that_clients_can_read(tmp_path: 
     ]
     assert texts == [f"# Talk about dragons\n\n{SUMMARY}\n", "# Conversation so far\n\nNo sections at all.\n", None]
     assert workspace["summary_count"] == 2
-    compaction = data_of(wire, "session.compaction_complete")
+    compaction = data_of(wire.events(), "session.compaction_complete")
     assert [completion["checkpointNumber"] for completion in compaction] == [1, 2]
     assert [Path(completion["checkpointPath"]) for completion in compaction] == [
         folder / checkpoint["filename"] for checkpoint in checkpoints
@@ -760,7 +761,7 @@ async def test_a_write_error_loses_the_file_and_not_the_summary(tmp_path: Path) 
         result = await wire.call("session.history.compact", {"sessionId": session})
         await wire.prompt(session, "two")
     assert result["success"] is True
-    (compaction,) = data_of(wire, "session.compaction_complete")
+    (compaction,) = data_of(wire.events(), "session.compaction_complete")
     assert (compaction["checkpointNumber"], compaction.get("checkpointPath")) == (1, None)
     assert provider.asked[-1] == [compacted("one"), ("user", "two")]
 
@@ -809,7 +810,7 @@ async def test_a_summary_replaces_the_messages_that_existed_at_its_start(tmp_pat
     assert [message[0] for message in provider.asked[-1]] == ["user", "assistant", "tool", "assistant", "tool"]
     assert provider.asked[-1][0] == compacted("one", "two")
     assert [message[1] for message in provider.asked[-1] if message[0] == "tool"] == ["seen 1", "seen 2"]
-    assert data_of(wire, "session.error") == []
+    assert data_of(wire.events(), "session.error") == []
 
 
 def calls_tool(call_id: str) -> Reply:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.callbacks import THROWS, AnsweringClient, answering
+from tests.support.events import data_of
 from tests.support.fake_copilot import ALICE, FakeCopilot, fake_copilot
 from tests.support.server import JsonObject, Wire, running_server
 
@@ -37,10 +38,6 @@ async def limited(
             "session.create", {"gitHubToken": ALICE, "model": "by-chat", **HANDLER, **options}
         )
         yield server.wire, created["sessionId"], copilot, client
-
-
-def data_of(events: Sequence[JsonObject], kind: str) -> list[JsonObject]:
-    return [event["data"] for event in events if event["type"] == kind]
 
 
 async def test_after_consent_the_provider_chooses_the_model(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import pytest
 
 from tests.adapters.golden import DATA
+from tests.support.events import data_of
 from tests.support.model_server import ModelServer, Reply, event_stream
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
@@ -108,10 +109,6 @@ def unmarked(value: Any) -> Any:
 
 def provider(kind: str, server: ModelServer) -> JsonObject:
     return {"type": kind, "baseUrl": server.url, "apiKey": "k"}
-
-
-def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    return [event["data"] for event in events if event["type"] == kind]
 
 
 @pytest.mark.parametrize("kind", PROVIDERS)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.support.events import data_of
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
@@ -24,10 +25,6 @@ TOOL: Final = {"name": "add", "description": "", "parameters": {"type": "object"
 
 def form(schema: JsonObject = CITY, **more: Any) -> JsonObject:
     return {"responseFormat": {"type": "json_schema", "jsonSchema": {"name": "place", "schema": schema, **more}}}
-
-
-def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    return [event["data"] for event in events if event["type"] == kind]
 
 
 async def run_prompt(wire: Wire, session: str, **more: Any) -> list[JsonObject]:

@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from tests.support.callbacks import SILENT, THROWS, AnsweringClient, Whole, answering, asked_for
+from tests.support.events import data_of
 from tests.support.fake_openai import MODEL, Answer, FakeOpenAI, calls, fake_openai, says, texts
 from tests.support.server import JsonObject, RunningServer, Wire, running_server, scripted
 from tests.support.server import calls as scripted_call
@@ -85,11 +86,6 @@ async def opened(
             await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
         async with answering(wire, hooks) as client:
             yield Scene(wire, client, model, session, folder)
-
-
-def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    """Return the data of the events of one type."""
-    return [event["data"] for event in events if event["type"] == kind]
 
 
 # --- what they are asked ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.callbacks import SILENT, THROWS, answering
+from tests.support.events import data_of
 from tests.support.fake_openai import MODEL, calls, fake_openai, says, texts
 from tests.support.server import JsonObject, running_server, scripted
 from tests.support.server import calls as scripted_call
@@ -131,11 +132,6 @@ async def test_a_plan_is_not_approved_if_its_client_fails(tmp_path: Path, answer
         data_of(events, "exit_plan_mode.completed"),
     )
     assert completed == {"requestId": requested["requestId"]}
-
-
-def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    """Return the data of the events of one type."""
-    return [event["data"] for event in events if event["type"] == kind]
 
 
 def offers(request: JsonObject) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.callbacks import answering
+from tests.support.events import tool_texts
 from tests.support.provided import asked, at, serving
 from tests.support.server import Wire, calls, running_server, scripted
 
@@ -23,15 +24,6 @@ def repository(folder: Path, name: str = "octo/app") -> Path:
     (git / "HEAD").write_text("ref: refs/heads/main\n")
     (git / "config").write_text(f'[remote "origin"]\n\turl = https://github.com/{name}.git\n')
     return folder
-
-
-async def results(wire: Wire, session: str) -> list[str]:
-    events = await wire.prompt(session)
-    completions = [event["data"] for event in events if event["type"] == "tool.execution_complete"]
-    return [
-        completion["result"]["content"] if completion["success"] else completion["error"]["message"]
-        for completion in completions
-    ]
 
 
 async def memories_shown(wire: Wire, provider: Any, **options: Any) -> str:
@@ -86,7 +78,7 @@ async def test_an_approved_fact_is_stored_and_shown_to_later_sessions_in_its_rep
 async def test_a_fact_without_approval_is_not_stored(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted(calls("store_memory", **FACT), {"text": "ok"}), **ON)
-        assert await results(server.wire, session) == [
+        assert tool_texts(await server.wire.prompt(session)) == [
             "Permission denied and could not request permission from user"
         ]
         assert not (server.home / "memories").exists()
@@ -109,7 +101,7 @@ async def test_votes_confirm_or_remove_a_memory(tmp_path: Path) -> None:
         wire = server.wire
         session = await wire.create(script, workingDirectory=str(tmp_path), **ON)
         await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
-        assert await results(wire, session) == [
+        assert tool_texts(await wire.prompt(session)) == [
             "Stored. Later sessions will see it.",
             "Stored. Later sessions will see it.",
             "Counted.",

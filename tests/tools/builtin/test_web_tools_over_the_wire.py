@@ -9,24 +9,16 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.agent.test_skills import write_skill
+from tests.support.events import tool_texts
 from tests.support.model_server import ModelServer, json_reply, text_reply
 from tests.support.provided import asked, at, serving
 from tests.support.server import Wire, calls, running_server, scripted
+from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
 
 PRIVATE = "[tools.web_fetch]\nallow_private = true\n"
 PAGE = text_reply("<title>T</title><p>Hello <a href='/x'>there</a>", content_type="text/html")
-
-
-async def outcomes(wire: Wire, session: str) -> list[str]:
-    events = await wire.prompt(session)
-    completions = [event["data"] for event in events if event["type"] == "tool.execution_complete"]
-    return [
-        completion["result"]["content"] if completion["success"] else completion["error"]["message"]
-        for completion in completions
-    ]
 
 
 async def allowed(wire: Wire, script: dict[str, Any], **options: Any) -> str:
@@ -86,9 +78,9 @@ async def test_a_fetch_requires_approval_of_its_url_and_a_host_can_be_approved_f
 async def test_denied_and_private_urls_are_not_fetched(tmp_path: Path) -> None:
     async with ModelServer(PAGE) as site, running_server(tmp_path) as server:
         script = scripted(calls("web_fetch", url=site.url), {"text": "ok"})
-        denied = await outcomes(server.wire, await server.wire.create(script))
+        denied = tool_texts(await server.wire.prompt(await server.wire.create(script)))
         assert denied == ["Permission denied and could not request permission from user"]
-        refused = await outcomes(server.wire, await allowed(server.wire, script))
+        refused = tool_texts(await server.wire.prompt(await allowed(server.wire, script)))
         assert refused == [
             "The host '127.0.0.1' is not on the public internet, so it cannot be fetched. "
             "The operator can allow it."
@@ -104,7 +96,7 @@ async def test_a_search_is_offered_and_works_if_its_service_is_configured(tmp_pa
         config = config.replace("KEY", str(tmp_path / "key"))
         async with running_server(tmp_path, config=config) as server:
             script = scripted(calls("web_search", query="tea"), {"text": "ok"})
-            assert await outcomes(server.wire, await allowed(server.wire, script)) == [
+            assert tool_texts(await server.wire.prompt(await allowed(server.wire, script))) == [
                 "Tea\nhttps://tea.example\nWarm the pot."
             ]
             tools = (await server.wire.call("tools.list"))["tools"]
@@ -119,7 +111,7 @@ async def test_pages_are_fetched_by_a_service_if_configured(tmp_path: Path) -> N
         config = f'[services.jina]\nbase_url = "{service.url}"\n[tools.web_fetch]\nservice = "jina"\n'
         async with running_server(tmp_path, config=config, env={"JINA_API_KEY": "jina-key"}) as server:
             script = scripted(calls("web_fetch", url="https://1.1.1.1"), {"text": "ok"})
-            assert await outcomes(server.wire, await allowed(server.wire, script)) == [
+            assert tool_texts(await server.wire.prompt(await allowed(server.wire, script))) == [
                 "Contents of https://1.1.1.1/:\n# Read"
             ]
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.support.events import data_of
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
 from tests.support.server import JsonObject, RunningServer, Wire, running_server, scripted
 
@@ -33,10 +34,6 @@ def says(*pieces: str) -> Reply:
     chunks: list[JsonObject] = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
     chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     return event_stream(*(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks), b"data: [DONE]\n\n")
-
-
-def data(events: list[JsonObject], kind: str) -> list[JsonObject]:
-    return [event["data"] for event in events if event["type"] == kind]
 
 
 async def run_prompt(wire: Wire, session: str, *, result: Any = "3") -> list[JsonObject]:
@@ -81,13 +78,13 @@ async def test_a_call_in_the_text_runs_like_any_other_and_is_never_shown(tmp_pat
     first, second = [request.json for request in model.requests]
     assert "tools" not in first
     assert '<tool name="add">' in first["messages"][0]["content"]
-    (call,) = data(events, "assistant.message")[0]["toolRequests"]
+    (call,) = data_of(events, "assistant.message")[0]["toolRequests"]
     assert (call["name"], call["arguments"]) == ("add", {"a": 1, "b": 2})
-    assert [message["content"] for message in data(events, "assistant.message")] == ["I'll add.\n", "It is <3>."]
-    shown = "".join(delta["deltaContent"] for delta in data(events, "assistant.message_delta"))
+    assert [message["content"] for message in data_of(events, "assistant.message")] == ["I'll add.\n", "It is <3>."]
+    shown = "".join(delta["deltaContent"] for delta in data_of(events, "assistant.message_delta"))
     assert shown == "I'll add.\nIt is <3>."
-    assert data(events, "assistant.tool_call_delta")[0]["toolCallId"] == call["toolCallId"]
-    assert data(events, "tool.execution_complete")[0]["success"]
+    assert data_of(events, "assistant.tool_call_delta")[0]["toolCallId"] == call["toolCallId"]
+    assert data_of(events, "tool.execution_complete")[0]["success"]
     assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "user"]
     said = f'<tool_result name="add" id="{call["toolCallId"]}" status="success">\n3\n</tool_result>'
     assert second["messages"][3]["content"] == said
@@ -124,8 +121,8 @@ async def test_a_call_in_the_text_is_approved_and_rejected_like_any_other(tmp_pa
         events = wire.events(session)
 
     assert question["data"]["permissionRequest"]["args"] == {"a": 1, "b": 2}
-    assert data(events, "tool.execution_complete")[0]["error"]["code"] == "rejected"
-    assert len(data(events, "assistant.message")) == 1
+    assert data_of(events, "tool.execution_complete")[0]["error"]["code"] == "rejected"
+    assert len(data_of(events, "assistant.message")) == 1
 
 
 @pytest.mark.parametrize(
@@ -145,9 +142,9 @@ async def test_the_model_gets_the_error_of_a_malformed_call(tmp_path: Path, writ
         session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
         events = await run_prompt(ours.wire, session)
 
-    (completed,) = data(events, "tool.execution_complete")
+    (completed,) = data_of(events, "tool.execution_complete")
     assert told in completed["error"]["message"]
-    assert [message["content"] for message in data(events, "assistant.message")] == ["So: ", "Sorry."]
+    assert [message["content"] for message in data_of(events, "assistant.message")] == ["So: ", "Sorry."]
     _, said, result = [message["content"] for message in model.requests[1].json["messages"][1:]]
     assert said.startswith("So: \n<t")
     assert told in result
@@ -204,7 +201,7 @@ async def test_the_configuration_selects_models_that_call_tools_in_their_text(tm
                 }
                 params = {"model": name, "tools": [FREE], **ONLY, **(named if name.startswith("named") else {})}
                 session = (await ours.wire.call("session.create", params))["sessionId"]
-                assert data(await run_prompt(ours.wire, session), "assistant.message")[0]["content"] == "ok"
+                assert data_of(await run_prompt(ours.wire, session), "assistant.message")[0]["content"] == "ok"
 
     assert {
         name: "tools" not in request.json for name, request in zip(chosen, model.requests, strict=True)
@@ -226,19 +223,21 @@ async def test_a_refusal_of_tools_is_retried_with_calls_in_the_text_and_remember
     ):
         session = await create_session(ours, {"baseUrl": model.url})
         events = await run_prompt(ours.wire, session)
-        assert data(await run_prompt(ours.wire, session), "session.warning") == []
+        assert data_of(await run_prompt(ours.wire, session), "session.warning") == []
         assert (
-            data(await run_prompt(ours.wire, await create_session(ours, {"baseUrl": model.url})), "session.warning")
+            data_of(
+                await run_prompt(ours.wire, await create_session(ours, {"baseUrl": model.url})), "session.warning"
+            )
             == []
         )
         # A model with the same name on another server is not affected.
         await run_prompt(ours.wire, await create_session(ours, {"baseUrl": elsewhere.url}))
 
-    (warning,) = data(events, "session.warning")
+    (warning,) = data_of(events, "session.warning")
     assert warning["warningType"] == "tool_protocol"
     assert "tiny does not support tools" in warning["message"]
-    assert data(events, "session.error") == []
-    assert [message["content"] for message in data(events, "assistant.message")] == ["", "3"]
+    assert data_of(events, "session.error") == []
+    assert [message["content"] for message in data_of(events, "assistant.message")] == ["", "3"]
     assert ["tools" in request.json for request in model.requests] == [True, False, False, False, False]
     assert "tools" in elsewhere.requests[0].json
 
@@ -246,7 +245,7 @@ async def test_a_refusal_of_tools_is_retried_with_calls_in_the_text_and_remember
 async def test_a_second_refusal_ends_the_turn_and_is_not_remembered(tmp_path: Path) -> None:
     async with ModelServer(NO_TOOLS, NO_TOOLS, NO_TOOLS, says("ok")) as model, running_server(tmp_path) as ours:
         session = await create_session(ours, {"baseUrl": model.url})
-        (error,) = data(await run_prompt(ours.wire, session), "session.error")
+        (error,) = data_of(await run_prompt(ours.wire, session), "session.error")
         await run_prompt(ours.wire, session)
 
     assert "tiny does not support tools" in error["message"]
@@ -258,7 +257,7 @@ async def test_with_function_calling_configured_the_refusal_is_reported(tmp_path
         session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "native"})
         events = await run_prompt(ours.wire, session)
 
-    assert (len(data(events, "session.error")), data(events, "session.warning")) == (1, [])
+    assert (len(data_of(events, "session.error")), data_of(events, "session.warning")) == (1, [])
 
 
 async def test_a_structured_answer_is_requested_as_a_call_in_the_text(tmp_path: Path) -> None:
@@ -270,8 +269,8 @@ async def test_a_structured_answer_is_requested_as_a_call_in_the_text(tmp_path: 
         events = await run_prompt(ours.wire, session)
 
     assert "response_format" not in model.requests[0].json
-    assert data(events, "assistant.message")[-1]["content"] == '{"sum":3}'
-    assert data(events, "session.error") == []
+    assert data_of(events, "assistant.message")[-1]["content"] == '{"sum":3}'
+    assert data_of(events, "session.error") == []
 
 
 async def test_the_next_request_has_the_tools_in_its_text(tmp_path: Path) -> None:
