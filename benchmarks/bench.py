@@ -80,7 +80,7 @@ class Run:
 
 
 async def start(run: Run) -> float:
-    """From starting the process to the first response to `ping`, handshake included, in seconds."""
+    """Start the server; return the time until its first response to `ping`, in seconds, handshake included."""
     started = time.perf_counter()
     await run.start()
     await run.server.call("connect", {})
@@ -89,39 +89,39 @@ async def start(run: Run) -> float:
 
 
 async def idle_memory(run: Run) -> float:
-    """Memory of the whole process tree before the first session, in MiB (PSS)."""
+    """Return the memory of the whole process tree before the first session, in MiB (PSS)."""
     return _memory(run.server.pid)
 
 
 async def first_create(run: Run) -> float:
-    """The first `session.create` of the process, in milliseconds."""
+    """Return the duration of the first `session.create` of the process, in milliseconds."""
     started = time.perf_counter()
     run.session = await run.server.create()
     return (time.perf_counter() - started) * 1e3
 
 
 async def first_turn(run: Run) -> float:
-    """The first turn of the process, including modules loaded on first use, in milliseconds."""
+    """Return the duration of the first turn of the process, in milliseconds, with the imports of its first use."""
     return (await run.server.turn(run.session, "Hello")).seconds * 1e3
 
 
 async def create(run: Run) -> float:
-    """`session.create`, in milliseconds; median of 10."""
+    """Return the median duration of 10 calls of `session.create`, in milliseconds."""
     return await _median(10, run.server.create) * 1e3
 
 
 async def plain_turn(run: Run) -> float:
-    """From sending a prompt to `session.idle`, with an answer of one word, in milliseconds; median of 20."""
+    """Return the median duration of 20 turns with an answer of one word, in milliseconds."""
     return statistics.median([(await run.server.turn(run.session, "Hello")).seconds for _ in range(20)]) * 1e3
 
 
 async def tool_turn(run: Run) -> float:
-    """A turn with one call of a client tool and two calls of the model, in milliseconds; median of 10."""
+    """Return the median duration of 10 turns with two model calls and one tool call, in milliseconds."""
     return statistics.median([(await run.server.turn(run.session, "calls=1")).seconds for _ in range(10)]) * 1e3
 
 
 async def log_per_turn(run: Run) -> float:
-    """Growth of the event log by a plain turn, in bytes; mean of 10."""
+    """Return the mean growth of the event log in 10 turns with an answer of one word, in bytes."""
     session = await run.server.create()
     await run.server.turn(session, "Hello")
     before = run.log_bytes()
@@ -131,7 +131,7 @@ async def log_per_turn(run: Run) -> float:
 
 
 async def streaming(run: Run) -> float:
-    """Deltas per second received by the client in a turn with an answer of 5000 deltas."""
+    """Return the deltas per second that the client receives in a turn with an answer of 5000 deltas."""
     turn = await run.server.turn(await run.server.create(), f"deltas={STREAM_DELTAS}")
     if turn.deltas != STREAM_DELTAS:
         raise ServerError(f"expected {STREAM_DELTAS} deltas, got {turn.deltas}")
@@ -139,7 +139,7 @@ async def streaming(run: Run) -> float:
 
 
 async def fifty_sessions(run: Run) -> float:
-    """50 concurrent turns in 50 sessions, each with 100 deltas, until the last is idle, in seconds."""
+    """Return the duration of 50 concurrent turns in 50 sessions, each with 100 deltas, in seconds."""
     sessions = [await run.server.create() for _ in range(SESSIONS_AT_ONCE)]
     started = time.perf_counter()
     await asyncio.gather(*(run.server.turn(session, "deltas=100") for session in sessions))
@@ -147,27 +147,27 @@ async def fifty_sessions(run: Run) -> float:
 
 
 async def memory_with_sessions(run: Run) -> float:
-    """Memory of the process tree with the 63 sessions created so far, in MiB (PSS)."""
+    """Return the memory of the process tree with the 63 sessions created so far, in MiB (PSS)."""
     return _memory(run.server.pid)
 
 
 async def ping(run: Run) -> float:
-    """`ping` and its response, in microseconds; median of 200."""
+    """Return the median duration of 200 calls of `ping`, in microseconds."""
     return await _median(200, run.ping) * 1e6
 
 
 async def request_size(run: Run) -> float:
-    """Size of a session's first request to the model, with the server's own tools, in bytes."""
+    """Return the size of a session's first request to the model, with the server's own tools, in bytes."""
     return await _first_request(run, await run.server.create(tools=[]))
 
 
 async def request_size_without_tools(run: Run) -> float:
-    """Size of a session's first request to the model without tools (`availableTools: []`), in bytes."""
+    """Return the size of a session's first request to the model without tools (`availableTools: []`), in bytes."""
     return await _first_request(run, await run.server.create(availableTools=[]))
 
 
 async def log_in_all(run: Run) -> float:
-    """Size of all event logs at the end of the run, including a long session, in KiB."""
+    """Add a session of 2000 events; return the size of all event logs, in KiB."""
     run.long_session = await run.server.create()
     events = 0
     while events < RESUME_EVENTS:
@@ -179,12 +179,12 @@ async def log_in_all(run: Run) -> float:
 
 
 async def exit_time(run: Run) -> float:
-    """From closing stdin to the exit of the process, with all sessions live, in seconds."""
+    """Close stdin; return the time until the process exits with all its sessions, in seconds."""
     return await run.server.close_stdin()
 
 
 async def resume(run: Run) -> float:
-    """`session.resume` of a session of 2000 events in a new process, in milliseconds."""
+    """Start a new process; return the duration of `session.resume` for 2000 events, in milliseconds."""
     await run.start()
     await run.server.call("connect", {})
     await run.ping()
@@ -232,7 +232,7 @@ def _memory(pid: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A row of the table. ``limit`` is our limit as a multiple of the floor, ``ceiling`` one in ``unit``."""
+    """A row of the table; ``limit`` is the accepted multiple of the floor, ``ceiling`` the accepted value."""
 
     title: str
     unit: str

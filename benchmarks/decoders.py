@@ -105,7 +105,7 @@ def interactions(deltas: int) -> Chunks:
 
 
 def routed(deltas: int) -> Chunks:
-    """Reasoning, which this provider sends in two fields, then text."""
+    """Return an answer with reasoning in two fields, as OpenRouter sends it, then text."""
     head = {
         "id": "gen-1764000000-1",
         "object": "chat.completion.chunk",
@@ -127,7 +127,7 @@ def routed(deltas: int) -> Chunks:
 
 
 def thinking(deltas: int) -> Chunks:
-    """Reasoning in a field of its own, then text."""
+    """Return an answer with reasoning in a field of its own, then text."""
     head = {
         "id": "1",
         "object": "chat.completion.chunk",
@@ -147,7 +147,7 @@ def thinking(deltas: int) -> Chunks:
 
 
 def thinking_parts(deltas: int) -> Chunks:
-    """Reasoning as parts of the content, then text."""
+    """Return an answer with reasoning as parts of the content, then text."""
     head = {"id": "1", "object": "chat.completion.chunk", "created": 1760000000, "model": "magistral-medium-2509"}
 
     def chunk(content: Any) -> Any:

@@ -1,6 +1,6 @@
 """The client of the bench: starts a server, speaks the protocol over stdio, and counts events.
 
-It does as little as possible, because its own time is part of every value.
+The client does as little as possible, because its own time is part of every value.
 """
 
 from __future__ import annotations

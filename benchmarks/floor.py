@@ -1,8 +1,8 @@
 """The floor: a minimal server in Python that passes the bench.
 
-It decodes frames, streams from the model with httpx, and encodes frames. It validates and persists nothing and
-keeps no state except the model's URL, so its time is that of Python, the event loop and httpx. The times of real
-servers are given as multiples of it.
+The floor decodes frames, streams from the model with httpx, and encodes frames. It validates and persists nothing
+and keeps no state except the model's URL, so its time is that of Python, the event loop and httpx. The times of
+real servers are given as multiples of the floor's.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """A model on loopback that answers at once, so that measured times are the server's own.
 
-It implements chat completions. The last user message selects the answer:
+The model implements chat completions. The last user message selects the answer:
 
 * containing ``deltas=N``: a text in N deltas;
 * containing ``calls=N``: N calls of the tool ``add``, and a short text after their results;
 * anything else: the text ``pong``.
 
-``GET /sizes`` returns the sizes of the requests since the last such call, in bytes. As a program, it listens on any
-free port and prints it.
+``GET /sizes`` returns the sizes of the requests since the last such call, in bytes. As a program, it listens on a
+free port and prints the port.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Peer:
 
 @asynccontextmanager
 async def connected(on_message: MessageTap | None = None) -> AsyncGenerator[tuple[Client, Peer]]:
-    """A client connected to a :class:`Peer`, after the handshake."""
+    """Yield a client that has completed the handshake with a :class:`Peer`."""
     to_client, from_peer = anyio.create_memory_object_stream[bytes](math.inf)
     to_peer, from_client = anyio.create_memory_object_stream[bytes](math.inf)
     with to_client, from_peer, to_peer, from_client:

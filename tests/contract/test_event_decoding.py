@@ -1,7 +1,7 @@
 """The official Python SDKs decode every event of the server, live and in the history.
 
-They decode one session with all events; see ``recording.py``. SDKs before 1.0 get the events of a client of
-protocol 2. The SDKs for Node are left out: they pass the parsed JSON on.
+The SDKs decode one session with all events; see ``recording.py``. SDKs before 1.0 get the events that a client of
+protocol 2 receives. The SDKs for Node are left out: they pass the parsed JSON on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The examples in ``clients/examples``: one program in five languages, built and run as the page says.
+"""The examples in ``clients/examples``: one program in five languages, built and run as documented.
 
-They are built in the cache of test tools, so that only changes are built again.
+The examples are built in the cache of test tools, so that only changes are built again.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def prepared(example: Example, folder: Path) -> dict[str, str]:
     if example.language == "python":
         sdk = require_sdk(Sdk("pypi", NEWEST_PYPI_SDK))
         environ["PATH"] = os.pathsep.join([str(sdk / "bin"), environ["PATH"]])
-    # With the times of the files, by which build tools detect changes.
+    # Build tools detect changes by the times of the files.
     shutil.copytree(
         example.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target", "node_modules")
     )

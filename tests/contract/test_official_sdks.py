@@ -1,7 +1,7 @@
 """The published official SDKs drive the server: events for the application, and requests to the model.
 
-Every test runs once per SDK version, and where it matters once per transport; see ``hosts.py`` for how, and
-``support/toolchains.py`` for the versions.
+Every test runs once per SDK version, and where the transport matters, once per transport. ``hosts.py`` runs the
+SDKs, ``support/toolchains.py`` lists the versions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 # The first test of an SDK version installs it, which takes longer than a test's time limit.
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
-# Transports differ in how connections begin and end, and in how messages are delimited: these scenarios cover
+# Transports differ in the start and end of connections, and in the framing of messages: these scenarios cover
 # turns, calls of both sides, an abort and a new process.
 over_pipes = pytest.mark.parametrize("transport", ["stdio"])
 

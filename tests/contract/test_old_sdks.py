@@ -1,7 +1,7 @@
 """Published SDKs from before 1.0 drive the server over protocol 2.
 
-Every test runs once per SDK version, over stdio. These SDKs must see what the new ones see; that the server sends
-them requests instead of events is tested here only by its effects.
+Every test runs once per SDK version, over stdio. These SDKs must receive the same answers as the
+new ones; the server sends them requests instead of events, which the tests observe only by the effects.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-// An editor on the npm package @agentclientprotocol/sdk; prints what it received as JSON.
-// Its arguments are the folder of the package, the agent's command and a working directory.
+// An editor on the npm package @agentclientprotocol/sdk; prints the received updates as JSON.
+// The arguments are the folder of the package, the agent's command and a working directory.
 import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { Readable, Writable } from "node:stream";

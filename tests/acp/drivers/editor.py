@@ -1,6 +1,6 @@
-"""An editor on the PyPI package ``agent-client-protocol``; prints what it received as JSON.
+"""An editor on the PyPI package ``agent-client-protocol``; prints the received updates as JSON.
 
-It runs in a virtual environment of its own. Its arguments are the agent's command and a working directory.
+The editor runs in a virtual environment of its own. Its arguments are the agent's command and a working directory.
 """
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 # The package lives in a virtual environment of its own, where the type checker does not look.

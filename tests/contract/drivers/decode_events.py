@@ -1,4 +1,4 @@
-"""Decodes the events on stdin with the official Python SDK and prints the decoded events as JSON.
+"""Decode the events on stdin with the official Python SDK and print the decoded events as JSON.
 
 Runs in the virtual environment of one SDK version and imports no code of jumpseat.
 """

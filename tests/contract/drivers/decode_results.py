@@ -1,6 +1,6 @@
-"""Passes the results on stdin, by method, to the official Python SDK as the responses to its calls.
+"""Pass the results on stdin, by method, to the official Python SDK as the responses to its calls.
 
-Prints a JSON object with the outcome per method of the SDK: null if it decoded the result, otherwise the error. All
+Print a JSON object with the outcome per method of the SDK: null if it decoded the result, otherwise the error. All
 methods of the generated namespaces are called, with empty params. Runs in the virtual environment of one SDK
 version and imports no code of jumpseat.
 """

@@ -1,4 +1,4 @@
-// Drives the server with the official Node SDK: one scenario, one JSON object of observations on stdout.
+// Run one scenario with the official Node SDK and print the observations as one JSON object.
 //
 // The plan is the first argument, the folder of the SDK the second. `driver.py` takes the same plan and prints the
 // same observations.

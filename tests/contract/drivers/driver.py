@@ -1,4 +1,4 @@
-"""Drives the server with the official Python SDK: one scenario, one JSON object of observations on stdout.
+"""Run one scenario with the official Python SDK and print the observations as one JSON object.
 
 Runs in the virtual environment of one SDK version and imports no code of jumpseat. The plan is the first argument;
 ``driver.mjs`` takes the same plan and prints the same observations.
@@ -24,7 +24,7 @@ TIME_LIMIT_S = 30
 
 
 class Recorder(logging.Handler):
-    """All observations, in their printed form."""
+    """Record the observations in the form in which they are printed."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -132,7 +132,7 @@ async def converse(client, plan, recorder):
         recorder.seen["report"] = {"confirmed": await session.ui.confirm("Sure?")}
     recorder.seen["history"] = [event.to_dict() for event in await session.get_events()]
     if plan["callbacks"] is not None:
-        # Here, because `CopilotClient.stop` drops the hooks of a session before it detaches.
+        # `CopilotClient.stop` would drop the hooks of the session before it detaches.
         await session.disconnect()
 
 

@@ -1,4 +1,4 @@
-// Drives the server with a Node SDK from before 1.0: one scenario, one JSON object of observations on stdout.
+// Run one scenario with a Node SDK from before 1.0 and print the observations as one JSON object.
 //
 // The plan is the first argument, the folder of the SDK the second. `old_driver.py` takes the same plan and prints
 // the same observations.

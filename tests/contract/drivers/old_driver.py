@@ -1,4 +1,4 @@
-"""Drives the server with a Python SDK from before 1.0: one scenario, one JSON object of observations on stdout.
+"""Run one scenario with a Python SDK from before 1.0 and print the observations as one JSON object.
 
 Like ``driver.py``, and with the same observations, for both early interfaces of the SDK: until 0.1 it takes
 dictionaries and its handlers return them, later it takes keywords and returns objects. Without an ``executable`` in
@@ -28,7 +28,7 @@ TAKES_DICTIONARIES = VERSION.startswith("0.1.")
 
 
 class Recorder(logging.Handler):
-    """All observations, in their printed form."""
+    """Record the observations in the form in which they are printed."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
