@@ -16,6 +16,8 @@ from urllib.parse import urljoin
 CHUNK_CHARACTERS: Final = 1 << 16
 """Characters that are parsed between two checks of the time."""
 TIME_LIMIT_S: Final = 5.0
+LONGEST_REST: Final = 4096
+"""A longer unfinished tag or comment at the end of a page is left out: it would be scanned again for each ``<``."""
 SHORTEST_MAIN: Final = 200
 """A main part with fewer characters than this is ignored, and the whole page is used."""
 DEEPEST_INDENT: Final = 6
@@ -48,8 +50,7 @@ def html_to_markdown(html: str, base_url: str) -> str:
         if monotonic() > deadline:
             parser.add_paragraph("[The rest of this page takes too long to convert.]")
             return parser.finish()
-    if len(parser.rawdata) < CHUNK_CHARACTERS:
-        # The rest is an unfinished tag. A long one would be scanned again and again.
+    if len(parser.rawdata) <= LONGEST_REST:
         parser.close()
     return parser.finish()
 
