@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.mcp_servers import stdio
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
 HI = scripted({"text": "Hi"}, {"text": "Hi again"})
+# The lists of servers have the names of those that do not start, too.
+SERVER = {"command": "false", "tools": ["*"]}
 
 
 def write(folder: Path, name: str, manifest: JsonObject | None = None, *, place: str = "plugin.json") -> Path:
@@ -22,7 +23,7 @@ def write(folder: Path, name: str, manifest: JsonObject | None = None, *, place:
     skill = plugin / "skills" / f"{name}-skill" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\ndescription: d\n---\n\nDo it well.\n")
-    (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": {f"{name}-server": stdio()}}))
+    (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": {f"{name}-server": SERVER}}))
     if manifest is not None:
         (plugin / place).parent.mkdir(parents=True, exist_ok=True)
         (plugin / place).write_text(json.dumps(manifest))
@@ -70,7 +71,7 @@ async def test_plugins_come_from_the_session_the_command_line_and_the_applicatio
 async def test_a_manifest_has_the_name_of_a_plugin_and_the_paths_of_its_parts(tmp_path: Path, place: str) -> None:
     manifest = {"name": "named", "version": "1.2", "skills": ["./more"], "mcpServers": "servers.json"}
     plugin = write(tmp_path, "folder", manifest, place=place)
-    (plugin / "servers.json").write_text(json.dumps({"mcpServers": {"else": stdio()}}))
+    (plugin / "servers.json").write_text(json.dumps({"mcpServers": {"else": SERVER}}))
     skill = plugin / "more" / "extra" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\ndescription: d\n---\n\nDo more.\n")
@@ -101,7 +102,7 @@ async def test_a_plugin_with_a_single_skill_needs_no_manifest(tmp_path: Path) ->
 async def test_invalid_parts_and_paths_outside_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "outside" / "s").mkdir(parents=True)
     (tmp_path / "outside" / "s" / "SKILL.md").write_text("---\ndescription: d\n---\n\nNo.\n")
-    (tmp_path / "outside" / "mcp.json").write_text(json.dumps({"mcpServers": {"stray": stdio()}}))
+    (tmp_path / "outside" / "mcp.json").write_text(json.dumps({"mcpServers": {"stray": SERVER}}))
     away = write(tmp_path, "away", {"skills": "../outside", "mcpServers": ["../outside/mcp.json", 7]})
     wrong = write(tmp_path, "wrong")
     (wrong / "plugin.json").write_text("{")

@@ -34,8 +34,7 @@ OURS_IS_THEIRS = "assert json_rpc is p.json_rpc, json_rpc\n"
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param(USE + ALONE, id="alone, and no trace stays"),
-        pytest.param(USE + WHOLE, id="all of pygls afterwards"),
+        pytest.param(USE + ALONE + WHOLE, id="alone without a trace, and all of pygls afterwards"),
         pytest.param(WHOLE + USE + OURS_IS_THEIRS, id="all of pygls before"),
         pytest.param(
             "import importlib.util as u; find = u.find_spec\n"

@@ -137,7 +137,7 @@ async def test_invalid_arguments_are_failures_with_a_reason(tmp_path: Path, path
 async def test_long_results_are_cut_with_a_note(tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grep, "OUTPUT_LIMIT", 100)
     monkeypatch.setattr(engine, "LINE_LIMIT", 30)
-    (tmp_path / "a").write_text(f"{'x' * 50}\n" * 50_000)
+    (tmp_path / "a").write_text(f"{'x' * 50}\n" * 5_000)
     (tmp_path / "b").write_text("x\n")
     async with tool_session(tmp_path, path=path) as ctx:
         with anyio.fail_after(10):

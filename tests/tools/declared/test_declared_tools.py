@@ -281,14 +281,12 @@ WRONG: list[tuple[JsonObject, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("declaration", "expected"), WRONG)
-async def test_invalid_registrations_of_tools_are_refused(
-    tmp_path: Path, declaration: JsonObject, expected: str
-) -> None:
+async def test_invalid_registrations_of_tools_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "home" / "tools" / "mine.toml")
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("jumpseat.tools.register", {"declaration": declaration})
-        assert expected in error["message"]
+        for declaration, expected in WRONG:
+            error = await server.wire.refused("jumpseat.tools.register", {"declaration": declaration})
+            assert expected in error["message"]
 
 
 async def test_requesting_an_unknown_tool_is_an_error(tmp_path: Path) -> None:

@@ -37,9 +37,10 @@ METADATA = "Metadata-Version: 2.1\nName: louder\nVersion: 1.0\n"
 WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
-@pytest.fixture
-def packages(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the package ``louder``, installed by pip."""
+    folder = tmp_path_factory.mktemp("louder")
     info = "louder-1.0.dist-info"
     files = {
         "louder/__init__.py": "",
@@ -48,13 +49,13 @@ def packages(tmp_path: Path) -> Path:
         f"{info}/WHEEL": WHEEL,
         f"{info}/entry_points.txt": ENTRY_POINTS,
     }
-    wheel = tmp_path / "louder-1.0-py3-none-any.whl"
+    wheel = folder / "louder-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, text in files.items():
             archive.writestr(name, text)
         record = [*files, f"{info}/RECORD"]
         archive.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in record))
-    target = tmp_path / "packages"
+    target = folder / "packages"
     pip = [
         sys.executable,
         "-m",

@@ -244,7 +244,7 @@ def test_depth_number_and_size_are_limited_and_parsing_takes_linear_time() -> No
     assert "elements" in problem(inside.format("<a/>" * 30_000))
     assert "longer than" in problem(inside.format("<a>" + "x" * (MAX_BLOCK_CHARS + 10) + "</a>"))
     # Each of these would take minutes if text were scanned repeatedly.
-    for tail in ("<a " * 300_000, "&lt;" * 300_000, "<" * 300_000, "<![CDATA[" * 100_000, "</" * 300_000):
+    for tail in ("<a " * 60_000, "&lt;" * 60_000, "<" * 60_000, "<![CDATA[" * 20_000, "</" * 60_000):
         text = '<tools><tool name="run"><command>' + tail
         scanner = Scanner(TOOLS)
         for start in range(0, len(text), 7):
