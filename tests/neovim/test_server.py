@@ -14,13 +14,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.forked import executable
+from tests.support.forked import INSTALLED, executable
 from tests.support.neovim import PLUGIN, Neovim, require_neovim, running_neovim
 from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, require_program
 
 # The first test may have to install Neovim.
 pytestmark = pytest.mark.timeout(INSTALL_LIMIT_S + 60)
 
+KILLABLE = {"cmd": [INSTALLED]}
+"""Options to start the installed server: a signal reaches it directly."""
 OPEN = "require('jumpseat').open()"
 SERVER_PID = "vim.iter(vim.api.nvim_get_proc_children(vim.fn.getpid())):find(function(pid) return pid end)"
 
@@ -36,7 +38,7 @@ def program(path: Path, text: str) -> str:
 
 
 def test_a_killed_server_is_reported_and_the_next_prompt_continues_in_another(tmp_path: Path) -> None:
-    with running_neovim(tmp_path, script=[{"text": "One."}, {"text": "Two."}]) as nvim:
+    with running_neovim(tmp_path, options=KILLABLE, script=[{"text": "One."}, {"text": "Two."}]) as nvim:
         nvim.lua(OPEN)
         nvim.ask("first")
         first = server_pid(nvim)
@@ -49,7 +51,7 @@ def test_a_killed_server_is_reported_and_the_next_prompt_continues_in_another(tm
 
 def test_a_server_killed_during_a_tool_call_settles_the_call_and_its_question(tmp_path: Path) -> None:
     script = [{"tool_calls": [{"name": "create", "arguments": {"path": "a", "file_text": ""}}]}, {"text": "Again."}]
-    with running_neovim(tmp_path, script=script) as nvim:
+    with running_neovim(tmp_path, options=KILLABLE, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
         nvim.until("#asked == 1")
@@ -65,7 +67,7 @@ def test_queued_prompts_return_to_the_prompt_buffer_when_the_server_dies(tmp_pat
     script = {
         "prompts": [{"when": "one", "turns": [{"text": "I begin", "hang": True}]}, {"turns": [{"text": "Two."}]}]
     }
-    with running_neovim(tmp_path, script=script) as nvim:
+    with running_neovim(tmp_path, options=KILLABLE, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('one')")
         nvim.says("I begin")

@@ -169,8 +169,8 @@ def executable(program: Program = SERVER, name: str = "jumpseat") -> str:
     """Return the path of an executable that runs a program in a forked process.
 
     It passes signals on, and its standard streams are those of the process; but the process is in a session of its
-    own and has no controlling terminal. Tests of these, of inherited limits and of the start itself run the
-    installed executable.
+    own, has no controlling terminal, and outlives a SIGKILL by a moment. Tests of these, of inherited limits and of
+    the start itself run the :data:`INSTALLED` command.
     """
     folder = _commands()
     path = folder / name
