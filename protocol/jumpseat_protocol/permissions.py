@@ -170,7 +170,7 @@ def prompt_of(request: PermissionRequest, assisted: AssistedApproval | None = No
     if isinstance(request, ShellPermission):
         shown = ("fullCommandText", "intention", "warning", "canOfferSessionApproval", "toolCallId")
         prompt = {name: prompt[name] for name in shown if name in prompt}
-        prompt |= {"kind": "commands", "commandIdentifiers": [one.identifier for one in request.commands]}
+        prompt |= {"kind": "commands", "commandIdentifiers": [command.identifier for command in request.commands]}
     return prompt | ({"assistedApproval": to_wire(assisted)} if assisted is not None else {})
 
 

@@ -141,7 +141,7 @@ def _types() -> tuple[dict[str, JsonSchema], dict[str, JsonSchema]]:
     made, rest = TypeAdapter.json_schemas(
         [(name, mode, TypeAdapter(kind)) for name, (kind, mode) in wanted.items()], schema_generator=_Generator
     )
-    return {name: one for (name, _), one in made.items()}, rest["$defs"]
+    return {name: value for (name, _), value in made.items()}, rest["$defs"]
 
 
 def encoded() -> bytes:
@@ -183,7 +183,7 @@ class _Generator(GenerateJsonSchema):
     def _with_nulls(self, made: JsonSchema, cls: type) -> JsonSchema:
         for name in getattr(cls, "sent_as_null", ()) if self.mode == "serialization" else ():
             made["properties"][name] = _or_null(made["properties"][name])
-            made["required"] = [one for one in made["properties"] if one in {*made.get("required", ()), name}]
+            made["required"] = [item for item in made["properties"] if item in {*made.get("required", ()), name}]
         return _described(made, cls)
 
 
@@ -246,12 +246,12 @@ def _tidy(value: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
             place, _, name = inner.rpartition("/")
             inner = f"{place}/{names.get(name, name)}"
         elif keyword == "properties":
-            inner = {name: _tidy(one, names) for name, one in inner.items()}
+            inner = {name: _tidy(value, names) for name, value in inner.items()}
         elif keyword == "$defs":
-            renamed = {names.get(name, name): one for name, one in inner.items()}
+            renamed = {names.get(name, name): value for name, value in inner.items()}
             inner = {name: _tidy(renamed[name], names) for name in sorted(renamed)}
         elif keyword == "anyOf":
-            inner = [_tidy(one, names) for one in inner]
+            inner = [_tidy(item, names) for item in inner]
         elif isinstance(inner, dict) and keyword != "default":
             inner = _tidy(cast("JsonSchema", inner), names)
         made[keyword] = inner

@@ -150,7 +150,7 @@ class SystemMessageConfig(WireModel):
 
     def has_transforms(self) -> bool:
         """Return whether the client rewrites a section itself."""
-        return self.mode == "customize" and any(one.action == "transform" for one in self.sections.values())
+        return self.mode == "customize" and any(section.action == "transform" for section in self.sections.values())
 
 
 class LargeOutputConfig(WireModel):

@@ -28,7 +28,7 @@ class UserSettingsResult(WireModel):
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON form, with the nulls of the settings."""
-        return {"settings": {name: one.wire() for name, one in self.settings.items()}}
+        return {"settings": {name: value.wire() for name, value in self.settings.items()}}
 
 
 class UserSettingsSetParams(WireModel):

@@ -14,7 +14,7 @@ def main() -> None:
     """Run the command in the arguments, and exit with its exit code."""
     # Imported objects live until the end: collecting garbage during the imports takes a tenth of the start-up time.
     gc.disable()
-    # The command of httpx imports rich and pygments, which take more than twice the memory of httpx itself.
+    # httpx imports its command-line program, and with it click, rich and pygments: 40 ms and 6 MiB more.
     cast("dict[str, ModuleType | None]", sys.modules)["httpx._main"] = None
     command = _command(sys.argv[1:])
     gc.freeze()

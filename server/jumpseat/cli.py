@@ -147,7 +147,7 @@ def parse_command(argv: Sequence[str], environ: Mapping[str, str]) -> Command | 
 
     On an error, print one line to stderr and exit with code 2.
     """
-    name: CommandName | None = next((one for one in COMMANDS if argv and one == argv[0]), None)
+    name: CommandName | None = next((command for command in COMMANDS if argv and command == argv[0]), None)
     if name is None:
         return None
     parser = _Parser(prog=f"jumpseat {name}", allow_abbrev=False, description=COMMANDS[name])

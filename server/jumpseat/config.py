@@ -175,7 +175,7 @@ class AdapterConfig(_Section):
 
     def model_list(self) -> list[ModelConfig]:
         """Return the declared models, in the order of the file."""
-        return [ModelConfig(id=one) if isinstance(one, str) else one for one in self.models]
+        return [ModelConfig(id=model) if isinstance(model, str) else model for model in self.models]
 
 
 class AliasConfig(_Section):

@@ -87,7 +87,7 @@ def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -
             found.append(_declared_adapter(name, declared, environ))
         else:
             found.append(_configured_adapter(name, adapter, models_of, name in config.adapters, environ))
-    configured = {one.name for one in found}
+    configured = {adapter.name for adapter in found}
     return found + [_built_in_adapter(name, environ) for name in PROVIDERS if name not in configured]
 
 
@@ -143,7 +143,7 @@ def _built_in_adapter(name: str, environ: Mapping[str, str]) -> KnownAdapter:
     provider = PROVIDERS[name]
     key_env = provider.key_variable
     if name == COPILOT:
-        key_env = next((one for one in _GITHUB_TOKENS if environ.get(one)), key_env)
+        key_env = next((variable for variable in _GITHUB_TOKENS if environ.get(variable)), key_env)
     return KnownAdapter(
         name=name,
         origin="built in",
@@ -162,26 +162,33 @@ def _show_adapters(command: Command, found: list[KnownAdapter]) -> int:
         _print_json(
             [
                 {
-                    "name": one.name,
-                    "origin": one.origin,
-                    "type": one.type,
-                    "address": one.address,
-                    "keyEnv": one.key_env,
-                    "hasKey": one.has_key,
-                    "usable": one.usable,
-                    "models": one.models,
+                    "name": adapter.name,
+                    "origin": adapter.origin,
+                    "type": adapter.type,
+                    "address": adapter.address,
+                    "keyEnv": adapter.key_env,
+                    "hasKey": adapter.has_key,
+                    "usable": adapter.usable,
+                    "models": adapter.models,
                 }
-                for one in found
+                for adapter in found
             ]
         )
         return WORKS
     rows = [("NAME", "FROM", "TYPE", "KEY", "MODELS", "ADDRESS")]
     rows += [
-        (one.name, one.origin, one.type, _key_state(one), str(one.models or "-"), one.address or "-")
-        for one in found
+        (
+            adapter.name,
+            adapter.origin,
+            adapter.type,
+            _key_state(adapter),
+            str(adapter.models or "-"),
+            adapter.address or "-",
+        )
+        for adapter in found
     ]
     _print_table(rows)
-    if not any(one.usable for one in found):
+    if not any(adapter.usable for adapter in found):
         _print("\nNo adapter can be used yet: set an adapter's variable, or configure one in config.toml.")
     return WORKS
 
@@ -201,7 +208,7 @@ async def _show_models(command: Command, models: Models) -> int:
     try:
         if command.adapter is None:
             found = await models.catalogue.list()
-            silent = [name for name in configured if not any(one.id.startswith(f"{name}/") for one in found)]
+            silent = [name for name in configured if not any(model.id.startswith(f"{name}/") for model in found)]
         elif command.adapter in configured:
             found = await models.catalogue.of_adapter(command.adapter)
             silent = [] if found else [command.adapter]
@@ -212,11 +219,11 @@ async def _show_models(command: Command, models: Models) -> int:
     finally:
         await models.connections.close()
     if command.json:
-        _print_json([_as_json(one) for one in found])
+        _print_json([_as_json(model) for model in found])
         return WORKS
     if found:
         rows = [("MODEL", "NAME", "CONTEXT", "OUTPUT", "VISION", "TOOLS", "REASONING", "USD PER 1M, IN/OUT")]
-        _print_table(rows + [_row(one) for one in found])
+        _print_table(rows + [_row(model) for model in found])
     for name in silent:
         _print(f"no models of {name} are known: name any model that the provider serves as {name}/MODEL")
     return WORKS
@@ -325,7 +332,7 @@ async def _to_check(models: Models, name: str, model: str | None, environ: Mappi
         if model is None and declared:
             model = declared[0].id
         if model is None:
-            model = next((one.id for one in (await models.adapters.list_offers(name, adapter)).offers), None)
+            model = next((offer.id for offer in (await models.adapters.list_offers(name, adapter)).offers), None)
         if model is None and (adapter.type or name) == SCRIPTED:
             model = SCRIPTED
         if model is None:
@@ -333,7 +340,7 @@ async def _to_check(models: Models, name: str, model: str | None, environ: Mappi
         model = f"{name}/{model}"
     elif name == COPILOT:
         if model is None:
-            model = next((one.id for one in await _of_copilot(models) if one.enabled), None)
+            model = next((model.id for model in await _of_copilot(models) if model.enabled), None)
     else:
         raise _not_configured(name, environ)
     return await models.resolve(replace(settings, model=model))
@@ -354,7 +361,7 @@ async def _first_listed(models: Models, name: str) -> ResolvedModel:
         raise ConfigError(f"{problem}, because its provider does not list them ({error})") from None
     if not found:
         raise ConfigError(problem)
-    chosen = next((one for one in found if one.context_window is not None), found[0])
+    chosen = next((model for model in found if model.context_window is not None), found[0])
     return await models.resolve(SessionSettings(cwd=Path.cwd(), model=chosen.id))
 
 
@@ -369,7 +376,7 @@ async def _ask(resolved: ResolvedModel) -> str:
     async with resolved.model.stream(request) as events:
         async for event in events:
             if isinstance(event, Completed):
-                message = " ".join(one.text for one in event.message.blocks if isinstance(one, TextBlock))
+                message = " ".join(block.text for block in event.message.blocks if isinstance(block, TextBlock))
                 return " ".join(message.split())[:80]
     raise AssertionError("a model stream must end in Completed or raise")
 
@@ -381,7 +388,7 @@ async def _facts(
 
     model = resolved.model
     key, address = None, name
-    proxies = tuple(one for one in _PROXIES if environ.get(one))
+    proxies = tuple(variable for variable in _PROXIES if environ.get(variable))
     if isinstance(model, HttpModel):
         endpoint, network = await model.caller.resolve_endpoint()
         if network is not None and network.proxy:
@@ -392,7 +399,7 @@ async def _facts(
         adapter=name,
         model=resolved.wire_name,
         address=address,
-        key_env=next((one.key_env for one in known if one.name == name), None),
+        key_env=next((adapter.key_env for adapter in known if adapter.name == name), None),
         has_key=bool(key),
         malformed_key=key is not None and any(character in "\"'" or character.isspace() for character in key),
         proxy_envs=proxies,

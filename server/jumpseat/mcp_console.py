@@ -108,7 +108,7 @@ def _find_url(
         return server, None
     entry = servers.get(server)
     if entry is None:
-        known = ", ".join(name for name, one in servers.items() if one.config and one.config.remote)
+        known = ", ".join(name for name, server in servers.items() if server.config and server.config.remote)
         raise InvalidRequestError(
             f"unknown MCP server {server!r}: expected {f'one of {known}, or a URL' if known else 'a URL'}"
         )

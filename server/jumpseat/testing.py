@@ -105,8 +105,10 @@ def assert_events() -> AssertEvents:
         captures: dict[str, Any] = {}
         for pattern in patterns:
             expected = {"type": pattern} if isinstance(pattern, str) else pattern
-            place = next((n for n, one in enumerate(left) if not differences(expected, one, captures)), None)
-            assert place is not None, f"no event like {preview(expected)} among {[one.get('type') for one in left]}"
+            place = next((n for n, event in enumerate(left) if not differences(expected, event, captures)), None)
+            assert place is not None, (
+                f"no event like {preview(expected)} among {[event.get('type') for event in left]}"
+            )
             left = left[place + 1 :] if in_order else left[:place] + left[place + 1 :]
         assert not only or count == len(patterns), f"expected {len(patterns)} events, got {count}"
 

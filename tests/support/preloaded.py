@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 def import_all() -> None:
     """Import every module of the server and the packages behind them."""
-    # As in `jumpseat.__main__`: without its command-line program, httpx is half as large.
+    # As in `jumpseat.__main__`: httpx without its command-line program.
     cast("dict[str, ModuleType | None]", sys.modules)["httpx._main"] = None
     import_module("jumpseat.app")
     # The modules of `mcp` import each other: the import must begin here, as in jumpseat.mcp.loading.

@@ -246,7 +246,7 @@ class Transcript:
 
 
 def _opening_details(data: dict[str, Any]) -> str:
-    tools = ", ".join(one["name"] for one in data.get("tools", []))
+    tools = ", ".join(tool["name"] for tool in data.get("tools", []))
     provider: dict[str, Any] = data.get("provider") or {}
     return f"provider {provider.get('type')}, tools [{tools}]"
 

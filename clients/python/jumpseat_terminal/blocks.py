@@ -79,7 +79,7 @@ class BlockSplitter:
     def _continues(self, line: str) -> bool:
         if line.startswith((" ", "\t")):
             return True
-        first = next((one for one in self._block if one.strip()), "")
+        first = next((line for line in self._block if line.strip()), "")
         return bool(_ITEM.match(first) and _ITEM.match(line))
 
     def _pop_block(self) -> str:

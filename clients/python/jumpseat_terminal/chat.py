@@ -297,7 +297,7 @@ class Chat:
         """Return the start of the last word of ``text``, and its completions: commands, or files after an @."""
         if not text.startswith("/") or any(char.isspace() for char in text):
             return completions(text, self._questions.folder)
-        names = dict.fromkeys([*commands.COMMANDS, *(one["name"] for one in self.server_commands)])
+        names = dict.fromkeys([*commands.COMMANDS, *(command["name"] for command in self.server_commands)])
         return 0, [f"/{name}" for name in names if f"/{name}".startswith(text.lower())]
 
     async def _submit(self, text: str) -> None:

@@ -66,7 +66,7 @@ async def run(chat: Chat, name: str, args: str) -> None:
         if name in COMMANDS:
             await COMMANDS[name].run(chat, args)
             return
-        if name not in {one["name"].lower() for one in chat.server_commands}:
+        if name not in {command["name"].lower() for command in chat.server_commands}:
             chat.feed.note(f"Unknown command /{name}; /help lists the commands.", "yellow")
             return
         answer = await chat.session.request("session.commands.invoke", name=name, input=args)
@@ -82,28 +82,31 @@ async def run(chat: Chat, name: str, args: str) -> None:
 
 async def pick_session(chat: Chat) -> str | None:
     """Let the user choose a session, and return its id."""
-    found = [one for one in await chat.client.list_sessions() if one.summary or one.name]
+    found = [session for session in await chat.client.list_sessions() if session.summary or session.name]
     if not found:
         chat.feed.note("There are no sessions yet.")
         return None
-    here = [one for one in found if one.context and one.context.cwd == str(chat.settings.folder)]
-    others = [one for one in found if one not in here]
-    options = [Option(_session_line(one, elsewhere=one in others), one.session_id) for one in [*here, *others]]
+    here = [session for session in found if session.context and session.context.cwd == str(chat.settings.folder)]
+    others = [session for session in found if session not in here]
+    options = [
+        Option(_session_line(session, elsewhere=session in others), session.session_id)
+        for session in [*here, *others]
+    ]
     return await chat.screen.choose("Which session do you want to resume?", options, searchable=True)
 
 
-def _session_line(one: SessionMetadata, *, elsewhere: bool) -> str:
-    when = one.modified_time[:16].replace("T", " ")
-    place = f"  {one.context.cwd}" if elsewhere and one.context else ""
-    return f"{when}  {one_line(one.name or one.summary or one.session_id)}{place}"
+def _session_line(session: SessionMetadata, *, elsewhere: bool) -> str:
+    when = session.modified_time[:16].replace("T", " ")
+    place = f"  {session.context.cwd}" if elsewhere and session.context else ""
+    return f"{when}  {one_line(session.name or session.summary or session.session_id)}{place}"
 
 
 async def _help(chat: Chat, _args: str) -> None:
-    rows = [(f"/{name} {one.hint}".strip(), one.description) for name, one in COMMANDS.items()]
+    rows = [(f"/{name} {command.hint}".strip(), command.description) for name, command in COMMANDS.items()]
     rows += [
-        (f"/{one['name']}", str(one.get("description") or ""))
-        for one in chat.server_commands
-        if one["name"].lower() not in COMMANDS
+        (f"/{command['name']}", str(command.get("description") or ""))
+        for command in chat.server_commands
+        if command["name"].lower() not in COMMANDS
     ]
     keys = [
         ("enter, ctrl-j", "send; start a new line"),
@@ -137,7 +140,7 @@ async def _model(chat: Chat, args: str) -> None:
         await _choose_model(chat, models)
         return
     await chat.session.set_model(args)
-    if models and args not in {one["id"] for one in models}:
+    if models and args not in {model["id"] for model in models}:
         chat.feed.note("This model is not listed; the next prompt will show whether it works.", "yellow")
 
 
@@ -153,7 +156,7 @@ async def _choose_model(chat: Chat, models: list[dict[str, Any]]) -> bool:
             "yellow",
         )
         return False
-    options = [Option(_model_line(one, chat.feed.model), one["id"]) for one in models]
+    options = [Option(_model_line(model, chat.feed.model), model["id"]) for model in models]
     chosen: str | None = await chat.screen.choose("Which model?", options, searchable=True)
     if chosen:
         await chat.session.set_model(chosen)
@@ -169,7 +172,11 @@ def _model_line(model: dict[str, Any], current: str | None) -> str:
 async def _resume(chat: Chat, args: str) -> None:
     session_id: str | None
     if args:
-        found = [one.session_id for one in await chat.client.list_sessions() if one.session_id.startswith(args)]
+        found = [
+            session.session_id
+            for session in await chat.client.list_sessions()
+            if session.session_id.startswith(args)
+        ]
         session_id = found[0] if len(found) == 1 else None
         if session_id is None:
             chat.feed.note(f"{count(len(found), 'session')} found with an id that starts with {args}.", "yellow")
@@ -192,10 +199,10 @@ async def _usage(chat: Chat, _args: str) -> None:
     used = await chat.session.request("session.usage.getMetrics")
     changes = used["codeChanges"]
     rows: list[tuple[str, str]] = []
-    for name, one in used["modelMetrics"].items():
-        tokens = one["usage"]
+    for name, value in used["modelMetrics"].items():
+        tokens = value["usage"]
         cached = f", {tokens['cacheReadTokens']:,} from cache" if tokens["cacheReadTokens"] else ""
-        calls = count(one["requests"]["count"], "call")
+        calls = count(value["requests"]["count"], "call")
         rows.append((name, f"{calls}, {tokens['inputTokens']:,} in{cached}, {tokens['outputTokens']:,} out"))
     if chat.feed.context_used is not None:
         rows.append(("context", f"{chat.feed.context_used:.0%} used"))
@@ -206,7 +213,7 @@ async def _usage(chat: Chat, _args: str) -> None:
 async def _tools(chat: Chat, _args: str) -> None:
     await chat.session.request("session.tools.initializeAndValidate")
     tools = (await chat.session.request("session.tools.getCurrentMetadata"))["tools"]
-    rows = [(str(one["name"]), str(one.get("description") or "").split(". ")[0].split("\n")[0]) for one in tools]
+    rows = [(str(tool["name"]), str(tool.get("description") or "").split(". ")[0].split("\n")[0]) for tool in tools]
     chat.feed.show(chat.screen.painter().table(rows))
 
 

@@ -104,7 +104,10 @@ class Feed:
                 self.queued = max(self.queued - 1, 0)
                 self.prompts.append(content)
                 self._write_section(
-                    "prompt", self._painter().prompt(content, [_attachment_name(one) for one in attached or []])
+                    "prompt",
+                    self._painter().prompt(
+                        content, [_attachment_name(attachment) for attachment in attached or []]
+                    ),
                 )
             case TurnStart():
                 self._start_turn()

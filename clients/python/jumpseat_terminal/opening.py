@@ -41,13 +41,19 @@ async def find_session(client: Client, settings: Settings) -> str | None:
     """
     if settings.latest:
         folder = str(settings.folder)
-        here = [one for one in await client.list_sessions() if one.context and one.context.cwd == folder]
+        here = [
+            session for session in await client.list_sessions() if session.context and session.context.cwd == folder
+        ]
         if not here:
             raise NoSessionError(f"no session in {folder} yet")
         return here[0].session_id
     if not settings.resume:
         return None
-    found = [one.session_id for one in await client.list_sessions() if one.session_id.startswith(settings.resume)]
+    found = [
+        session.session_id
+        for session in await client.list_sessions()
+        if session.session_id.startswith(settings.resume)
+    ]
     if settings.resume in found:
         return settings.resume
     if len(found) != 1:

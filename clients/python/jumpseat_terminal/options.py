@@ -91,7 +91,7 @@ def parse_run(argv: Sequence[str]) -> RunOptions:
     attached = [(name, find_attachment(name, Path.cwd())) for name in known.attach]
     if missing := [name for name, found in attached if found is None]:
         parser.error(f"no such file to attach: {missing[0]!r}")
-    return RunOptions(settings, known.prompt, known.output_format, tuple(one for _, one in attached if one))
+    return RunOptions(settings, known.prompt, known.output_format, tuple(path for _, path in attached if path))
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

@@ -147,7 +147,7 @@ class Questions:
         """Describe what an approval beyond this call covers; empty if there is no such approval."""
         match request:
             case ShellPermission():
-                names = list(dict.fromkeys(one.identifier for one in request.commands))
+                names = list(dict.fromkeys(command.identifier for command in request.commands))
                 return one_line(", ".join(names)) if request.can_offer_session_approval else ""
             case WritePermission():
                 return self._path_scope("changes", request.file_name) if request.can_offer_session_approval else ""
@@ -174,7 +174,10 @@ class Questions:
 
     async def ask_input(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Ask a question of the model; the parameters and the result are those of ``userInput.request``."""
-        question, choices = str(params.get("question", "")), [str(one) for one in as_list(params.get("choices"))]
+        question, choices = (
+            str(params.get("question", "")),
+            [str(choice) for choice in as_list(params.get("choices"))],
+        )
         free = params.get("allowFreeform") is not False or not choices
         async with self._one_at_a_time:
             self._feed.show(self._screen.painter().markdown(question))
@@ -199,7 +202,7 @@ class Questions:
     async def _ask_answer(self, choices: list[str], *, free: bool) -> str | None:
         if not choices:
             return await self._screen.read_line("Your answer:", check=_check_not_empty)
-        options = [Option(one_line(one), number, _digit_key(number)) for number, one in enumerate(choices)]
+        options = [Option(one_line(choice), number, _digit_key(number)) for number, choice in enumerate(choices)]
         if free:
             options.append(Option("something else", -1, "0"))
         while True:

@@ -233,7 +233,9 @@ class _Run:
 
     async def _handle_signals(self, tasks: TaskGroup) -> None:
         # Signals that our parent set to be ignored stay ignored.
-        heeded = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) != signal.SIG_IGN]
+        heeded = [
+            number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN
+        ]
         with anyio.open_signal_receiver(*heeded) as signals:
             cancelling = False
             async for number in signals:

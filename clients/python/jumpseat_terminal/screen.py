@@ -71,7 +71,7 @@ class _Choice(_Question):
 
     def matching(self) -> list[Option]:
         words = self.search.lower().split()
-        return [one for one in self.options if all(word in one.label.lower() for word in words)]
+        return [option for option in self.options if all(word in option.label.lower() for word in words)]
 
 
 @dataclass(slots=True)

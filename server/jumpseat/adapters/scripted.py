@@ -80,7 +80,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.conversation.conversation import SUMMARISED, SUMMARY_REQUEST, last_prompt
+from jumpseat.agent.conversation.conversation import SUMMARIZED, SUMMARY_REQUEST, last_prompt
 from jumpseat.agent.model import (
     Capabilities,
     Completed,
@@ -97,7 +97,7 @@ from jumpseat.errors import ConfigError, ProviderError, ProviderRequestError, Pr
 PROMPT_MARK: Final = "<current_datetime>"
 """The prefix of every prompt, which other messages with the role user do not have."""
 
-_COMPACTION: Final = (SUMMARY_REQUEST, SUMMARISED)
+_COMPACTION: Final = (SUMMARY_REQUEST, SUMMARIZED)
 
 _WRAPPING: Final = re.compile(
     r"<(current_datetime|reminder|system_reminder|ide_selection|tools_changed_notice|tagged_files|github_references)>"

@@ -74,23 +74,25 @@ class Secrets:
 
     def mask_records(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Mask events in wire form, which may have been logged before a secret was added."""
-        return [{**one, "data": self.mask(one.get("data"))} for one in records] if self._values else records
+        return (
+            [{**record, "data": self.mask(record.get("data"))} for record in records] if self._values else records
+        )
 
     def _masked(self, value: Any) -> Any:
         if isinstance(value, str):
             return self(value)
         if isinstance(value, list):
-            masked = [self._masked(one) for one in cast("list[Any]", value)]
+            masked = [self._masked(item) for item in cast("list[Any]", value)]
             return masked if masked != value else cast("list[Any]", value)
         if isinstance(value, dict):
-            record = {self._masked(key): self._masked(one) for key, one in cast("dict[Any, Any]", value).items()}
+            record = {self._masked(key): self._masked(item) for key, item in cast("dict[Any, Any]", value).items()}
             return record if record != value else cast("dict[Any, Any]", value)
         if is_dataclass(value) and not isinstance(value, type):
             changes = {
-                one.name: masked
-                for one in fields(value)
-                if not one.name.endswith("_id")
-                and (masked := self._masked(old := getattr(value, one.name))) is not old
+                field.name: masked
+                for field in fields(value)
+                if not field.name.endswith("_id")
+                and (masked := self._masked(old := getattr(value, field.name))) is not old
                 and masked != old
             }
             return replace(value, **changes) if changes else value

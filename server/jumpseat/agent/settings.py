@@ -100,13 +100,13 @@ class SessionSettings:
         """The selected custom agent; ``None`` if there is none."""
         if self.agent is None:
             return None
-        return next((one for one in self.agents if one.name == self.agent), None)
+        return next((agent for agent in self.agents if agent.name == self.agent), None)
 
     @property
     def agents(self) -> list[CustomAgentConfig]:
         """All known custom agents; one registered by the client hides one from a file with the same name."""
-        names = {one.name for one in self.custom_agents}
-        return [*self.custom_agents, *(one for one in self.found_agents if one.name not in names)]
+        names = {agent.name for agent in self.custom_agents}
+        return [*self.custom_agents, *(agent for agent in self.found_agents if agent.name not in names)]
 
     def for_model(self) -> SessionSettings:
         """Return these settings with the custom agent's model and reasoning effort, if it has any."""

@@ -18,7 +18,9 @@ async def list_models(ctx: Context, params: ModelsListParams) -> ModelsListResul
 async def list_token_price_units(ctx: Context, params: ModelsListParams) -> TokenPriceUnitsResult:
     """Return the unit of the prices of each priced model: always AI credits, a hundredth of a dollar."""
     priced = [info.id for info in await _requested_models(ctx, params) if info.price is not None]
-    return TokenPriceUnitsResult(units=[TokenPriceUnit(model_id=one, unit="ai_credits") for one in priced])
+    return TokenPriceUnitsResult(
+        units=[TokenPriceUnit(model_id=model_id, unit="ai_credits") for model_id in priced]
+    )
 
 
 async def _requested_models(ctx: Context, params: ModelsListParams) -> list[ModelInfo]:

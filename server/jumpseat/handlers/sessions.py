@@ -128,7 +128,7 @@ def list_sessions(ctx: Context, params: SessionsListParams) -> SessionListResult
     """Return the stored sessions; entries after the first ``metadataLimit`` have only ids and times."""
     found = ctx.registry.list(params.filter) if params.source != "remote" else []
     complete = len(found) if params.metadata_limit is None else params.metadata_limit
-    return SessionListResult(sessions=found[:complete] + [_basic_metadata(one) for one in found[complete:]])
+    return SessionListResult(sessions=found[:complete] + [_basic_metadata(session) for session in found[complete:]])
 
 
 def find_by_prefix(ctx: Context, params: FindByPrefixParams) -> SessionIdResult:
@@ -219,8 +219,8 @@ async def prune_old(ctx: Context, params: PruneOldParams) -> PruneOldResult:
 
 def enrich_metadata(ctx: Context, params: EnrichMetadataParams) -> EnrichMetadataResult:
     """Complete list entries whose metadata ``metadataLimit`` left out."""
-    enriched = (_complete(ctx, one) for one in params.sessions)
-    return EnrichMetadataResult(sessions=[one for one in enriched if one is not None])
+    enriched = (_complete(ctx, session) for session in params.sessions)
+    return EnrichMetadataResult(sessions=[session for session in enriched if session is not None])
 
 
 def get_event_file_path(ctx: Context, params: SessionParams) -> EventFilePathResult:
@@ -230,7 +230,7 @@ def get_event_file_path(ctx: Context, params: SessionParams) -> EventFilePathRes
 
 def list_non_empty_session_ids(ctx: Context, params: NonEmptyIdsParams) -> SessionIdsResult:
     """Return the ids of the sessions that have had a prompt, last changed first."""
-    return SessionIdsResult(session_ids=[one.session_id for one in ctx.registry.list()[: params.limit]])
+    return SessionIdsResult(session_ids=[session.session_id for session in ctx.registry.list()[: params.limit]])
 
 
 async def _delete(ctx: Context, session_id: str) -> int:

@@ -31,12 +31,12 @@ async def discover(ctx: Context, params: SkillsDiscoverParams) -> SkillsDiscover
     disabled = ctx.process.user_settings.disabled_skills()
     skills = [
         ServerSkill(
-            **ServerSkill.model_validate(to_wire(one.listed(enabled=one.name not in disabled))).model_dump(
+            **ServerSkill.model_validate(to_wire(item.listed(enabled=item.name not in disabled))).model_dump(
                 exclude={"project_path"}
             ),
-            project_path=str(one.project) if one.project is not None else None,
+            project_path=str(item.project) if item.project is not None else None,
         )
-        for one in found.items
+        for item in found.items
     ]
     return SkillsDiscoverResult(skills=skills, errors=found.errors or None)
 

@@ -216,10 +216,10 @@ def resolve_config(
 
     changes: dict[str, Any] = {
         "command": value(config.command) if config.command else None,
-        "args": [value(one) for one in config.args or []],
-        "env": {name: variable(one) for name, one in (config.env or {}).items()},
+        "args": [value(argument) for argument in config.args or []],
+        "env": {name: variable(text) for name, text in (config.env or {}).items()},
         "cwd": value(config.cwd) if config.cwd else None,
         "url": value(config.url) if config.url else None,
-        "headers": {name: value(one) for name, one in (config.headers or {}).items()},
+        "headers": {name: value(text) for name, text in (config.headers or {}).items()},
     }
     return config.model_copy(update=changes)

@@ -171,7 +171,7 @@ class Connection:
         except Exception as error:
             # Any failure of a server, its transport or its settings affects this server alone.
             problem = _describe(error)
-            if self._discovers and any(isinstance(one, _NotNegotiatedError) for one in _leaves(error)):
+            if self._discovers and any(isinstance(cause, _NotNegotiatedError) for cause in _leaves(error)):
                 # Some servers of older revisions exit when anything precedes the handshake.
                 self._discovers = False
                 return True
@@ -471,31 +471,31 @@ def _leaves(error: BaseException) -> Iterable[BaseException]:
 
 def _needs_auth(error: BaseException) -> bool:
     return any(
-        isinstance(one, NeedsLoginError)
-        or (isinstance(one, httpx2.HTTPStatusError) and one.response.status_code in (401, 403))
-        for one in _leaves(error)
+        isinstance(cause, NeedsLoginError)
+        or (isinstance(cause, httpx2.HTTPStatusError) and cause.response.status_code in (401, 403))
+        for cause in _leaves(error)
     )
 
 
 def _describe(error: BaseException) -> str:
     """Describe a failure for the user, without the query of a URL or the body of a response."""
-    for one in _leaves(error):
-        match one:
+    for cause in _leaves(error):
+        match cause:
             case ServerFailedError() | MissingVariableError() | NotConnectedError():
-                return str(one)
+                return str(cause)
             case NeedsLoginError():
                 return "the server requires a login"
             case httpx2.HTTPStatusError():
-                url, status = one.request.url, one.response.status_code
+                url, status = cause.request.url, cause.response.status_code
                 return (
                     f"the server responded with status {status} at {url.scheme}://{url.netloc.decode()}{url.path}"
                 )
             case httpx2.TimeoutException():
                 return "the server did not respond in time"
             case httpx2.ConnectError():
-                return f"cannot connect to {one.request.url.host}: {one}"
+                return f"cannot connect to {cause.request.url.host}: {cause}"
             case httpx2.HTTPError():
-                return f"the connection failed: {one or type(one).__name__}"
+                return f"the connection failed: {cause or type(cause).__name__}"
             case _:
                 pass
     first = next(iter(_leaves(error)))

@@ -464,11 +464,11 @@ class McpHost:
         self._collect_tools()
         if changed:
             self._emit(events.McpServerStatusChanged(server_name=name, status=status, error=error))
-        if not self._announced and all(one.status not in _UNSETTLED for one in self._states.values()):
+        if not self._announced and all(state.status not in _UNSETTLED for state in self._states.values()):
             self._announced = True
             self._settled.set()
             self._emit(
-                events.McpServersLoaded(servers=[self._to_loaded_server(one) for one in self._states.values()])
+                events.McpServersLoaded(servers=[self._to_loaded_server(state) for state in self._states.values()])
             )
 
     def _to_loaded_server(self, state: ServerState) -> events.McpLoadedServer:

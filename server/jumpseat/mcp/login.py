@@ -82,8 +82,8 @@ async def log_in(
 
         async def open_page(address: str) -> None:
             metadata = provider.context.oauth_metadata
-            for one in (address, str(metadata.token_endpoint) if metadata else url):
-                _check_private(one, url)
+            for candidate in (address, str(metadata.token_endpoint) if metadata else url):
+                _check_private(candidate, url)
             callback.expect(parse_qs(urlsplit(address).query).get("state", [""])[0])
             await show(address)
 
@@ -237,7 +237,7 @@ class _Callback:
     def _handle(self, target: str) -> tuple[str, str]:
         """Take the redirect in a request target; return the HTTP status and the text for the browser."""
         parts = urlsplit(target)
-        values = {name: one[0] for name, one in parse_qs(parts.query).items()}
+        values = {name: value[0] for name, value in parse_qs(parts.query).items()}
         # Any page of any site can send a browser here; only the browser that began the login knows the state.
         if parts.path != PATH or not self._state or values.get("state") != self._state or self._answered.is_set():
             return "404 Not Found", "There is nothing here."

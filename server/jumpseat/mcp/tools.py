@@ -116,9 +116,9 @@ def complete_schema(schema: JsonObject, depth: int = 0) -> JsonObject:
     out: JsonObject = {}
     for key, value in schema.items():
         if key in ("properties", "$defs", "definitions", "patternProperties") and isinstance(value, dict):
-            out[key] = {name: complete_subschema(one) for name, one in cast("JsonObject", value).items()}
+            out[key] = {name: complete_subschema(item) for name, item in cast("JsonObject", value).items()}
         elif key in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list):
-            out[key] = [complete_subschema(one) for one in cast("list[Any]", value)]
+            out[key] = [complete_subschema(item) for item in cast("list[Any]", value)]
         elif key in ("items", "not"):
             out[key] = complete_subschema(value)
         else:

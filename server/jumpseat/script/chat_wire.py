@@ -46,30 +46,30 @@ def read_request(body: Any) -> ModelRequest:
         raise ValueError("messages: expected an array")
     system: list[str] = []
     messages: list[Message] = []
-    for one in map(as_object, as_list(fields["messages"])):
-        content = one.get("content")
-        match one.get("role"):
+    for field in map(as_object, as_list(fields["messages"])):
+        content = field.get("content")
+        match field.get("role"):
             case "system" | "developer":
                 system.append(_text(content))
             case "assistant":
-                calls = [_call(as_object(call)) for call in as_list(one.get("tool_calls"))]
+                calls = [_call(as_object(call)) for call in as_list(field.get("tool_calls"))]
                 messages.append(AssistantMessage([*([TextBlock(_text(content))] if content else []), *calls]))
             case "tool":
-                result = ToolResultBlock(as_text(one.get("tool_call_id")), "", _text(content))
+                result = ToolResultBlock(as_text(field.get("tool_call_id")), "", _text(content))
                 if messages and isinstance(messages[-1], ToolMessage):
                     messages[-1].results.append(result)
                 else:
                     messages.append(ToolMessage([result]))
             case _:
                 messages.append(UserMessage(_user_blocks(content)))
-    tools = [as_object(as_object(one).get("function")) for one in as_list(fields.get("tools"))]
+    tools = [as_object(as_object(tool).get("function")) for tool in as_list(fields.get("tools"))]
     return ModelRequest(
         model=as_text(fields.get("model")),
         system="\n\n".join(system),
         messages=messages,
         tools=[
-            ToolSpec(as_text(one.get("name")), as_text(one.get("description")), as_object(one.get("parameters")))
-            for one in tools
+            ToolSpec(as_text(tool.get("name")), as_text(tool.get("description")), as_object(tool.get("parameters")))
+            for tool in tools
         ],
         stream=fields.get("stream") is True,
     )

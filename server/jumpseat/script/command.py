@@ -53,10 +53,10 @@ def main(argv: Sequence[str]) -> int:
             if not arguments.json:
                 _show(outcome, arguments)
     if arguments.json:
-        _print(json.dumps([_as_json(one) for one in outcomes], ensure_ascii=False, indent=2))
+        _print(json.dumps([_as_json(outcome) for outcome in outcomes], ensure_ascii=False, indent=2))
     if wrong:
         return 2
-    return 0 if all(one.ok for one in outcomes) else 1
+    return 0 if all(outcome.ok for outcome in outcomes) else 1
 
 
 def _parse(argv: Sequence[str]) -> _Arguments:
@@ -92,8 +92,8 @@ def _show(outcome: Outcome, arguments: _Arguments) -> None:
     for failure in outcome.failures:
         _print("  " + failure.replace("\n", "\n  "))
     if arguments.verbose:
-        for one in outcome.conversation:
-            _print(f"  {one.direction} {json.dumps(one.message, ensure_ascii=False)}")
+        for message in outcome.conversation:
+            _print(f"  {message.direction} {json.dumps(message.message, ensure_ascii=False)}")
         if outcome.stderr.strip():
             _print("  stderr: " + outcome.stderr.strip().replace("\n", "\n  "))
 

@@ -28,19 +28,19 @@ def describe_differences(recorded: list[Line], played: list[Line]) -> str:
     ids = _IdMapping()
     found: list[str] = []
     matcher = SequenceMatcher(
-        None, [_comparison_key(one) for one in recorded], [_comparison_key(one) for one in played], False
+        None, [_comparison_key(line) for line in recorded], [_comparison_key(line) for line in played], False
     )
     for verb, start, end, played_start, played_end in matcher.get_opcodes():
         if verb == "equal":
-            for number, one, other in zip(
+            for number, line, other in zip(
                 range(start + 1, end + 1), recorded[start:end], played[played_start:played_end], strict=True
             ):
-                fields = list(_fields("", one[1], other[1], ids))
+                fields = list(_fields("", line[1], other[1], ids))
                 if fields:
-                    found += [f"line {number}, {describe(one)}:", *(f"  {field}" for field in fields)]
+                    found += [f"line {number}, {describe(line)}:", *(f"  {field}" for field in fields)]
         else:
-            found += [f"- {describe(one)} {preview(one[1], 1000)}" for one in recorded[start:end]]
-            found += [f"+ {describe(one)} {preview(one[1], 1000)}" for one in played[played_start:played_end]]
+            found += [f"- {describe(line)} {preview(line[1], 1000)}" for line in recorded[start:end]]
+            found += [f"+ {describe(line)} {preview(line[1], 1000)}" for line in played[played_start:played_end]]
     return "\n".join(found) or "the messages are equal, but their ids are numbered in another order"
 
 

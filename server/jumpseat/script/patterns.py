@@ -86,8 +86,8 @@ def check_pattern(pattern: Any) -> None:
         elif re.fullmatch(r"<[a-z]+>", pattern) and pattern not in (*_KINDS, "<absent>"):
             raise ScriptError(f"unknown pattern {pattern!r}; to match this string literally, write '={pattern}'")
     elif isinstance(pattern, list):
-        for one in cast("list[Any]", pattern):
-            check_pattern(one)
+        for item in cast("list[Any]", pattern):
+            check_pattern(item)
     elif isinstance(pattern, dict):
         fields = cast("dict[str, Any]", pattern)
         special = [name for name in fields if name.startswith("$")]
@@ -97,9 +97,9 @@ def check_pattern(pattern: Any) -> None:
             )
         if special and special[0] != "$exactly" and not isinstance(fields[special[0]], list):
             raise ScriptError(f"{special[0]!r} expects an array")
-        for name, one in fields.items():
+        for name, value in fields.items():
             if name != "$exactly":
-                check_pattern(one)
+                check_pattern(value)
 
 
 def fill(value: Any, captures: Captures) -> Any:
@@ -113,9 +113,9 @@ def fill(value: Any, captures: Captures) -> Any:
             return _lookup(whole[1], captures)
         return _NAME.sub(lambda found: _as_text(_lookup(found[1], captures)), value)
     if isinstance(value, list):
-        return [fill(one, captures) for one in cast("list[Any]", value)]
+        return [fill(item, captures) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {name: fill(one, captures) for name, one in cast("dict[str, Any]", value).items()}
+        return {name: fill(item, captures) for name, item in cast("dict[str, Any]", value).items()}
     return value
 
 
@@ -200,22 +200,22 @@ def _compare_object(path: str, pattern: dict[str, Any], value: Any, captures: Ca
         if not _same(fill(pattern["$exactly"], captures), value):
             yield Difference(path, f"exactly {preview(pattern['$exactly'])}", preview(value))
     elif "$one_of" in pattern:
-        if not any(_fits(one, value, captures) for one in pattern["$one_of"]):
+        if not any(_fits(item, value, captures) for item in pattern["$one_of"]):
             yield Difference(path, f"one of {preview(pattern['$one_of'])}", preview(value))
     elif "$has" in pattern:
         elements = cast("list[Any]", value) if isinstance(value, list) else None
         if elements is None:
             yield Difference(path, "an array", preview(value))
-        for one in pattern["$has"] if elements is not None else ():
-            if not any(_fits(one, element, captures) for element in elements or ()):
-                yield Difference(path, f"an element matching {preview(one)}", preview(value))
+        for item in pattern["$has"] if elements is not None else ():
+            if not any(_fits(item, element, captures) for element in elements or ()):
+                yield Difference(path, f"an element matching {preview(item)}", preview(value))
     elif not isinstance(value, dict):
         yield Difference(path, preview(pattern), preview(value) if value is not None else "nothing")
     else:
-        for name, one in pattern.items():
+        for name, item in pattern.items():
             inner = f"{path}.{name}" if path else name
             there = cast("dict[str, Any]", value)
-            for found in _compare(inner, one, there.get(name), captures):
+            for found in _compare(inner, item, there.get(name), captures):
                 yield found if name in there else replace(found, got="nothing")
 
 
@@ -230,8 +230,8 @@ def _compare_list(path: str, pattern: list[Any], value: Any, captures: Captures)
         count = f"{len(wanted)}{' or more' if more else ''} element{'' if len(wanted) == 1 and not more else 's'}"
         yield Difference(path, count, f"{len(elements)}: {preview(elements)}")
         return
-    for number, one in enumerate(wanted):
-        yield from _compare(f"{path}[{number}]", one, elements[number], captures)
+    for number, item in enumerate(wanted):
+        yield from _compare(f"{path}[{number}]", item, elements[number], captures)
 
 
 def _fits(pattern: Any, value: Any, captures: Captures) -> bool:
@@ -247,9 +247,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
-        return [_plain(one) for one in cast("list[Any]", value)]
+        return [_plain(item) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in cast("dict[str, Any]", value).items()}
+        return {name: _plain(item) for name, item in cast("dict[str, Any]", value).items()}
     return value
 
 

@@ -247,7 +247,7 @@ class _Player:
                 and event.get("type") not in step.ignore
             ]
             if others:
-                names = "\n".join(f"    {_summary(one)}" for one in others)
+                names = "\n".join(f"    {_summary(event)}" for event in others)
                 raise MismatchError(f"unexpected events:\n{names}")
 
     async def _any_order(self, step: AnyOrder, target: Target) -> None:
@@ -267,9 +267,9 @@ class _Player:
 
     async def _answer(self, step: Answer, target: Target) -> None:
         answered = {
-            as_object(one.message).get("id")
-            for one in target.traffic
-            if one.direction == "->" and "method" not in as_object(one.message)
+            as_object(message.message).get("id")
+            for message in target.traffic
+            if message.direction == "->" and "method" not in as_object(message.message)
         }
         close: list[Difference] = []
 
@@ -296,8 +296,8 @@ class _Player:
         extract = _events_of(None) if "type" in as_object(pattern) else _whole_message
 
         def seen() -> Any:
-            for one in target.traffic[start:]:
-                value = extract(one) if one.direction == "<-" else None
+            for message in target.traffic[start:]:
+                value = extract(message) if message.direction == "<-" else None
                 if value is not None and not differences(pattern, value, dict(self._captures)):
                     return value
             return None
@@ -371,23 +371,24 @@ class _Player:
 
     def _missing(self, step: Step, target: Target, what: str, pattern: Any, extract: _Extract) -> str:
         """Describe a pattern without a match, with the differences of the closest message."""
-        values = [extract(one) for one in target.traffic[self._position :] if one.direction == "<-"]
+        values = [extract(message) for message in target.traffic[self._position :] if message.direction == "<-"]
         near = [
             (len(found), found, value)
             for value in values
             if value is not None
             if (found := differences(pattern, value, dict(self._captures)))
-            and not any(one.path in ("type", "method", "id") for one in found)
+            and not any(difference.path in ("type", "method", "id") for difference in found)
         ]
         text = f"no {what} like {preview(pattern)} within {self._seconds(step):g} s{_exit_note(target)}"
         if near:
-            _, found, value = min(near, key=lambda one: one[0])
+            _, found, value = min(near, key=lambda candidate: candidate[0])
             text += f"\n  the closest {what} is {preview(value, 400)}\n{_list_differences(found)}"
         return text
 
     def _conversation_end(self, target: Target) -> str:
         lines = [
-            f"    {one.direction} {_summary(as_object(one.message))}" for one in target.traffic[-_SHOWN_MESSAGES:]
+            f"    {message.direction} {_summary(as_object(message.message))}"
+            for message in target.traffic[-_SHOWN_MESSAGES:]
         ]
         return "\n  end of the conversation:\n" + "\n".join(lines) if lines else ""
 
@@ -400,13 +401,13 @@ def _restarts(part: Sequence[Step]) -> bool:
     return bool(part) and isinstance(part[-1], Restart)
 
 
-def _whole_message(one: WireMessage) -> Any:
-    return one.message
+def _whole_message(message: WireMessage) -> Any:
+    return message.message
 
 
 def _events_of(session: str | None) -> _Extract:
-    def event_of(one: WireMessage) -> Any:
-        message = as_object(one.message)
+    def event_of(entry: WireMessage) -> Any:
+        message = as_object(entry.message)
         params = as_object(message.get("params"))
         if message.get("method") != "session.event" or session not in (None, params.get("sessionId")):
             return None
@@ -420,7 +421,7 @@ def _as_event(pattern: Any) -> Any:
 
 
 def _list_differences(found: list[Difference]) -> str:
-    return "\n".join(f"    {one}" for one in found)
+    return "\n".join(f"    {difference}" for difference in found)
 
 
 def _exit_note(target: Target) -> str:

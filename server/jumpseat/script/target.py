@@ -97,7 +97,7 @@ class Target:
 
     def incoming(self, since: int = 0) -> list[Any]:
         """Return the server's messages from the position ``since`` in ``traffic`` on."""
-        return [one.message for one in self.traffic[since:] if one.direction == "<-"]
+        return [message.message for message in self.traffic[since:] if message.direction == "<-"]
 
     # --- out ----------------------------------------------------------------------------------------------------
 
@@ -124,8 +124,8 @@ class Target:
         found: list[dict[str, Any]] = []
 
         def has_answer() -> bool:
-            answers = (as_object(one) for one in self.incoming(since))
-            found[:] = [one for one in answers if "method" not in one and one.get("id") == request_id]
+            answers = (as_object(message) for message in self.incoming(since))
+            found[:] = [answer for answer in answers if "method" not in answer and answer.get("id") == request_id]
             return bool(found)
 
         await self.until(has_answer, seconds)

@@ -164,32 +164,39 @@ class _Client:
     async def receive(self, expected: list[JsonObject]) -> list[JsonObject]:
         """Return all unread messages after a message of the kind of the last ``expected`` one was received."""
         last = message_kind(expected[-1])
-        count = sum(message_kind(one) == last for one in expected)
+        count = sum(message_kind(message) == last for message in expected)
         await self._until(
-            lambda: sum(message_kind(one) == last for one in self._unread()) >= count, " ".join(map(str, last))
+            lambda: sum(message_kind(message) == last for message in self._unread()) >= count,
+            " ".join(map(str, last)),
         )
         # The response to a ping follows all messages that the server had still to send.
         self._barriers += 1
         barrier = f"{_BARRIER}-{self._barriers}"
         await self._server.send({"id": barrier, "method": "ping"})
-        await self._until(lambda: any(one.get("id") == barrier for one in self._unread()), "response to a ping")
+        await self._until(
+            lambda: any(message.get("id") == barrier for message in self._unread()), "response to a ping"
+        )
         return self.take_unread()
 
     async def _until(self, done: Callable[[], bool], what: str) -> None:
         if not await self._server.until(done, _WAIT_S):
-            came = ", ".join(" ".join(map(str, message_kind(one))) for one in self._unread()) or "nothing"
+            came = ", ".join(" ".join(map(str, message_kind(message))) for message in self._unread()) or "nothing"
             note = f"; end of its stderr: {stderr[-500:]}" if (stderr := self._server.stderr.strip()) else ""
             raise TranscriptError(
                 f"the server sent no {what} within {_WAIT_S:g} s{note}\n  received instead: {came}"
             )
 
     def _unread(self) -> list[JsonObject]:
-        return [as_object(one) for one in self._server.incoming(self._read)]
+        return [as_object(message) for message in self._server.incoming(self._read)]
 
     def take_unread(self) -> list[JsonObject]:
         """Return the messages since the last call, as in a transcript."""
         new, self._read = self._unread(), len(self._server.traffic)
-        return [self._placeholders.replace(one) for one in new if not str(one.get("id")).startswith(_BARRIER)]
+        return [
+            self._placeholders.replace(message)
+            for message in new
+            if not str(message.get("id")).startswith(_BARRIER)
+        ]
 
 
 @dataclass
@@ -210,9 +217,9 @@ class _Placeholders:
                 value = value.replace(name, real)
             return value
         if isinstance(value, list):
-            return [self.restore(one) for one in cast("list[Any]", value)]
+            return [self.restore(item) for item in cast("list[Any]", value)]
         if isinstance(value, dict):
-            return {name: self.restore(one) for name, one in cast("JsonObject", value).items()}
+            return {name: self.restore(item) for name, item in cast("JsonObject", value).items()}
         return value
 
     def _mask_value(self, key: str, value: Any) -> Any:
@@ -224,7 +231,7 @@ class _Placeholders:
         if isinstance(value, int) and not isinstance(value, bool) and _MEASUREMENT_KEY.fullmatch(key):
             return "<n>"
         if isinstance(value, list):
-            return [self._mask_value(key, one) for one in cast("list[Any]", value)]
+            return [self._mask_value(key, item) for item in cast("list[Any]", value)]
         if isinstance(value, dict):
-            return {name: self._mask_value(name, one) for name, one in cast("JsonObject", value).items()}
+            return {name: self._mask_value(name, item) for name, item in cast("JsonObject", value).items()}
         return value

@@ -36,9 +36,11 @@ class TavilySearcher:
         results: Any = (await self._caller.post("/search", body)).get("results")
         if not isinstance(results, list):
             raise WebError("The service tavily failed: expected an array of results.")
-        found = (cast("dict[str, Any]", one) for one in cast("list[Any]", results) if isinstance(one, dict))
+        found = (
+            cast("dict[str, Any]", result) for result in cast("list[Any]", results) if isinstance(result, dict)
+        )
         return [
-            Hit(str(one.get("title") or one["url"]), one["url"], str(one.get("content") or ""))
-            for one in found
-            if isinstance(one.get("url"), str)
+            Hit(str(result.get("title") or result["url"]), result["url"], str(result.get("content") or ""))
+            for result in found
+            if isinstance(result.get("url"), str)
         ]

@@ -136,7 +136,7 @@ def adopt(settings: SessionSettings, changed: SessionSettings) -> None:
 def requests_tokens(options: SessionOptions) -> bool:
     """Return whether the client that sent ``options`` provides bearer tokens for a provider on request."""
     providers = (options.provider, *(options.providers or []))
-    return any(one.has_bearer_token_provider for one in providers if one is not None)
+    return any(provider.has_bearer_token_provider for provider in providers if provider is not None)
 
 
 def check_agent(ctx: Context, settings: SessionSettings, options: SessionOptions) -> None:
@@ -151,7 +151,7 @@ def check_agent(ctx: Context, settings: SessionSettings, options: SessionOptions
         return
     settings.found_agents = ctx.process.agents.find(settings)
     if options.agent is not None and settings.custom_agent is None:
-        known = ", ".join(repr(one.name) for one in settings.agents) or "none"
+        known = ", ".join(repr(agent.name) for agent in settings.agents) or "none"
         raise InvalidRequestError(
             f"agent: unknown agent {options.agent!r}; the agents in customAgents and in files: {known}"
         )

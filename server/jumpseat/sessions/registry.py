@@ -417,10 +417,10 @@ class SessionRegistry:
             return found
         expected = wanted.model_dump(exclude_none=True)
         return [
-            one
-            for one in found
-            if one.context is not None
-            and all(getattr(one.context, name) == value for name, value in expected.items())
+            session
+            for session in found
+            if session.context is not None
+            and all(getattr(session.context, name) == value for name, value in expected.items())
         ]
 
     def metadata(self, session_id: str) -> SessionMetadata | None:

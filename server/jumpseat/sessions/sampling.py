@@ -33,7 +33,7 @@ async def sample(session: Session, raw_request: dict[str, Any]) -> dict[str, Any
     request = ModelRequest(
         resolved.wire_name,
         params.system_prompt or "",
-        [_message(one) for one in params.messages],
+        [_message(message) for message in params.messages],
         stream=False,
         vision=resolved.info.vision is not False,
         max_output_tokens=min(params.max_tokens, resolved.info.max_output_tokens or params.max_tokens),

@@ -99,7 +99,7 @@ def find_agents(places: Iterable[Place]) -> Found[AgentFile]:
 
 
 def _name(entry: str) -> str:
-    return next((entry.removesuffix(one) for one in SUFFIXES if entry.endswith(one)), "")
+    return next((entry.removesuffix(suffix) for suffix in SUFFIXES if entry.endswith(suffix)), "")
 
 
 def _is_agent(entry: str) -> bool:
@@ -158,7 +158,7 @@ def _servers(value: Any, path: Path, place: Place, found: Found[AgentFile]) -> d
         found.warnings.append(f"{path}: its MCP servers are ignored, because the folder is not trusted")
         return None
     servers: dict[str, dict[str, Any]] = {}
-    for name, one in cast("dict[Any, Any]", value).items():
-        if isinstance(one, dict):
-            servers[str(name)] = {str(key): setting for key, setting in cast("dict[Any, Any]", one).items()}
+    for name, item in cast("dict[Any, Any]", value).items():
+        if isinstance(item, dict):
+            servers[str(name)] = {str(key): setting for key, setting in cast("dict[Any, Any]", item).items()}
     return servers

@@ -43,7 +43,7 @@ class Checkpoints:
 
     def read(self, number: int) -> str | None:
         """Return the text of a checkpoint; ``None`` if it does not exist or cannot be read."""
-        path = next((one.path for one in self.list() if one.number == number), None)
+        path = next((checkpoint.path for checkpoint in self.list() if checkpoint.number == number), None)
         try:
             return path.read_bytes().decode("utf-8", "replace") if path is not None else None
         except OSError:
@@ -56,7 +56,7 @@ class Checkpoints:
             StoreError: the file cannot be written.
         """
         title = " ".join(title.split())[:LONGEST_TITLE] or "Checkpoint"
-        number = max([after, *(one.number for one in self.list())]) + 1
+        number = max([after, *(checkpoint.number for checkpoint in self.list())]) + 1
         path = self.root / f"{number:03}-{_slug(title)}.md"
         try:
             self.root.mkdir(exist_ok=True)
@@ -73,7 +73,9 @@ class Checkpoints:
             OSError: the file cannot be written.
         """
         self.root.mkdir(exist_ok=True)
-        lines = [f"- {one.number}: [{one.title}]({one.path.name})\n" for one in self.list()]
+        lines = [
+            f"- {checkpoint.number}: [{checkpoint.title}]({checkpoint.path.name})\n" for checkpoint in self.list()
+        ]
         text = "# Checkpoints\n" + ("\n" if lines else "") + "".join(lines)
         (self.root / INDEX).write_text(text, encoding="utf-8", errors="replace")
 
@@ -83,10 +85,10 @@ class Checkpoints:
         Raises:
             StoreError: a checkpoint cannot be removed.
         """
-        dropped = [one for one in self.list() if one.number > number]
+        dropped = [checkpoint for checkpoint in self.list() if checkpoint.number > number]
         try:
-            for one in dropped:
-                one.path.unlink(missing_ok=True)
+            for checkpoint in dropped:
+                checkpoint.path.unlink(missing_ok=True)
             if dropped:
                 self.write_index()
         except OSError as error:
@@ -98,11 +100,11 @@ class Checkpoints:
         Raises:
             OSError: a file cannot be copied.
         """
-        copied = [one for one in self.list() if one.number <= up_to]
+        copied = [checkpoint for checkpoint in self.list() if checkpoint.number <= up_to]
         if copied:
             other.root.mkdir(exist_ok=True)
-            for one in copied:
-                shutil.copyfile(one.path, other.root / one.path.name)
+            for checkpoint in copied:
+                shutil.copyfile(checkpoint.path, other.root / checkpoint.path.name)
             other.write_index()
 
 

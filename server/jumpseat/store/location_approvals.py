@@ -60,7 +60,7 @@ class LocationApprovals:
             place = _make(values, location)
             known = [*_list(place, "rules"), *map(_record, add)]
             gone = [_record(rule) for rule in remove]
-            place["rules"] = [] if remove_all else [one for one in _unique(known) if one not in gone]
+            place["rules"] = [] if remove_all else [rule for rule in _unique(known) if rule not in gone]
             if remove_all:
                 place["approvals"] = []
             else:
@@ -98,7 +98,7 @@ def _make(values: dict[str, Any], location: str) -> dict[str, Any]:
 
 
 def _unique(records: list[Any]) -> list[Any]:
-    return [one for place, one in enumerate(records) if one not in records[:place]]
+    return [record for place, record in enumerate(records) if record not in records[:place]]
 
 
 def _record(rule: Rule) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class McpConfigFile:
         if name not in servers:
             raise InvalidRequestError(f"MCP server {name!r} is not configured in {FILE}")
         del servers[name]
-        disabled = [one for one in _part(whole, _DISABLED, list[Any]()) if one != name]
+        disabled = [server for server in _part(whole, _DISABLED, list[Any]()) if server != name]
         self._write({**whole, _SERVERS: servers, _DISABLED: disabled})
 
     def switch(self, names: Iterable[str], *, on: bool) -> None:
@@ -86,7 +86,7 @@ class McpConfigFile:
         """
         whole = self._read()
         names = list(dict.fromkeys(names))
-        rest = [one for one in _part(whole, _DISABLED, list[Any]()) if one not in names]
+        rest = [server for server in _part(whole, _DISABLED, list[Any]()) if server not in names]
         self._write({**whole, _DISABLED: rest if on else [*rest, *names]})
 
     def _read(self) -> dict[str, Any]:

@@ -18,7 +18,11 @@ class McpTokenFile:
 
     def all(self) -> dict[str, dict[str, Any]]:
         """Return all logins by URL."""
-        return {url: cast("dict[str, Any]", one) for url, one in self._file.read().items() if isinstance(one, dict)}
+        return {
+            url: cast("dict[str, Any]", value)
+            for url, value in self._file.read().items()
+            if isinstance(value, dict)
+        }
 
     def get(self, url: str) -> dict[str, Any] | None:
         """Return the login for a URL; ``None`` if there is none."""

@@ -89,9 +89,14 @@ class MemoryStore:
         best = sorted(known, key=lambda memory: -memory.score)[:MAX_COMPACTED]
         lines = [
             orjson.dumps(
-                {"fact": one.fact, "subject": one.subject, "citations": one.citations, "vote": one.score}
+                {
+                    "fact": memory.fact,
+                    "subject": memory.subject,
+                    "citations": memory.citations,
+                    "vote": memory.score,
+                }
             ).decode()
-            for one in reversed(best)
+            for memory in reversed(best)
         ]
         write_text(path, "\n".join(lines) + "\n")
 

@@ -108,7 +108,7 @@ def _split_agents(
         if agent.mcp_servers:
             from jumpseat_protocol.mcp import McpServerConfig
 
-            configs = {name: McpServerConfig.model_validate(one) for name, one in agent.mcp_servers.items()}
+            configs = {name: McpServerConfig.model_validate(value) for name, value in agent.mcp_servers.items()}
             servers, more = _split(configs, mask)
             agent, missing = agent.model_copy(update={"mcp_servers": servers or None}), {**missing, **more}
         agents.append(agent)
@@ -125,7 +125,9 @@ def read_options(folder: Path) -> StoredOptions:
         return StoredOptions()
     for owner in (options, *(options.custom_agents or ())):
         if owner.mcp_servers:
-            owner.mcp_servers = {name: one for name, one in owner.mcp_servers.items() if _usable(folder, name, one)}
+            owner.mcp_servers = {
+                name: value for name, value in owner.mcp_servers.items() if _usable(folder, name, value)
+            }
     return options
 
 

@@ -90,10 +90,10 @@ def _manifest(folder: Path) -> dict[str, Any]:
 def _inside(folder: Path, named: Any) -> Iterator[Path]:
     """Yield the paths of a manifest entry, a string or a list of strings, that stay inside the plugin's folder."""
     whole = os.path.realpath(folder)
-    for one in cast("list[Any]", named) if isinstance(named, list) else [named]:
-        if not isinstance(one, str) or "\0" in one:
+    for name in cast("list[Any]", named) if isinstance(named, list) else [named]:
+        if not isinstance(name, str) or "\0" in name:
             continue
-        if Path(os.path.realpath(folder / one)).is_relative_to(whole):
-            yield folder / one
+        if Path(os.path.realpath(folder / name)).is_relative_to(whole):
+            yield folder / name
         else:
-            log.warning("the plugin in %s has a path outside of its folder: %s", folder, one)
+            log.warning("the plugin in %s has a path outside of its folder: %s", folder, name)

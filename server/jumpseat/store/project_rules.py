@@ -65,10 +65,10 @@ def location(folder: Path) -> str:
 
 
 def _rules(values: Any, name: str, base: str) -> tuple[Rule, ...]:
-    if not isinstance(values, list) or not all(isinstance(one, str) for one in cast("list[Any]", values)):
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in cast("list[Any]", values)):
         raise ValueError(f"{name}: expected an array of strings")
     try:
-        return tuple(parse_rule(one, base) for one in cast("Iterable[str]", values))
+        return tuple(parse_rule(value, base) for value in cast("Iterable[str]", values))
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 

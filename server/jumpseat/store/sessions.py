@@ -318,7 +318,7 @@ class SessionStore:
     def list(self) -> list[SessionMetadata]:
         """Return all sessions that were prompted, the last changed first."""
         found = [metadata for folder in self._folders() if (metadata := folder.metadata()) is not None]
-        return sorted(found, key=lambda one: one.modified_time, reverse=True)
+        return sorted(found, key=lambda metadata: metadata.modified_time, reverse=True)
 
     def last_id(self) -> str | None:
         """Return the id of the session that changed last; ``None`` if there are no sessions."""
@@ -361,7 +361,7 @@ class SessionStore:
         """
         records = read_log(source.log.path).records
         if up_to is not None:
-            place = next((place for place, one in enumerate(records) if one.get("id") == up_to), None)
+            place = next((place for place, record in enumerate(records) if record.get("id") == up_to), None)
             if place is None:
                 raise InvalidRequestError(f"Event {up_to} not found in session {source.path.name}")
             records = records[:place]

@@ -104,7 +104,7 @@ class SessionSkills:
 
     def to_wire(self) -> list[LoadedSkill]:
         """Return all skills in the form that clients get, disabled ones too."""
-        return [one.listed(enabled=self.is_enabled(one.name)) for one in self.all()]
+        return [skill.listed(enabled=self.is_enabled(skill.name)) for skill in self.all()]
 
     def is_enabled(self, name: str) -> bool:
         """Return whether a skill is not disabled."""

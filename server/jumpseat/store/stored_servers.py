@@ -70,7 +70,7 @@ def _secret_values(config: McpServerConfig, mask: Callable[[str], str]) -> Itera
 
     if config.command and is_unsafe(config.command, name=True):
         yield "command"
-    if any(is_unsafe(one) for one in config.args or ()):
+    if any(is_unsafe(argument) for argument in config.args or ()):
         yield "args"
     if config.cwd and is_unsafe(config.cwd, name=True):
         yield "cwd"
@@ -117,6 +117,6 @@ def _opaque(part: str) -> bool:
     """Return whether a string looks generated, like a key."""
     if len(part) < SHORTEST_OPAQUE:
         return False
-    digits = sum(one.isdigit() for one in part)
+    digits = sum(character.isdigit() for character in part)
     upper, lower = any(map(str.isupper, part)), any(map(str.islower, part))
     return (digits >= 3 and (upper or lower)) or (upper and lower and not re.search("[-_]", part))

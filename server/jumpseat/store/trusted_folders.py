@@ -31,8 +31,8 @@ class TrustedFolders:
         if resolved is None:
             return False
         # Added folders were resolved when they were added: one that is a link now is not the one that was trusted.
-        roots = [*(_resolve(Path(os.path.expanduser(one))) for one in self._configured)]
-        roots += [Path(one) for one in _folders(self._file.read())]
+        roots = [*(_resolve(Path(os.path.expanduser(folder))) for folder in self._configured)]
+        roots += [Path(folder) for folder in _folders(self._file.read())]
         return any(root is not None and resolved.is_relative_to(root) for root in roots)
 
     def add(self, folder: Path) -> None:
@@ -70,4 +70,4 @@ def _folders(values: dict[str, Any]) -> list[str]:
     folders = values.get("folders")
     if not isinstance(folders, list):
         return []
-    return [one for one in cast("list[object]", folders) if isinstance(one, str) and os.path.isabs(one)]
+    return [folder for folder in cast("list[object]", folders) if isinstance(folder, str) and os.path.isabs(folder)]

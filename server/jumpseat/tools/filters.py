@@ -31,7 +31,7 @@ class Filter:
         self, settings: SessionSettings, members: Callable[[str], Iterable[str]] = lambda _name: ()
     ) -> None:
         def expand(names: Iterable[str]) -> list[str]:
-            return [one for name in names for one in (name, *members(name.removeprefix("custom:")))]
+            return [member for name in names for member in (name, *members(name.removeprefix("custom:")))]
 
         agent = settings.custom_agent
         of_agent = None if agent is None else agent.tools

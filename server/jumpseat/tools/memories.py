@@ -40,9 +40,9 @@ def memory_section(memories: Memories, settings: SessionSettings) -> str:
     """Return the section of a session's system message that lists memories, empty if there are none."""
     lines: list[str] = []
     size = 0
-    for one in memories.recall(settings) if memories.enabled(settings) else []:
-        subject = f"{one.subject}: " if one.subject else ""
-        line = f"- {subject}{one.fact}{f' ({one.citations})' if one.citations else ''}"
+    for memory in memories.recall(settings) if memories.enabled(settings) else []:
+        subject = f"{memory.subject}: " if memory.subject else ""
+        line = f"- {subject}{memory.fact}{f' ({memory.citations})' if memory.citations else ''}"
         size += len(line) + 1
         if size > LISTED_CHARACTERS:
             break

@@ -46,7 +46,7 @@ def argument_problems(arguments: JsonObject, schema: Mapping[str, Any]) -> list[
         if _QuickCheck(schema).fits(arguments, schema) or _count_values(arguments) > MAX_VALUES:
             return []
         problems = problems_of(arguments, schema)
-        return [f"{'.'.join(map(str, one.path)) or 'arguments'}: {one.text}" for one in problems]
+        return [f"{'.'.join(map(str, problem.path)) or 'arguments'}: {problem.text}" for problem in problems]
     except Exception as error:
         # The schema is at fault, not the call, and the tool itself may know better.
         log.debug("arguments were not validated: %s", error)
@@ -76,7 +76,7 @@ class _QuickCheck:
             case "enum" | "const":
                 # True equals 1 in Python.
                 listed = cast("_Values", wanted) if keyword == "enum" and isinstance(wanted, list) else [wanted]
-                return any(type(one) is type(value) and one == value for one in listed)
+                return any(type(option) is type(value) and option == value for option in listed)
             case "properties":
                 return isinstance(value, dict) and all(
                     self.fits(inner, _table(wanted).get(name, True))
@@ -90,9 +90,11 @@ class _QuickCheck:
             case "required":
                 return isinstance(value, dict) and all(name in value for name in cast("_Values", wanted))
             case "items":
-                return isinstance(value, list) and all(self.fits(one, wanted) for one in cast("_Values", value))
+                return isinstance(value, list) and all(self.fits(item, wanted) for item in cast("_Values", value))
             case "anyOf":
-                return isinstance(wanted, list) and any(self.fits(value, one) for one in cast("_Values", wanted))
+                return isinstance(wanted, list) and any(
+                    self.fits(value, option) for option in cast("_Values", wanted)
+                )
             case "$ref":
                 found: Any = self._root
                 for part in str(wanted).split("/"):

@@ -154,7 +154,7 @@ async def _choose(
     outcome = (await editor.connection.ask(PERMISSION, params, PermissionAnswer)).outcome
     if outcome.outcome != "selected":
         return None
-    return next((one for one in options if one["optionId"] == outcome.option_id), None)
+    return next((option for option in options if option["optionId"] == outcome.option_id), None)
 
 
 async def _ask_in_form(

@@ -134,9 +134,9 @@ class SessionView:
             {
                 "sessionUpdate": "available_commands_update",
                 "availableCommands": [
-                    {"name": one.name, "description": one.description or one.name}
-                    | ({"input": {"hint": one.input.hint}} if one.input and one.input.hint else {})
-                    for one in self.commands()
+                    {"name": command.name, "description": command.description or command.name}
+                    | ({"input": {"hint": command.input.hint}} if command.input and command.input.hint else {})
+                    for command in self.commands()
                 ],
             }
         )
@@ -214,13 +214,15 @@ class SessionView:
 
     def _listed_id(self, model: str) -> str:
         """Return the id of a model in the list, where its adapter may precede it."""
-        ids = [one.id for one in self.models]
-        qualified = [one for one in ids if one.endswith(f"/{model}")]
+        ids = [model.id for model in self.models]
+        qualified = [model_id for model_id in ids if model_id.endswith(f"/{model}")]
         return model if model in ids or len(qualified) != 1 else qualified[0]
 
     def _send_mode(self) -> None:
         current = mode_id(self.session.settings.mode)
-        before = next((one["currentValue"] for one in self._sent_options or () if one["id"] == "mode"), None)
+        before = next(
+            (option["currentValue"] for option in self._sent_options or () if option["id"] == "mode"), None
+        )
         if current != before:
             self.send({"sessionUpdate": "current_mode_update", "currentModeId": current})
 

@@ -58,7 +58,9 @@ def initialize(ctx: AcpContext, params: InitializeParams) -> dict[str, Any]:
     if params.client_info is not None and params.client_info.name:
         named = f"{params.client_info.name}/{params.client_info.version or '0'}"
         # The name becomes part of an HTTP header.
-        ctx.editor.client_name = "".join(one for one in named if one.isascii() and one.isprintable())[:100]
+        ctx.editor.client_name = "".join(
+            character for character in named if character.isascii() and character.isprintable()
+        )[:100]
     return {
         "protocolVersion": VERSION,
         "agentCapabilities": CAPABILITIES,

@@ -14,9 +14,9 @@ def list_providers(ctx: AcpContext, _params: Nothing) -> dict[str, Any]:
     """List the providers, without headers. One that is disabled or not set up has no ``current``."""
     return {
         "providers": [
-            {"providerId": one.name, "supported": [one.api_type], "required": False}
-            | ({"current": {"apiType": one.api_type, "baseUrl": one.base_url}} if one.base_url else {})
-            for one in ctx.server.models.routes.list()
+            {"providerId": route.name, "supported": [route.api_type], "required": False}
+            | ({"current": {"apiType": route.api_type, "baseUrl": route.base_url}} if route.base_url else {})
+            for route in ctx.server.models.routes.list()
         ]
     }
 
@@ -27,7 +27,7 @@ def set_provider(ctx: AcpContext, params: SetProviderParams) -> dict[str, Any]:
     Raises:
         InvalidRequestError: the provider is unknown or has another API type, or the address or headers are invalid.
     """
-    known = {one.name: one for one in ctx.server.models.routes.list()}
+    known = {route.name: route for route in ctx.server.models.routes.list()}
     route = known.get(params.provider_id)
     if route is None:
         raise InvalidRequestError(

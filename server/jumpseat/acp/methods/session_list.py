@@ -24,14 +24,16 @@ def list_sessions(ctx: AcpContext, params: ListParams) -> dict[str, Any]:
         raise InvalidRequestError("cwd must be an absolute path")
     session_filter = SessionListFilter(cwd=params.cwd) if params.cwd is not None else None
     listed = [
-        one for one in ctx.server.registry.list(session_filter) if one.context is not None and one.context.cwd
+        session
+        for session in ctx.server.registry.list(session_filter)
+        if session.context is not None and session.context.cwd
     ]
     # Also by id: sessions modified at the same time must not be on two pages, or on none.
     found = sorted(listed, key=_position, reverse=True)
     if params.cursor is not None:
         last = _decode(params.cursor)
-        found = [one for one in found if _position(one) < last]
-    answer: dict[str, Any] = {"sessions": [_session_info(one) for one in found[:PAGE]]}
+        found = [session for session in found if _position(session) < last]
+    answer: dict[str, Any] = {"sessions": [_session_info(session) for session in found[:PAGE]]}
     if len(found) > PAGE:
         answer["nextCursor"] = urlsafe_b64encode("\n".join(_position(found[PAGE - 1])).encode()).decode()
     return answer

@@ -122,7 +122,7 @@ def _folders(setup: SessionSetup) -> list[Path]:
     Raises:
         InvalidRequestError: a folder is not an absolute path, or not a directory.
     """
-    folders = [Path(one) for one in dict.fromkeys(setup.additional_directories)]
+    folders = [Path(folder) for folder in dict.fromkeys(setup.additional_directories)]
     for place, folder in enumerate(folders):
         if not folder.is_absolute():
             raise InvalidRequestError(f"additionalDirectories.{place} must be an absolute path")
@@ -139,12 +139,12 @@ def _servers(servers: list[McpServer]) -> dict[str, Any]:
         if server.type == "stdio":
             if not server.command:
                 raise InvalidRequestError(f"mcpServers.{server.name}: command is required")
-            env = {one.name: one.value for one in server.env}
+            env = {variable.name: variable.value for variable in server.env}
             options[server.name] = {"type": "stdio", "command": server.command, "args": server.args, "env": env}
         else:
             if not server.url:
                 raise InvalidRequestError(f"mcpServers.{server.name}: url is required")
-            headers = {one.name: one.value for one in server.headers}
+            headers = {header.name: header.value for header in server.headers}
             options[server.name] = {"type": server.type, "url": server.url, "headers": headers}
         options[server.name]["tools"] = ["*"]
     return options

@@ -28,7 +28,9 @@ def prompt(ctx: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
     session = view.session
     text, attachments = prompt_of(params.prompt)
     name, _, args = text.strip().partition(" ")
-    if name.startswith("/") and any(name[1:] == one.name and one.kind != "skill" for one in view.commands()):
+    if name.startswith("/") and any(
+        name[1:] == command.name and command.kind != "skill" for command in view.commands()
+    ):
         return _command(view, name[1:], args.strip())
     sent = Prompt(text, attachments=attachments, agent_mode=session.settings.mode)
     if not session.queue.running:

@@ -70,15 +70,15 @@ def diffs_of(unified: str, path: str | None = None, *, read: Reader | None = Non
     """
     hunks = _hunks(unified, path)
     contents: list[dict[str, Any]] = []
-    for name, group in groupby(hunks, key=lambda one: one.name):
+    for name, group in groupby(hunks, key=lambda hunk: hunk.name):
         found = list(group)
         text = read(name) if read is not None and not found[0].created else None
         other = _other_side(text, found, applied=applied) if text is not None else None
         if text is None or other is None:
-            contents += [one.content() for one in found]
+            contents += [hunk.content() for hunk in found]
         else:
             contents.append(_content(name, *((other, text) if applied else (text, other))))
-    return Diffs(contents, [{"path": one.name, "line": max(1, one.line)} for one in hunks])
+    return Diffs(contents, [{"path": hunk.name, "line": max(1, hunk.line)} for hunk in hunks])
 
 
 def _hunks(unified: str, path: str | None) -> list[_Hunk]:

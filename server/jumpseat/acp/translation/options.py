@@ -73,18 +73,18 @@ def options_of(state: State) -> list[dict[str, Any]]:
             [_value(one_id, name, description) for one_id, _, name, description in MODES],
         )
     ]
-    models = [_value(one.id, one.name or one.id) for one in state.models if one.enabled]
-    if state.model is not None and all(one["value"] != state.model for one in models):
+    models = [_value(model.id, model.name or model.id) for model in state.models if model.enabled]
+    if state.model is not None and all(choice["value"] != state.model for choice in models):
         models.insert(0, _value(state.model, state.model))
     if models:
         current = state.model if state.model is not None else models[0]["value"]
         options.append(_select(MODEL, "Model", "model", current, models))
-    info = next((one for one in state.models if one.id == state.model), None)
+    info = next((model for model in state.models if model.id == state.model), None)
     efforts = list(EFFORTS if info is None or info.reasoning_efforts is None else info.reasoning_efforts)
     if state.effort is not None and state.effort not in efforts:
         efforts.append(state.effort)
     if efforts:
-        levels = [_value(DEFAULT, "Default"), *(_value(one, one.capitalize()) for one in efforts)]
+        levels = [_value(DEFAULT, "Default"), *(_value(effort, effort.capitalize()) for effort in efforts)]
         options.append(_select(EFFORT, "Reasoning effort", "thought_level", state.effort or DEFAULT, levels))
     options.append(_permissions(state))
     return options
@@ -92,8 +92,8 @@ def options_of(state: State) -> list[dict[str, Any]]:
 
 def values_of(options: list[dict[str, Any]], config_id: str) -> list[str] | None:
     """Return the values of a select option, or ``None`` if there is no such option or it is a boolean."""
-    option = next((one for one in options if one["id"] == config_id and one["type"] == "select"), None)
-    return [one["value"] for one in option["options"]] if option is not None else None
+    option = next((option for option in options if option["id"] == config_id and option["type"] == "select"), None)
+    return [choice["value"] for choice in option["options"]] if option is not None else None
 
 
 def _permissions(state: State) -> dict[str, Any]:

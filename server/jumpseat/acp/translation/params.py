@@ -89,7 +89,7 @@ class Pair(WireModel):
 def _pairs(value: Any) -> Any:
     # Some editors send an object instead of an array of pairs.
     if isinstance(value, dict):
-        return [{"name": name, "value": one} for name, one in value.items()]  # pyright: ignore[reportUnknownVariableType]
+        return [{"name": name, "value": item} for name, item in value.items()]  # pyright: ignore[reportUnknownVariableType]
     return value
 
 

@@ -15,9 +15,9 @@ def entries_of(markdown: str) -> list[dict[str, Any]]:
     """Return an entry per list item: ``[x]`` is completed, ``[~]`` in progress, all others are pending."""
     found = (_ENTRY.match(line) for line in markdown.splitlines())
     return [
-        {"content": one[2].strip(), "priority": "medium", "status": _STATUS.get(one[1] or "", "pending")}
-        for one in found
-        if one is not None
+        {"content": entry[2].strip(), "priority": "medium", "status": _STATUS.get(entry[1] or "", "pending")}
+        for entry in found
+        if entry is not None
     ]
 
 

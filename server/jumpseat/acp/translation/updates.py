@@ -185,9 +185,9 @@ class Translator:
                 yield from self._unsent_part("agent_thought_chunk", payload.reasoning_id, payload.content)
             case events.AssistantMessage():
                 self._intentions.update(
-                    (one.tool_call_id, one.intention_summary)
-                    for one in payload.tool_requests
-                    if one.intention_summary is not None
+                    (tool_request.tool_call_id, tool_request.intention_summary)
+                    for tool_request in payload.tool_requests
+                    if tool_request.intention_summary is not None
                 )
                 yield from self._unsent_part("agent_message_chunk", payload.message_id, payload.content)
             case events.UserMessage():
@@ -311,9 +311,9 @@ class Translator:
                 yield from self._unsent_part("agent_thought_chunk", payload.reasoning_id, payload.content)
             case events.AssistantMessage():
                 self._intentions.update(
-                    (one.tool_call_id, one.intention_summary)
-                    for one in payload.tool_requests
-                    if one.intention_summary is not None
+                    (tool_request.tool_call_id, tool_request.intention_summary)
+                    for tool_request in payload.tool_requests
+                    if tool_request.intention_summary is not None
                 )
                 yield from self._unsent_part("agent_message_chunk", payload.message_id, payload.content)
             case events.ToolExecutionStart():

@@ -153,7 +153,7 @@ class Catalogue:
         """Return where an adapter is declared, even if it is invalid; empty if the declaration cannot be read."""
         try:
             found = (layer(canonical_type(name)) for layer in self._layers())
-            return next((one.origin for one in found if one is not None), "")
+            return next((item.origin for item in found if item is not None), "")
         except ConfigError:
             return ""
 
@@ -246,7 +246,7 @@ class Catalogue:
         if extends is not None:
             step = f"{extends}@{below}"
             if step in path:
-                names = (one.rpartition("@")[0] for one in [*path, step])
+                names = (item.rpartition("@")[0] for item in [*path, step])
                 raise ConfigError(f"{found.where}: it extends itself: {' -> '.join(names)}")
             base = self._resolve(extends, below, (*path, step))
         wire = raw.get("wire")

@@ -75,13 +75,13 @@ def _setting(known: Known, view: AdapterView, key: str) -> AdapterSetting:
         default=_plain(default, None),
         choices=[
             AdapterChoice(
-                id=one.id,
-                name=one.formatted_name or one.id,
-                description=one.description,
-                meta=_plain(one.meta),
-                opts=_plain(one.opts),
+                id=choice.id,
+                name=choice.formatted_name or choice.id,
+                description=choice.description,
+                meta=_plain(choice.meta),
+                opts=_plain(choice.opts),
             )
-            for one in choices
+            for choice in choices
         ],
         minimum=entry.minimum,
         maximum=entry.maximum,

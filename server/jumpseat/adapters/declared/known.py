@@ -77,10 +77,10 @@ class Known:
         if entry is None:
             return []
         choices, default = _choices(declaration, entry)
-        if isinstance(default, str) and all(one.id != default for one in choices):
+        if isinstance(default, str) and all(choice.id != default for choice in choices):
             choices = [Choice(id=default), *choices]
         # The default is first, because a session without a model uses the first one.
-        choices.sort(key=lambda one: one.id != default)
+        choices.sort(key=lambda choice: choice.id != default)
         return [self._offer(choice) for choice in choices]
 
     @property
@@ -107,7 +107,9 @@ class Known:
         if entry is None:
             return self
         choices, default = _choices(declaration, entry)
-        answered = entry.model_copy(update={"choices": [one.model_dump() for one in choices], "default": default})
+        answered = entry.model_copy(
+            update={"choices": [choice.model_dump() for choice in choices], "default": default}
+        )
         settings = {**declaration.settings, MODEL: answered}
         return replace(self, declaration=declaration.model_copy(update={"settings": settings}))
 

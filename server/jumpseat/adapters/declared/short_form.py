@@ -33,7 +33,7 @@ def expand_short_form(raw: Mapping[str, Any], base: Known | None) -> dict[str, A
         own["opts"] = {**dict(own.get("opts") or {}), TOOL_PROTOCOL: raw[TOOL_PROTOCOL]}
     if raw.get("models"):
         schema = dict(own.get("schema") or {})
-        schema[MODEL] = {**dict(schema.get(MODEL) or {}), "choices": [_choice(one) for one in raw["models"]]}
+        schema[MODEL] = {**dict(schema.get(MODEL) or {}), "choices": [_choice(model) for model in raw["models"]]}
         schema[MODEL].setdefault("default", schema[MODEL]["choices"][0]["id"])
         own["schema"] = schema
     return own

@@ -55,7 +55,9 @@ class AdapterView:
             return
         name = model if model is not None else default_of(entry, self)
         choices = choices_of(MODEL, entry, self)
-        known = next((one for one in choices if name in (one.id, one.meta.get(WIRE_MODEL))), Choice(id=str(name)))
+        known = next(
+            (choice for choice in choices if name in (choice.id, choice.meta.get(WIRE_MODEL))), Choice(id=str(name))
+        )
         self.model = {
             "name": name,
             "vendor": self.vendor,

@@ -66,7 +66,7 @@ class AdapterModels:
             model = model or SCRIPTED
         if model is None:
             raise _no_models(name)
-        known = next((one for one in declared if one.id == model), ModelConfig(id=model))
+        known = next((config for config in declared if config.id == model), ModelConfig(id=model))
         offer = plain_offer(name, known)
         info = replace(offer.info, tool_protocol=offer.info.tool_protocol or config.tool_protocol)
         if kind == SCRIPTED:
@@ -120,8 +120,8 @@ def find_offer(offers: list[Offer], name: str | None) -> Offer | None:
     """Return the offer with that id, else the one with that name at the provider; without a name, the first."""
     if name is None:
         return offers[0] if offers else None
-    exact = (one for one in offers if one.id == name)
-    return next(exact, None) or next((one for one in offers if one.wire_name == name), None)
+    exact = (offer for offer in offers if offer.id == name)
+    return next(exact, None) or next((offer for offer in offers if offer.wire_name == name), None)
 
 
 def _no_models(name: str) -> ConfigError:

@@ -183,7 +183,7 @@ class ConfiguredAdapters:
     def known_models(self, name: str, config: AdapterConfig) -> list[str] | None:
         """Return the ids of an adapter's models, or ``None`` if a function of its declaration must list them."""
         if self.is_undeclared(name, config):
-            return [one.id for one in self.models_of(name, config)]
+            return [model.id for model in self.models_of(name, config)]
         try:
             known = self.catalogue.get_if_ready(name)
             return None if known is None else [offer.id for offer in known.offers()]
@@ -198,7 +198,7 @@ class ConfiguredAdapters:
 
     def is_gateway(self) -> bool:
         """Return whether the only adapter is the user's own server, whose model names may contain any prefix."""
-        return len(self.configured) == 1 and all(one.base_url for one in self.configured.values())
+        return len(self.configured) == 1 and all(config.base_url for config in self.configured.values())
 
     def has_own_default(self) -> bool:
         """Return whether the configuration names adapters, which then take precedence over the Copilot API."""
@@ -240,7 +240,7 @@ class ConfiguredAdapters:
         """Return the models that an adapter offers. An invalid declaration is logged and offers none."""
         if self.is_undeclared(name, config):
             kind = canonical_type(config.type or name)
-            models = [plain_offer(name, one) for one in self.models_of(name, config)]
+            models = [plain_offer(name, model) for model in self.models_of(name, config)]
             return Offered(kind, models, False if kind == SCRIPTED else config.list_models)
         try:
             known = await self.catalogue.get_ready(name)

@@ -142,11 +142,11 @@ class CopilotSource:
         account = await self._accounts.account(login)
         models = await account.models()
         if name is None:
-            name = next((one.id for one in models if one.enabled), None)
+            name = next((model.id for model in models if model.enabled), None)
             if name is None:
                 raise ConfigError("the Copilot API lists no usable model")
         # Unlisted names are tried all the same, because lists lag behind.
-        info = next((one for one in models if one.id == name), ModelInfo(id=name))
+        info = next((model for model in models if model.id == name), ModelInfo(id=name))
         # The API requires clients of its own protocol to identify themselves.
         agent = f"{user_agent(settings.client_name)} (Copilot API)"
         endpoint = replace(await account.endpoint(), user_agent=agent)
@@ -159,7 +159,7 @@ class CopilotSource:
         async def find_auto() -> str | None:
             # Fetched again, because the model may have been enabled since; this is called rarely.
             listed = await account.models(refresh=True)
-            return AUTO if any(one.id == AUTO and one.enabled for one in listed) else None
+            return AUTO if any(model.id == AUTO and model.enabled for model in listed) else None
 
         return ResolvedModel(
             self._connections.built_in(wire, endpoint, socket=socket),

@@ -87,8 +87,8 @@ class KnownModels:
     def _find(self, name: str) -> ModelInfo | None:
         *path, last = name.split("/")
         plain = _TIME.sub("", last)
-        for one in dict.fromkeys((last, plain)):
-            entry = self._entries.get(one)
+        for candidate in dict.fromkeys((last, plain)):
+            entry = self._entries.get(candidate)
             if entry is None:
                 continue
             vendor, block = entry
@@ -120,7 +120,7 @@ class KnownModels:
         for block in self._blocks:
             if (head := _VENDOR.match(block)) is not None:
                 prefixes = as_list(as_object(_parse(block)[head[1]]).get("prefixes"))
-                vendors[head[1]] = frozenset(as_text(one) for one in prefixes)
+                vendors[head[1]] = frozenset(as_text(prefix) for prefix in prefixes)
         return vendors
 
 

@@ -84,9 +84,9 @@ class ModelCatalogue:
             raise no_model_configured()
         return [
             *[await self._of_alias(name, alias) for name, alias in self.aliases.items()],
-            *[one for name in configured for one in found[name]],
+            *[model for name in configured for model in found[name]],
             *copilot,
-            *[one for name in fallback for one in found[name]],
+            *[model for name in fallback for model in found[name]],
         ]
 
     async def of_adapter(self, name: str) -> list[ModelInfo]:
@@ -104,7 +104,7 @@ class ModelCatalogue:
         if config is None or not _has_list(kind := (await self.models.adapters.list_offers(name, config)).kind):
             return []
         found = await self._model_lists().fetch_now(name, lambda: self._list_endpoint(name, config))
-        return [self._describe(name, _listed_offer(name, one), kind) for one in found]
+        return [self._describe(name, _listed_offer(name, model), kind) for model in found]
 
     # --- filling gaps ---------------------------------------------------------------------------------------------
 
@@ -142,9 +142,9 @@ class ModelCatalogue:
                 return await self._list_endpoint(name, config)
 
             listed = await self._model_lists().get({name: find_endpoint}, refresh=refresh)
-            names = {one.wire_name for one in offers}
-            offers += [_listed_offer(name, one) for one in listed[name] if one.id not in names]
-        return [self._describe(name, one, offered.kind) for one in offers]
+            names = {offer.wire_name for offer in offers}
+            offers += [_listed_offer(name, model) for model in listed[name] if model.id not in names]
+        return [self._describe(name, offer, offered.kind) for offer in offers]
 
     def _describe(self, adapter: str, offer: Offer, kind: str) -> ModelInfo:
         return self.complete(self.with_list(offer.info, offer.wire_name, adapter), offer.wire_name, kind)

@@ -144,8 +144,8 @@ class ModelLists:
         after: str | None = None
         for _ in range(MAX_PAGES):
             page = listing.read(await self._answer(provider, listing.request(adapter, provider.endpoint, after)))
-            for one in page.models:
-                found.setdefault(one.id, one)
+            for model in page.models:
+                found.setdefault(model.id, model)
             if page.after is None or page.after == after:
                 break
             after = page.after
@@ -166,7 +166,7 @@ class ModelLists:
         async with anyio.create_task_group() as tasks:
             for info in found.values():
                 tasks.start_soon(look_up, info)
-        return {name: one for name, one in told.items() if one is not None}
+        return {name: value for name, value in told.items() if value is not None}
 
     async def _answer(self, provider: ListEndpoint, question: ListRequest) -> dict[str, object]:
         transport = self.transport()

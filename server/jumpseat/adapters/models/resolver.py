@@ -189,16 +189,16 @@ class Models:
             return []
         adapters = self.adapters
         return [ModelInfo(id=name, name=name) for name in self._config.models] + [
-            plain_offer(name, one).info
+            plain_offer(name, model).info
             for name, (config, models) in adapters.with_models().items()
             if adapters.is_undeclared(name, config)
-            for one in models
+            for model in models
         ]
 
     async def of_session(self, settings: SessionSettings) -> list[ModelInfo]:
         """Return the models of the session's own providers: of the single provider, then of the named ones."""
         offers = await self._providers.offers(settings)
-        return [self.catalogue.complete(one.info, one.wire_name, wire) for one, wire in offers]
+        return [self.catalogue.complete(offer.info, offer.wire_name, wire) for offer, wire in offers]
 
     async def auth_status(self) -> AuthStatusResult:
         """Return the login status; without a login, whether there are configured providers."""

@@ -51,7 +51,7 @@ class Routes:
     def switch_off(self, name: str) -> None:
         """Stop using a provider; does nothing if there is no such provider."""
         self._adapters.configured = {
-            other: one for other, one in self._adapters.configured.items() if other != name
+            other: value for other, value in self._adapters.configured.items() if other != name
         }
 
     def reset(self) -> None:

@@ -83,7 +83,9 @@ class SessionProviders:
         wanted = settings.adapter_settings
         named_model = self.select(settings, logged_in=logged_in)
         if named_model is not None:
-            provider = next((one for one in settings.providers if one.name == named_model.provider), None)
+            provider = next(
+                (provider for provider in settings.providers if provider.name == named_model.provider), None
+            )
         else:
             provider = settings.provider
         if provider is not None:
@@ -104,7 +106,7 @@ class SessionProviders:
                 return
             name, config, model = selection.adapter, selection.config, selection.model
             if model is None:
-                model = next((one.id for one in self.adapters.models_of(name, config)), None)
+                model = next((model.id for model in self.adapters.models_of(name, config)), None)
             if plain := self.adapters.is_undeclared(name, config):
                 name = canonical_type(config.type or name)
         if name == SCRIPTED:
@@ -187,7 +189,7 @@ class SessionProviders:
         self, model: ProviderModelConfig, settings: SessionSettings, ask_token: AskToken | None
     ) -> ResolvedModel:
         """Return a model of one of the session's named providers."""
-        provider = next((one for one in settings.providers if one.name == model.provider), None)
+        provider = next((provider for provider in settings.providers if provider.name == model.provider), None)
         if provider is None:
             raise ConfigError(f"model {_selection_id(model)!r}: there is no provider {model.provider!r}")
         offer = _named_offer(model)
@@ -202,10 +204,15 @@ class SessionProviders:
         found: list[tuple[Offer, str]] = []
         if settings.provider is not None:
             own = await self._own_offer(settings.provider, settings)
-            if own.id and all(_selection_id(one) != own.id for one in settings.provider_models):
+            if own.id and all(
+                _selection_id(provider_model) != own.id for provider_model in settings.provider_models
+            ):
                 found.append((own, self._wire_name(settings.provider, settings.cwd)))
-        wires = {one.name: self._wire_name(one, settings.cwd) for one in settings.providers}
-        return found + [(_named_offer(one), wires[one.provider]) for one in settings.provider_models]
+        wires = {provider.name: self._wire_name(provider, settings.cwd) for provider in settings.providers}
+        return found + [
+            (_named_offer(provider_model), wires[provider_model.provider])
+            for provider_model in settings.provider_models
+        ]
 
     def _wire_name(self, provider: ProviderConfig, cwd: Path) -> str:
         kind = canonical_type(provider.type)
@@ -262,7 +269,7 @@ def find_named(settings: SessionSettings, name: str | None) -> ProviderModelConf
         if _selection_id(model) == name:
             return model
     provider, slash, model_id = name.partition("/")
-    if slash and model_id and any(one.name == provider for one in settings.providers):
+    if slash and model_id and any(config.name == provider for config in settings.providers):
         return ProviderModelConfig(id=model_id, provider=provider)
     return None
 

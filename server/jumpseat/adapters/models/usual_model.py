@@ -22,6 +22,10 @@ def usual_model(adapter: str, listed: Sequence[ModelInfo]) -> str | None:
 
     The ids in ``listed`` have the form ``adapter/name``. Returns ``None`` if no model is suitable.
     """
-    names = {one.id.removeprefix(f"{adapter}/"): one for one in listed if one.enabled and one.tools is not False}
+    names = {
+        model.id.removeprefix(f"{adapter}/"): model
+        for model in listed
+        if model.enabled and model.tools is not False
+    }
     usual = next((name for name in USUAL.get(adapter, ()) if name in names), None)
-    return usual or next((name for name, one in names.items() if one.tools), None) or next(iter(names), None)
+    return usual or next((name for name, model in names.items() if model.tools), None) or next(iter(names), None)

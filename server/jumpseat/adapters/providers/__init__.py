@@ -68,7 +68,7 @@ def environment_providers(*, fallback: bool | None = None) -> dict[str, Provider
         for info in PROVIDERS.values()
         if info.environment is not None and fallback in (None, info.environment.fallback)
     )
-    return {info.type: info for _, info in sorted(found, key=lambda one: one[0])}
+    return {info.type: info for _, info in sorted(found, key=lambda pair: pair[0])}
 
 
 @cache

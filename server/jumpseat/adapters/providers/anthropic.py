@@ -31,7 +31,7 @@ def read_models(answer: JsonObject) -> ModelPage:
     for entry in entries(answer, "data"):
         able = as_object(entry.get("capabilities"))
         effort = as_object(able.get("effort"))
-        levels = tuple(level for level, one in effort.items() if as_object(one).get("supported") is True)
+        levels = tuple(level for level, value in effort.items() if as_object(value).get("supported") is True)
         if name := model_name(entry.get("id")):
             models.append(
                 ModelInfo(

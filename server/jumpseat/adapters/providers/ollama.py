@@ -51,7 +51,7 @@ def _url(endpoint: Endpoint, path: str) -> str:
 
 def read_models(answer: JsonObject) -> ModelPage:
     """Read the list, which has the names alone."""
-    names = (model_name(one.get("model")) or model_name(one.get("name")) for one in entries(answer, "models"))
+    names = (model_name(entry.get("model")) or model_name(entry.get("name")) for entry in entries(answer, "models"))
     return ModelPage([ModelInfo(id=name) for name in names if name])
 
 

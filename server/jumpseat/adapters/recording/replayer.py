@@ -72,7 +72,7 @@ class Replayer(httpx.AsyncBaseTransport):
             except ConfigError as error:
                 raise ReplayError(str(error)) from None
             # A concurrent request may have loaded the recordings meanwhile, and used some.
-            self._recordings = self._recordings or [_Candidate(one) for one in found]
+            self._recordings = self._recordings or [_Candidate(recording) for recording in found]
         recording = self._find(self._recordings, request.method, request.url.path, await request.aread())
         if self._delays:
             await anyio.sleep(recording.first_after_s)
@@ -80,18 +80,22 @@ class Replayer(httpx.AsyncBaseTransport):
             raise _failure(recording)
         return httpx.Response(
             recording.status,
-            headers=[one for one in recording.headers if one[0].lower() not in _TRANSFER_HEADERS],
+            headers=[header for header in recording.headers if header[0].lower() not in _TRANSFER_HEADERS],
             stream=_Replayed(recording, delays=self._delays),
         )
 
     def _find(self, recordings: list[_Candidate], method: str, path: str, body: bytes) -> Recording:
         sent = _leaves_of(_parsed(body))
-        same_path = [one for one in recordings if (one.recording.method, one.path) == (method, path)]
+        same_path = [
+            recording for recording in recordings if (recording.recording.method, recording.path) == (method, path)
+        ]
         matching = (
-            same_path if self._in_order else [one for one in same_path if not any(_differences(one.leaves, sent))]
+            same_path
+            if self._in_order
+            else [candidate for candidate in same_path if not any(_differences(candidate.leaves, sent))]
         )
         if matching:
-            found = next((one for one in matching if not one.used), matching[-1])
+            found = next((candidate for candidate in matching if not candidate.used), matching[-1])
             found.used = True
             return found.recording
         raise ReplayError(
@@ -103,10 +107,13 @@ class Replayer(httpx.AsyncBaseTransport):
     ) -> str:
         where = self._folder.name
         if not same_path:
-            known = ", ".join(sorted({f"{one.recording.method} {one.path}" for one in recordings})) or "nothing"
+            known = (
+                ", ".join(sorted({f"{recording.recording.method} {recording.path}" for recording in recordings}))
+                or "nothing"
+            )
             return f"no recording in {where!r} is of {what}, only of {known}"
-        found = {id(one): list(_differences(one.leaves, sent)) for one in same_path}
-        nearest = min(same_path, key=lambda one: sum(weight for weight, _ in found[id(one)]))
+        found = {id(candidate): list(_differences(candidate.leaves, sent)) for candidate in same_path}
+        nearest = min(same_path, key=lambda candidate: sum(weight for weight, _ in found[id(candidate)]))
         (_, first), *more = found[id(nearest)]
         others = f" (and {len(more)} more)" if more else ""
         return f"no recording in {where!r} is of this {what}; {nearest.recording.name!r} differs at {first}{others}"
@@ -169,11 +176,11 @@ def _leaves_of(value: Any) -> dict[str, Any]:
 
 def _leaves(value: Any, place: str, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and value:
-        for key, one in cast("dict[str, Any]", value).items():
-            yield from _leaves(one, f"{place}.{key}" if place else key, key)
+        for key, item in cast("dict[str, Any]", value).items():
+            yield from _leaves(item, f"{place}.{key}" if place else key, key)
     elif isinstance(value, list) and value:
-        for index, one in enumerate(cast("list[Any]", value)):
-            yield from _leaves(one, f"{place}[{index}]", name)
+        for index, item in enumerate(cast("list[Any]", value)):
+            yield from _leaves(item, f"{place}[{index}]", name)
     elif isinstance(value, str):
         yield place, "<id>" if _is_id(name) else _without_volatile(value)
     else:

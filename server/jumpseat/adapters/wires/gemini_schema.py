@@ -132,7 +132,7 @@ class _Inliner:
 def _node(schema: Any) -> JsonObject:
     """Convert one schema to the subset."""
     node = _merge_all_of(as_object(schema))
-    options = [as_object(one) for key in ("anyOf", "oneOf") for one in as_list(node.get(key))]
+    options = [as_object(option) for key in ("anyOf", "oneOf") for option in as_list(node.get(key))]
     kinds = node.get("type")
     if isinstance(kinds, list):
         types = [kind for kind in cast("list[Any]", kinds) if kind != "null"]
@@ -161,7 +161,7 @@ def _choice(node: JsonObject, options: list[JsonObject]) -> JsonObject:
         shared = {key: node[key] for key in ("type", "properties", "required") if key in node}
     made = [_node({**about, **_combine(shared, option)}) for option in real]
     # Options that differed only in what the subset cannot express are now equal.
-    distinct = [one for place, one in enumerate(made) if one not in made[:place]]
+    distinct = [option for place, option in enumerate(made) if option not in made[:place]]
     if len(distinct) == 1:
         return distinct[0]
     return {"anyOf": distinct} if distinct else {"type": "string", **about, "nullable": True}
@@ -252,7 +252,9 @@ def _combine(first: JsonObject, second: JsonObject) -> JsonObject:
 def one_object(node: JsonObject) -> JsonObject:
     """Convert a choice of objects to one object that accepts each of them."""
     merged = _merge_all_of(node)
-    options = [_merge_all_of(as_object(one)) for key in ("anyOf", "oneOf") for one in as_list(merged.get(key))]
+    options = [
+        _merge_all_of(as_object(option)) for key in ("anyOf", "oneOf") for option in as_list(merged.get(key))
+    ]
     rest = {key: value for key, value in merged.items() if key not in ("anyOf", "oneOf")}
     if not options:
         return rest

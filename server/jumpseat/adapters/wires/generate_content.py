@@ -113,7 +113,7 @@ class GenerateContentAdapter(Adapter):
         own = [dict.fromkeys(form, more) for form, more in hosted(HOSTED, request)]
         for tool in as_list(options.get("hosted_tools")):
             form = HOSTED_TOOLS.get(tool, {tool: {}}) if isinstance(tool, str) else as_object(tool)
-            if all(form.keys() != one.keys() for one in own):
+            if all(form.keys() != tool.keys() for tool in own):
                 own.append(form)
         tools += own
         if own and request.tools:

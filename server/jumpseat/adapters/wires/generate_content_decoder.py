@@ -424,16 +424,18 @@ class GenerateContentDecoder:
             sources = [
                 as_object(as_object(item).get("web")) for item in as_list(self._grounding.get("groundingChunks"))
             ]
-            rows = [f"{as_text(one.get('title'))} ({as_text(one.get('uri'))})" for one in sources if one]
+            rows = [
+                f"{as_text(source.get('title'))} ({as_text(source.get('uri'))})" for source in sources if source
+            ]
             use_id = f"{self._new_id()}_search"
             blocks.append(HostedToolUseBlock(use_id, "google_search", {"queries": queries}, self._provider))
             blocks.append(HostedToolResultBlock(use_id, "\n".join(rows), self._provider))
         if self._urls and "url_context" not in seen:
             use_id = f"{self._new_id()}_urls"
-            urls = [as_text(one.get("retrievedUrl")) for one in self._urls]
+            urls = [as_text(url.get("retrievedUrl")) for url in self._urls]
             states = [
-                as_text(one.get("urlRetrievalStatus")).removeprefix("URL_RETRIEVAL_STATUS_").lower()
-                for one in self._urls
+                as_text(url.get("urlRetrievalStatus")).removeprefix("URL_RETRIEVAL_STATUS_").lower()
+                for url in self._urls
             ]
             rows = [f"{url}: {state}" for url, state in zip(urls, states, strict=True)]
             failed = "success" not in states

@@ -95,7 +95,7 @@ class InteractionsAdapter(Adapter):
         own = [{**form, **more} for form, more in hosted(HOSTED, request)]
         for tool in as_list(options.get("hosted_tools")):
             form = {"type": tool} if isinstance(tool, str) else as_object(tool)
-            if all(form.get("type") != one["type"] for one in own):
+            if all(form.get("type") != tool["type"] for tool in own):
                 own.append(form)
         tools += own
         if tools:

@@ -318,7 +318,9 @@ def _to_block(step: _Step, following: _Step | None, provider: str) -> AssistantB
             if not text:
                 return None
             encoded = text.encode("utf-8", "replace")
-            return TextBlock(text, [_citation(one, text, encoded, provider) for one in step.annotations])
+            return TextBlock(
+                text, [_citation(annotation, text, encoded, provider) for annotation in step.annotations]
+            )
         case "thought":
             kept: JsonObject | None = None
             if raw.get("signature"):

@@ -217,7 +217,7 @@ def _merge_betas(request: ModelRequest, *layers: Mapping[str, str]) -> dict[str,
     wanted = [BETAS[kind] for tool in hosted_tools_to_wire(request) if (kind := tool["type"]) in BETAS]
     if wanted:
         name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
-        given = [one.strip() for one in headers.get(name, "").split(",") if one.strip()]
+        given = [beta.strip() for beta in headers.get(name, "").split(",") if beta.strip()]
         headers[name] = ",".join(dict.fromkeys([*given, *wanted]))
     return headers
 

@@ -246,7 +246,7 @@ class ResponsesDecoder:
                         self._refused = True
                     text = as_text(part.get("text")) or as_text(part.get("refusal"))
                     self._add_rest_of_text(item, index, text, events)
-                    annotations = [as_object(one) for one in as_list(part.get("annotations"))]
+                    annotations = [as_object(annotation) for annotation in as_list(part.get("annotations"))]
                     if annotations:
                         item.parts.setdefault(index, _Part()).annotations = annotations
             case "function_call":
@@ -370,7 +370,7 @@ class ResponsesDecoder:
         for _, part in sorted(item.parts.items()):
             text = "".join(part.pieces)
             if text or part.annotations:
-                found.append(TextBlock(text, [self._citation(one) for one in part.annotations]))
+                found.append(TextBlock(text, [self._citation(annotation) for annotation in part.annotations]))
         return found
 
     def _citation(self, raw: JsonObject) -> Citation:

@@ -47,7 +47,7 @@ def stop(most: int | None = None, *, mapping: str = "parameters") -> SettingEntr
         sequences = cast("Sequence[Any]", value)
         fits = bool(sequences) and (most is None or len(sequences) <= most)
         expected = f"expected 1 to {most} strings" if most is not None else "expected at least one string"
-        return fits and all(isinstance(one, str) and one for one in sequences), expected
+        return fits and all(isinstance(text, str) and text for text in sequences), expected
 
     return {"type": "list", "mapping": mapping, "validate": check, "desc": "Strings at which the answer ends."}
 
@@ -170,8 +170,8 @@ MESSAGES: Final[SettingEntries] = {
     "effort": effort(),
     "max_tokens": max_tokens(),
     **{
-        key: {**one, "enabled": _takes_sampling}
-        for key, one in {"temperature": temperature(1), "top_p": top_p(), "top_k": top_k()}.items()
+        key: {**value, "enabled": _takes_sampling}
+        for key, value in {"temperature": temperature(1), "top_p": top_p(), "top_k": top_k()}.items()
     },
     "stop_sequences": stop(),
     "service_tier": choice("Which capacity may be used.", "auto", "standard_only"),

@@ -9,7 +9,7 @@ from typing import Final
 
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, ToolMessage, ToolUseBlock, UserMessage
 from jumpseat.agent.conversation import tokens
-from jumpseat.agent.conversation.conversation import SUMMARISED, SUMMARY_REQUEST, canonical_json, shorten
+from jumpseat.agent.conversation.conversation import SUMMARIZED, SUMMARY_REQUEST, canonical_json, shorten
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest, ToolChoice, Usage
 from jumpseat.agent.model_calls.model_call import ask_quietly
@@ -226,7 +226,7 @@ def fit_messages(messages: Sequence[Message], limit: int) -> list[Message]:
 
 def _is_summary_message(message: Message) -> bool:
     return isinstance(message, UserMessage) and any(
-        isinstance(block, TextBlock) and block.text.startswith(SUMMARISED) for block in message.blocks
+        isinstance(block, TextBlock) and block.text.startswith(SUMMARIZED) for block in message.blocks
     )
 
 
@@ -235,7 +235,7 @@ def _shorten(message: Message, max_chars: int = MAX_TEXT_CHARS) -> Message:
     match message:
         case ToolMessage():
             return ToolMessage(
-                [replace(one, text=shorten(one.text, max_chars), images=[]) for one in message.results]
+                [replace(result, text=shorten(result.text, max_chars), images=[]) for result in message.results]
             )
         case UserMessage():
             blocks = [
@@ -245,7 +245,7 @@ def _shorten(message: Message, max_chars: int = MAX_TEXT_CHARS) -> Message:
             return UserMessage([*blocks])
         case AssistantMessage():
             return AssistantMessage(
-                [_shorten_call(one) if isinstance(one, ToolUseBlock) else one for one in message.blocks]
+                [_shorten_call(block) if isinstance(block, ToolUseBlock) else block for block in message.blocks]
             )
 
 

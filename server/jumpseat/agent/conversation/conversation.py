@@ -44,7 +44,7 @@ SUMMARY_REQUEST: Final = (
 )
 """The request for a summary. The wire fixes this text and the next one."""
 
-SUMMARISED: Final = "Some of the conversation history has been summarized to free up context."
+SUMMARIZED: Final = "Some of the conversation history has been summarized to free up context."
 
 MAX_PROMPT_CHARACTERS: Final = 40_000
 """The most characters of earlier prompts kept beside a summary; fewer for models with small windows."""
@@ -149,7 +149,7 @@ class Conversation:
         about = len(self._steps) if self._compacting is None else self._compacting
         room = _room(limit)
         asked = _unanswered(self._steps[:about], room)
-        if not all(one.bare and len(one.prompt or "") <= room // 2 for one in self._steps[asked:about]):
+        if not all(step.bare and len(step.prompt or "") <= room // 2 for step in self._steps[asked:about]):
             about = asked
         old, rest = self._steps[:about], self._steps[about:]
         prompts = self._compacted_prompts + [step.prompt for step in old if step.prompt is not None]
@@ -203,9 +203,9 @@ def summary_text(prompts: Sequence[str], summary: str, room: int = MAX_PROMPT_CH
     The wire fixes the form. If the prompts have more than ``room`` bytes in total, only the first and the latest
     ones are included, and long ones lose their middle.
     """
-    quoted = "\n".join(f"<user_message>\n{one}\n</user_message>" for one in _select_prompts(prompts, room))
+    quoted = "\n".join(f"<user_message>\n{prompt}\n</user_message>" for prompt in _select_prompts(prompts, room))
     return (
-        f"{SUMMARISED}\n\n"
+        f"{SUMMARIZED}\n\n"
         "You were originally given instructions from a user over one or more turns. Here were the user messages:\n"
         f"{quoted}\n\nHere is a summary of the prior context:\n<summary>\n{summary}\n</summary>"
     )
@@ -218,7 +218,7 @@ def _room(limit: int | None) -> int:
 
 def last_prompt(text: str) -> str:
     """Return the last prompt in the message for a compacted conversation, and any other ``text`` unchanged."""
-    if not text.startswith(SUMMARISED):
+    if not text.startswith(SUMMARIZED):
         return text
     head = text.partition("\n</user_message>\n\nHere is a summary of the prior context:\n")[0]
     return head.rpartition("<user_message>\n")[2]
@@ -230,7 +230,7 @@ def _select_prompts(prompts: Sequence[str], room: int) -> list[str]:
         return []
     # The latest prompt gets the most room, since it may be the current task.
     longest = [room // 5] * (len(prompts) - 1) + [room // 2]
-    first, *others = [_limit_bytes(one, most) for one, most in zip(prompts, longest, strict=True)]
+    first, *others = [_limit_bytes(prompt, most) for prompt, most in zip(prompts, longest, strict=True)]
     latest: list[str] = []
     room -= _size(first)
     while others and _size(others[-1]) <= room:

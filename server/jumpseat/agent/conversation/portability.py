@@ -73,7 +73,9 @@ def check_portability(messages: Iterable[Message], family: str, *, vision: bool 
                             # A call translated from a provider-specific form loses nothing.
                             signatures += block.provider_data is not None and NATIVE not in block.provider_data
                         case TextBlock():
-                            citations += sum(one.provider not in (None, family) for one in block.citations)
+                            citations += sum(
+                                citation.provider not in (None, family) for citation in block.citations
+                            )
                         case _:
                             pass
             case UserMessage():

@@ -29,7 +29,7 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat_protocol import events
 
-_CITATION_FIELDS: Final = frozenset(one.name for one in fields(Citation))
+_CITATION_FIELDS: Final = frozenset(field.name for field in fields(Citation))
 
 
 def provider_blocks(message: AssistantMessage) -> list[JsonObject] | None:
@@ -79,8 +79,8 @@ def _to_record(block: AssistantBlock) -> JsonObject:
             record: JsonObject = {"type": "text", "length": len(block.text)}
             if block.citations:
                 record["citations"] = [
-                    {key: value for key, value in asdict(one).items() if value is not None}
-                    for one in block.citations
+                    {key: value for key, value in asdict(citation).items() if value is not None}
+                    for citation in block.citations
                 ]
             return record
         case ToolUseBlock():

@@ -103,7 +103,7 @@ def _members(name: str, config: SystemMessageConfig) -> tuple[str, ...]:
     """Return the sections named by ``name``, for a group without those preserved or rewritten by themselves."""
     if name not in GROUPS:
         return (name,)
-    apart = {one for one, edit in config.sections.items() if edit.action in ("preserve", "transform")}
+    apart = {name for name, edit in config.sections.items() if edit.action in ("preserve", "transform")}
     return tuple(member for member in GROUPS[name] if member not in apart)
 
 

@@ -39,7 +39,7 @@ def of_request(request: ModelRequest) -> TokenEstimate:
     return TokenEstimate(
         of_text(request.system),
         of_tools(request.tools),
-        sum(of_message(one) for one in request.messages),
+        sum(of_message(message) for message in request.messages),
         len(request.messages) + 1,
     )
 

@@ -68,6 +68,6 @@ def _requested_tools(session: Session, prompt: Prompt) -> dict[str, JsonObject]:
     """Return the options of each requested hosted tool, by our name for it."""
     requested = session.settings.hosted_tools if prompt.hosted_tools is None else prompt.hosted_tools
     named: list[tuple[str, JsonObject]] = [
-        (one, {}) if isinstance(one, str) else (one.name, one.options()) for one in requested
+        (tool, {}) if isinstance(tool, str) else (tool.name, tool.options()) for tool in requested
     ]
     return {ALIASES.get(name, name): options for name, options in named}

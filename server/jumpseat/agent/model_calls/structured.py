@@ -85,7 +85,10 @@ def problems_of(text: str, schema: JsonObject) -> list[str]:
     except ValueError as error:
         return [f"the answer is not JSON: {truncate(str(error))}" if text.strip() else "the answer is empty"]
     try:
-        return [f"{one.pointer or 'the answer'}: {one.text}" for one in json_schema.problems_of(value, schema)]
+        return [
+            f"{problem.pointer or 'the answer'}: {problem.text}"
+            for problem in json_schema.problems_of(value, schema)
+        ]
     except UnusableSchemaError as error:
         raise ResponseFormatError(str(error)) from None
 
@@ -167,11 +170,11 @@ class _FinalTool:
     def as_text(self, completed: Completed) -> tuple[Completed, str | None]:
         """Convert a call of the tool to text; return the new answer, and the text if there is one."""
         blocks = completed.message.blocks
-        finals = [one for one in blocks if isinstance(one, ToolUseBlock) and one.name == self.spec.name]
+        finals = [block for block in blocks if isinstance(block, ToolUseBlock) and block.name == self.spec.name]
         if not finals:
             return completed, None
-        left: list[AssistantBlock] = [one for one in blocks if one not in finals]
-        if any(isinstance(one, ToolUseBlock) for one in left):
+        left: list[AssistantBlock] = [block for block in blocks if block not in finals]
+        if any(isinstance(block, ToolUseBlock) for block in left):
             # The model calls other tools first, so that its answer is premature.
             return replace(completed, message=AssistantMessage(left)), None
         arguments = finals[0].arguments
@@ -179,7 +182,7 @@ class _FinalTool:
         if self.wrapped and arguments is not None and _WRAPPED in arguments:
             text = canonical_json(arguments[_WRAPPED])
         # Text beside the call would invalidate the JSON.
-        left = [one for one in left if not isinstance(one, TextBlock)]
+        left = [block for block in left if not isinstance(block, TextBlock)]
         message = AssistantMessage([*left, TextBlock(text)])
         return replace(completed, message=message, stop_reason="end_turn"), text
 

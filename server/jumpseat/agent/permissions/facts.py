@@ -145,12 +145,14 @@ def _path_facts(kind: str, tool: str, path: str, path_scope: PathScope) -> Facts
 def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> Facts:
     line = parse_shell(request.full_command_text)
     segments = line.segments
-    if [one.identifier for one in request.commands] != [one.identifier for one in line.commands]:
+    if [command.identifier for command in request.commands] != [command.identifier for command in line.commands]:
         # Not a command line, but input for a running program, whose effect is unknown.
-        segments = tuple(ShellSegment(one.identifier, verbatim_command(one.identifier)) for one in request.commands)
+        segments = tuple(
+            ShellSegment(command.identifier, verbatim_command(command.identifier)) for command in request.commands
+        )
     paths, complete = _line_paths(line, path_scope)
     hosts = [host_of(address) for address in line.addresses]
-    only_reads = line.certain and all(one.command.read_only for one in segments)
+    only_reads = line.certain and all(segment.command.read_only for segment in segments)
     return Facts(
         "shell",
         tool,

@@ -61,7 +61,7 @@ class PermissionJudge:
         question = json.dumps(
             {
                 "call": to_wire(request),
-                "latest_prompts": [one[:MAX_TEXT_CHARS] for one in list(self.prompts())[-MAX_PROMPTS:]],
+                "latest_prompts": [prompt[:MAX_TEXT_CHARS] for prompt in list(self.prompts())[-MAX_PROMPTS:]],
             },
             ensure_ascii=True,
         )

@@ -273,10 +273,14 @@ class Permissions:
             return decision
         once = decision.model_copy(update={"kind": "approve-once", "approval": None, "location_key": None})
         if decision.kind in ("approve-read-only-for-session", "approved-read-only-for-session"):
-            folders = [path.real for one in decision.directories or () if (path := self.path_scope.resolve(one))]
+            folders = [
+                path.real for folder in decision.directories or () if (path := self.path_scope.resolve(folder))
+            ]
             if facts.kind != "read" or not folders:
                 return once
-            self.session_rules.readable += [one for one in folders if one not in self.session_rules.readable]
+            self.session_rules.readable += [
+                folder for folder in folders if folder not in self.session_rules.readable
+            ]
             return decision
         if decision.modified_args is not None and decision.approval is None:
             return once
@@ -414,7 +418,9 @@ class Permissions:
             self.session_rules.added = [rule for rule in dict.fromkeys(rules) if rule not in remove]
         if remove_all:
             self._approvals.clear()
-        self._approvals = [one for one in self._approvals if not any(rule in remove for rule in one.rules())]
+        self._approvals = [
+            approval for approval in self._approvals if not any(rule in remove for rule in approval.rules())
+        ]
 
 
 def _why_a_person_is_needed(rule: Rule | None, tool: str, guard: ApprovalLimits) -> str:

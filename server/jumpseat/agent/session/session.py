@@ -342,10 +342,10 @@ class Session:
 
     def open_questions(self) -> list[events.ExternalToolRequested | events.PermissionRequested]:
         """Return the tool calls and permission requests that no client has answered yet."""
-        calls = [self.tool_question(one.id, one.question) for one in self.clients.external_calls.open()]
+        calls = [self.tool_question(call.id, call.question) for call in self.clients.external_calls.open()]
         return [
             *calls,
-            *(self.permissions.questions.event(one) for one in self.permissions.questions.pending.open()),
+            *(self.permissions.questions.event(question) for question in self.permissions.questions.pending.open()),
         ]
 
     def _may_run_unasked(self) -> bool:

@@ -12,7 +12,7 @@ from jumpseat_protocol.events import SkillInvoked
 def user_invocable_skills(session: Session) -> list[Skill]:
     """Return the enabled skills that users may invoke by slash command."""
     skills = session.services.skills(session)
-    return [one for one in skills.all() if one.user_invocable and skills.is_enabled(one.name)]
+    return [skill for skill in skills.all() if skill.user_invocable and skills.is_enabled(skill.name)]
 
 
 def invoked_skill(session: Session, prompt: str) -> Skill | None:
@@ -21,7 +21,7 @@ def invoked_skill(session: Session, prompt: str) -> Skill | None:
     if not prompt.lstrip().startswith("/"):
         return None
     name = prompt.split(maxsplit=1)[0][1:].casefold()
-    return next((one for one in user_invocable_skills(session) if one.name.casefold() == name), None)
+    return next((skill for skill in user_invocable_skills(session) if skill.name.casefold() == name), None)
 
 
 def load_skill(

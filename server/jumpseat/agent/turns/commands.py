@@ -51,7 +51,7 @@ async def invoke(session: Session, name: str, args: str) -> str | AgentPrompt | 
         InvalidRequestError: the command is unknown, or failed.
     """
     of_clients = session.clients.commands()
-    client_command = next((one for one in of_clients if one.casefold() == name.casefold()), None)
+    client_command = next((command for command in of_clients if command.casefold() == name.casefold()), None)
     if client_command is None:
         builtin = BUILTINS.get(name.casefold())
         if builtin is not None:
@@ -114,22 +114,26 @@ def available_commands(
 ) -> list[SlashCommandInfo]:
     """Return the available commands, sorted by name."""
     of_clients = session.clients.commands()
-    found = [_info(name, one.description or "", "client") for name, one in of_clients.items()] if clients else []
+    found = (
+        [_info(name, command.description or "", "client") for name, command in of_clients.items()]
+        if clients
+        else []
+    )
     hidden = {name.casefold() for name in of_clients}
     if builtins:
         found += [
-            _info(name, one.description, "builtin", one.hint, while_prompting=one.while_prompting)
-            for name, one in BUILTINS.items()
+            _info(name, command.description, "builtin", command.hint, while_prompting=command.while_prompting)
+            for name, command in BUILTINS.items()
             if name not in hidden
         ]
     if skills:
         hidden.update(BUILTINS)
         found += [
-            _info(one.name, one.description, "skill", one.argument_hint)
-            for one in user_invocable_skills(session)
-            if one.name.casefold() not in hidden
+            _info(skill.name, skill.description, "skill", skill.argument_hint)
+            for skill in user_invocable_skills(session)
+            if skill.name.casefold() not in hidden
         ]
-    return sorted(found, key=lambda one: one.name)
+    return sorted(found, key=lambda command: command.name)
 
 
 def _info(
@@ -162,7 +166,8 @@ def _warn(session: Session, message: str) -> None:
 async def _help(session: Session, _args: str) -> str:
     found = available_commands(session)
     lines = [
-        f"/{one.name}{f' [{one.input.hint}]' if one.input else ''}  {one.description}".rstrip() for one in found
+        f"/{command.name}{f' [{command.input.hint}]' if command.input else ''}  {command.description}".rstrip()
+        for command in found
     ]
     return "\n".join(lines)
 

@@ -58,8 +58,8 @@ def _conversation(params: CompleteParams) -> tuple[str, list[Message]]:
     if (params.prompt is None) == (params.messages is None):
         raise InvalidRequestError("expected either prompt or messages")
     given = params.messages or [CompleteMessage(role="user", content=params.prompt or "")]
-    system = "\n\n".join(one.content for one in given if one.role == "system")
-    messages = [_message(one) for one in given if one.role != "system"]
+    system = "\n\n".join(message.content for message in given if message.role == "system")
+    messages = [_message(message) for message in given if message.role != "system"]
     if not messages or not isinstance(messages[-1], UserMessage):
         raise InvalidRequestError("messages: expected the last message to have the role 'user'")
     return system, messages

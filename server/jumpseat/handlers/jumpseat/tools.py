@@ -22,7 +22,7 @@ async def list_tools(ctx: Context, params: DeclaredToolsListParams) -> DeclaredT
 
     catalogue = ctx.process.declarations.catalogue
     known = await catalogue.read_all(_directory(params.working_directory))
-    return DeclaredToolsListResult(tools=[summarize(one) for one in known])
+    return DeclaredToolsListResult(tools=[summarize(tool) for tool in known])
 
 
 async def get(ctx: Context, params: DeclaredToolGetParams) -> DeclaredToolGetResult:
@@ -35,7 +35,7 @@ async def get(ctx: Context, params: DeclaredToolGetParams) -> DeclaredToolGetRes
 
     catalogue = ctx.process.declarations.catalogue
     known = await catalogue.read_all(_directory(params.working_directory))
-    found = next((one for one in known if one.name == params.name), None)
+    found = next((tool for tool in known if tool.name == params.name), None)
     if found is None:
         raise InvalidRequestError(f"unknown declared tool {params.name!r}")
     return DeclaredToolGetResult(tool=describe(found, known, BUILTIN_NAMES))

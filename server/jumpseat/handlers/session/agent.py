@@ -52,7 +52,7 @@ async def select(ctx: Context, params: AgentSelectParams) -> AgentSelectResult:
         InvalidRequestError: there is no agent of that name.
     """
     session = ctx.registry.live(params.session_id)
-    if all(one.name != params.name for one in session.settings.agents):
+    if all(agent.name != params.name for agent in session.settings.agents):
         await _find_agents(ctx, session.settings)
     agent = _agent_named(session, params.name)
     _set_agent(ctx, session, agent.name)
@@ -74,8 +74,8 @@ def set_prompt(ctx: Context, params: AgentSetPromptParams) -> None:
     old = _agent_named(session, params.id)
     new = old.model_copy(update={"prompt": params.prompt})
     settings = session.settings
-    settings.custom_agents = [new if one is old else one for one in settings.custom_agents]
-    settings.found_agents = [new if one is old else one for one in settings.found_agents]
+    settings.custom_agents = [new if agent is old else agent for agent in settings.custom_agents]
+    settings.found_agents = [new if agent is old else agent for agent in settings.found_agents]
     ctx.registry.store_options(session)
 
 
@@ -91,8 +91,8 @@ def _set_agent(ctx: Context, session: Session, name: str | None) -> None:
 
 def _agent_named(session: Session, name: str) -> CustomAgentConfig:
     agents = session.settings.agents
-    agent = next((one for one in agents if one.name == name), None)
+    agent = next((agent for agent in agents if agent.name == name), None)
     if agent is None:
-        known = ", ".join(repr(one.name) for one in agents) or "none"
+        known = ", ".join(repr(agent.name) for agent in agents) or "none"
         raise InvalidRequestError(f"unknown agent {name!r}; the agents of this session: {known}")
     return agent

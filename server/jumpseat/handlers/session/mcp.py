@@ -84,10 +84,10 @@ async def disable(ctx: Context, params: McpServerParams) -> None:
 async def reload(ctx: Context, params: SessionParams) -> None:
     """Read the configuration again, and start failed servers again."""
     host = mcp_host(ctx, params.session_id, "MCP config reload not available")
-    failed = [one.name for one in host.servers() if one.status == "failed"]
+    failed = [server.name for server in host.servers() if server.status == "failed"]
     host.begin()
     for name in failed:
-        if any(one.name == name and one.status == "failed" for one in host.servers()):
+        if any(server.name == name and server.status == "failed" for server in host.servers()):
             await host.start(name)
 
 
@@ -114,7 +114,7 @@ async def execute_sampling(ctx: Context, params: McpSamplingParams) -> McpSampli
     open_requests = questions.samplings.open() if questions else []
     requested = (params.server_name, params.mcp_request_id)
     if host is None or all(
-        (one.question.server, one.question.mcp_request_id) != requested for one in open_requests
+        (request.question.server, request.question.mcp_request_id) != requested for request in open_requests
     ):
         return McpSamplingResult(action="failure", error="There is no such sampling request.")
     if params.request_id in host.sampling_runs:

@@ -55,11 +55,11 @@ def pending_requests(ctx: Context, params: SessionParams) -> PendingRequestsResu
     permissions = ctx.registry.live(params.session_id).permissions
     items: list[dict[str, Any]] = [
         {
-            "requestId": one.id,
-            "request": permissions.questions.prompt(one),
-            "permissionRequest": to_wire(one.question),
+            "requestId": question.id,
+            "request": permissions.questions.prompt(question),
+            "permissionRequest": to_wire(question.question),
         }
-        for one in permissions.questions.pending.open()
+        for question in permissions.questions.pending.open()
     ]
     return PendingRequestsResult(items=ctx.process.secrets.mask(items))
 
@@ -110,7 +110,7 @@ def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult
     if params.urls is not None:
         allow = (
             *(rule for rule in allow if rule.base != _OF_URLS),
-            *(Rule("url", one, _OF_URLS) for one in params.urls.initial_allowed),
+            *(Rule("url", url, _OF_URLS) for url in params.urls.initial_allowed),
         )
     if params.paths is not None:
         _set_paths(session, params.paths)
@@ -125,7 +125,7 @@ def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult
 
 
 def _set_paths(session: Session, paths: PathsConfig) -> None:
-    added = [folder_of(session, one) for one in paths.additional_directories]
+    added = [folder_of(session, folder) for folder in paths.additional_directories]
     if paths.workspace_path is not None:
         # The folder need not exist yet.
         added.append(session.settings.cwd / paths.workspace_path)
@@ -154,7 +154,7 @@ _OF_URLS = "urls"
 
 
 def _rules(rules: list[WireRule]) -> list[Rule]:
-    return [_rule(one.kind, one.argument or None) for one in rules]
+    return [_rule(rule.kind, rule.argument or None) for rule in rules]
 
 
 def _rule(kind: str, argument: str | None) -> Rule:

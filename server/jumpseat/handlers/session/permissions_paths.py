@@ -20,7 +20,7 @@ def list_paths(ctx: Context, params: SessionParams) -> PermissionPathsResult:
     """Return the allowed folders, and the primary one."""
     path_scope = ctx.registry.live(params.session_id).permissions.path_scope
     return PermissionPathsResult(
-        directories=[str(one) for one in path_scope.folders()], primary=str(path_scope.main_folder)
+        directories=[str(folder) for folder in path_scope.folders()], primary=str(path_scope.main_folder)
     )
 
 

@@ -22,7 +22,8 @@ async def list_plugins(ctx: Context, params: SessionParams) -> SessionPluginsRes
     found = await anyio.to_thread.run_sync(ctx.process.plugins.read_all, settings)
     return SessionPluginsResult(
         plugins=[
-            SessionPlugin(name=one.name, marketplace=LOCAL, version=one.version, enabled=True) for one in found
+            SessionPlugin(name=plugin.name, marketplace=LOCAL, version=plugin.version, enabled=True)
+            for plugin in found
         ]
     )
 

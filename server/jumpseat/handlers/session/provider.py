@@ -29,7 +29,7 @@ async def add(ctx: Context, params: ProviderAddParams) -> ProviderAddResult:
     )
     ctx.models.check(changed)
     settings.providers, settings.provider_models = changed.providers, changed.provider_models
-    if any(one.has_bearer_token_provider for one in params.providers):
+    if any(provider.has_bearer_token_provider for provider in params.providers):
         session.clients.set_provides_tokens(ctx.connection)
     added = await ctx.models.of_session(replace(settings, provider=None, provider_models=params.models))
     return ProviderAddResult(models=[model_to_wire(info) for info in added])

@@ -30,10 +30,10 @@ def list_skills(ctx: Context, params: SessionParams) -> SkillsListResult:
     return SkillsListResult(
         skills=[
             Skill.model_validate(
-                to_wire(one.listed(enabled=skills.is_enabled(one.name)))
-                | {"pluginName": one.plugin.name if one.plugin else None}
+                to_wire(skill.listed(enabled=skills.is_enabled(skill.name)))
+                | {"pluginName": skill.plugin.name if skill.plugin else None}
             )
-            for one in skills.all()
+            for skill in skills.all()
         ]
     )
 
@@ -93,7 +93,7 @@ def _emit_skills(ctx: Context, session: Session) -> None:
 def _set_disabled(ctx: Context, params: SkillNameParams, *, disabled: bool) -> None:
     session = ctx.registry.live(params.session_id)
     names = session.settings.disabled_skills
-    known = {one.name for one in ctx.process.skills.for_session(session).all()}
+    known = {skill.name for skill in ctx.process.skills.for_session(session).all()}
     if params.name not in known and params.name not in names:
         raise InvalidRequestError(f"unknown skill {params.name[:128]!r}")
     others = [name for name in names if name != params.name]

@@ -58,7 +58,10 @@ def list_checkpoints(ctx: Context, params: SessionParams) -> CheckpointsResult:
     """Return the checkpoints: summaries that compaction has written."""
     found = ctx.registry.folder(ctx.registry.live(params.session_id)).checkpoints.list()
     return CheckpointsResult(
-        checkpoints=[CheckpointInfo(number=one.number, title=one.title, filename=one.path.name) for one in found]
+        checkpoints=[
+            CheckpointInfo(number=checkpoint.number, title=checkpoint.title, filename=checkpoint.path.name)
+            for checkpoint in found
+        ]
     )
 
 
@@ -127,11 +130,11 @@ async def _since_branching(
 def _changes_to_wire(changes: list[FileChange]) -> list[DiffFileChange]:
     return [
         DiffFileChange(
-            path=one.path,
-            diff=one.diff,
-            change_type=one.type,
-            old_path=one.old_path,
-            is_truncated=one.is_truncated or None,
+            path=change.path,
+            diff=change.diff,
+            change_type=change.type,
+            old_path=change.old_path,
+            is_truncated=change.is_truncated or None,
         )
-        for one in changes
+        for change in changes
     ]

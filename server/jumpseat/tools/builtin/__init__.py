@@ -58,10 +58,10 @@ def _sort_key(found: FoundTool) -> tuple[int, str]:
 
 _FOUND: Final = tuple(find_tools())
 
-BUILTIN_TOOLS: Final[tuple[BuiltinTool[Any], ...]] = tuple(one for one in _FOUND if isinstance(one, BuiltinTool))
+BUILTIN_TOOLS: Final[tuple[BuiltinTool[Any], ...]] = tuple(tool for tool in _FOUND if isinstance(tool, BuiltinTool))
 """The tools that are the same in all sessions."""
 
-SESSION_TOOLS: Final[tuple[UnboundTool, ...]] = tuple(one for one in _FOUND if isinstance(one, UnboundTool))
+SESSION_TOOLS: Final[tuple[UnboundTool, ...]] = tuple(tool for tool in _FOUND if isinstance(tool, UnboundTool))
 """The tools that are made for each session."""
 
 BUILTIN_NAMES: Final = frozenset(tool.name for tool in BUILTIN_TOOLS) | {

@@ -76,7 +76,11 @@ class SkillTool:
         """Do nothing: nothing runs between calls."""
 
     def _preloaded(self, names: Sequence[str]) -> Iterator[str]:
-        known = {one.name: one for one in self._skills.all() if self._skills.is_enabled(one.name)} if names else {}
+        known = (
+            {skill.name: skill for skill in self._skills.all() if self._skills.is_enabled(skill.name)}
+            if names
+            else {}
+        )
         for name in names:
             try:
                 if name in known:
@@ -87,7 +91,7 @@ class SkillTool:
                 log.warning("session %s: skill %r of the custom agent: %s", self._session.id, name, error)
 
     def _usable(self) -> list[Skill]:
-        return [one for one in self._skills.all() if one.for_models and self._skills.is_enabled(one.name)]
+        return [skill for skill in self._skills.all() if skill.for_models and self._skills.is_enabled(skill.name)]
 
     def _make(self, skills: Sequence[Skill]) -> BuiltinTool[SkillArgs]:
         described = replace(TOOL, description=f"{TOOL.description}\n{listing(skills)}")
@@ -95,7 +99,7 @@ class SkillTool:
 
     async def _run(self, ctx: ToolContext, args: SkillArgs) -> ToolOutcome:
         name = args.skill.strip().removeprefix("/")
-        usable = {one.name: one for one in self._usable()}
+        usable = {skill.name: skill for skill in self._usable()}
         skill = usable.get(name)
         if skill is None:
             return failure(f"There is no skill {name[:128]!r}. Skills: {', '.join(usable) or 'none'}.")
@@ -111,9 +115,11 @@ class SkillTool:
 
 def listing(skills: Sequence[Skill]) -> str:
     """Return one line per skill with its name and description, in at most about ``LISTING`` characters."""
-    longest = max((len(one.description) for one in skills), default=0)
-    if sum(len(one.name) + len(one.description) + 5 for one in skills) > LISTING:
-        longest = max(LISTING // len(skills) - 5 - sum(len(one.name) for one in skills) // len(skills), SHORTEST)
+    longest = max((len(skill.description) for skill in skills), default=0)
+    if sum(len(skill.name) + len(skill.description) + 5 for skill in skills) > LISTING:
+        longest = max(
+            LISTING // len(skills) - 5 - sum(len(skill.name) for skill in skills) // len(skills), SHORTEST
+        )
     lines: list[str] = []
     room = LISTING
     rest = list(skills)
@@ -134,11 +140,11 @@ def _names(skills: Sequence[Skill]) -> str:
     """Return the names that fit into ``NAMES`` characters, and the number of the others."""
     names: list[str] = []
     room = NAMES
-    for one in skills:
-        room -= len(one.name) + 2
+    for skill in skills:
+        room -= len(skill.name) + 2
         if room < 0:
             return ", ".join([*names, f"{len(skills) - len(names)} more"])
-        names.append(one.name)
+        names.append(skill.name)
     return ", ".join(names)
 
 

@@ -66,20 +66,24 @@ def bind(function: Callable[..., Any], values: Mapping[str, Any], orders: Mappin
     ``orders`` gives the values by position, for each number of parameters, if a name is unknown.
     """
     parameters = _parameters(function)
-    if parameters is None or any(one.kind is one.VAR_POSITIONAL for one in parameters):
+    if parameters is None or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         order = orders[max(orders)]
         return Bound(function, tuple(values[name] for name in order), {}, frozenset(order))
-    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    needed = [one for one in positional if one.default is one.empty]
+    positional = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    needed = [parameter for parameter in positional if parameter.default is parameter.empty]
     kwargs = {
-        one.name: values[name]
-        for one in parameters
-        if one.kind is one.KEYWORD_ONLY and (name := _name(one.name)) in values
+        parameter.name: values[name]
+        for parameter in parameters
+        if parameter.kind is parameter.KEYWORD_ONLY and (name := _name(parameter.name)) in values
     }
-    if all(_name(one.name) in values for one in needed):
+    if all(_name(parameter.name) in values for parameter in needed):
         chosen: list[str] = []
-        for one in positional:
-            if (name := _name(one.name)) not in values:
+        for parameter in positional:
+            if (name := _name(parameter.name)) not in values:
                 # All following parameters have defaults, too.
                 break
             chosen.append(name)

@@ -98,8 +98,8 @@ class Catalogue:
         """Return the declarations for sessions in ``cwd`` as last read, without packages. Does no I/O."""
         found: dict[str, Known] = dict(self._registered)
         for layer in (self._projects.get(cwd, ()) if cwd else (), self._configured or (), self._at_home):
-            for one in layer:
-                found.setdefault(one.name, one)
+            for known in layer:
+                found.setdefault(known.name, known)
         return found
 
     def package(self, name: str) -> Known | None:
@@ -116,9 +116,9 @@ class Catalogue:
         await self.read(cwd)
         await self.find_packages()
         known = self.known(cwd)
-        for one in (self._packages or {}).values():
-            known.setdefault(one.name, one)
-        return sorted(known.values(), key=lambda one: one.name)
+        for package in (self._packages or {}).values():
+            known.setdefault(package.name, package)
+        return sorted(known.values(), key=lambda known: known.name)
 
     async def read(self, cwd: Path | None) -> None:
         """Read new and changed files for sessions in ``cwd``, within a time limit."""
@@ -127,7 +127,7 @@ class Catalogue:
                 self._configured = await anyio.to_thread.run_sync(self._of_configuration)
             home = _stamped(None if self._home is None else self._home / FOLDER)
             folder = None if cwd is None else project_folder(cwd, FOLDER, self._home)
-            project = [one for one in _stamped(folder) if self._is_trusted(one[0])]
+            project = [known for known in _stamped(folder) if self._is_trusted(known[0])]
             with anyio.move_on_after(self._read_within_s) as scope:
                 # Concurrently, so that a file that never finishes does not block the others.
                 async with anyio.create_task_group() as tasks:
@@ -176,7 +176,7 @@ class Catalogue:
         if not isinstance(name, str) or not name:
             raise InvalidRequestError("the declaration needs a name")
         layers = (*self._projects.values(), self._configured or [], self._at_home)
-        taken = {one.name for layer in layers for one in layer} | (self._packages or {}).keys()
+        taken = {known.name for layer in layers for known in layer} | (self._packages or {}).keys()
         if name in taken or name in self._built_in:
             raise InvalidRequestError(f"a tool {name!r} exists already: choose another name")
         where = f"tool {name!r}"
@@ -244,9 +244,9 @@ class Catalogue:
 
 
 def _log_problems(found: Iterable[Known]) -> None:
-    for one in found:
-        if one.problem is not None:
-            log.warning("%s", one.problem)
+    for known in found:
+        if known.problem is not None:
+            log.warning("%s", known.problem)
 
 
 def _stamped(folder: Path | None) -> list[tuple[Path, Stamp]]:

@@ -217,7 +217,7 @@ class _Streams:
         os.close(self._stdin)
 
     def texts(self, limit: int | None = None) -> tuple[str, str]:
-        out, err = (_ANSI.sub("", one.text(limit, final=True)).rstrip() for one in (self._out, self._err))
+        out, err = (_ANSI.sub("", stream.text(limit, final=True)).rstrip() for stream in (self._out, self._err))
         return out, err
 
     def close(self) -> None:

@@ -66,7 +66,7 @@ class Options(BaseModel):
     def approval(self) -> Any:
         """Return the first of the three synonymous options that is set."""
         options = (self.requires_approval, self.require_approval_before, self.user_approval)
-        return next((one for one in options if one is not None), None)
+        return next((option for option in options if option is not None), None)
 
 
 class _Declaration(BaseModel):

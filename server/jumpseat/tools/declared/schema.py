@@ -59,7 +59,7 @@ def problems_of(arguments: JsonObject, parameters: JsonObject) -> list[str]:
         problems = json_schema.problems_of(arguments, parameters)
     except UnusableSchemaError as error:
         raise ConfigError(f"its parameters are not a usable schema: {error}") from None
-    return [f"{one.pointer}: {one.text}" if one.path else one.text for one in problems]
+    return [f"{problem.pointer}: {problem.text}" if problem.path else problem.text for problem in problems]
 
 
 def _of_schema(where: str, schema: Any) -> Signature:
@@ -88,7 +88,7 @@ def _of_parameters(where: str, raw: Any) -> Signature:
     table = cast("Mapping[str, Any]", raw)
     if table.get("type") == "object" or _all_schemas(table.get("properties")):
         return Signature(_object(table))
-    if all(isinstance(one, Mapping) and _KEYWORDS & one.keys() for one in table.values()):
+    if all(isinstance(value, Mapping) and _KEYWORDS & value.keys() for value in table.values()):
         return Signature(_short_form(table))
     return Signature(_of_example([table]), example=True)
 
@@ -96,7 +96,9 @@ def _of_parameters(where: str, raw: Any) -> Signature:
 def _all_schemas(properties: Any) -> bool:
     if not isinstance(properties, Mapping):
         return False
-    return all(isinstance(one, Mapping | bool) for one in cast("Mapping[str, Any]", properties).values())
+    return all(
+        isinstance(definition, Mapping | bool) for definition in cast("Mapping[str, Any]", properties).values()
+    )
 
 
 def _object(schema: Mapping[str, Any]) -> JsonObject:
@@ -105,9 +107,9 @@ def _object(schema: Mapping[str, Any]) -> JsonObject:
 
 def _short_form(table: Mapping[str, Mapping[str, Any]]) -> JsonObject:
     properties: JsonObject = {}
-    for name, one in table.items():
-        properties[name] = {key: value for key, value in one.items() if key != "optional"}
-    required = [name for name, one in table.items() if not one.get("optional") and "default" not in one]
+    for name, item in table.items():
+        properties[name] = {key: value for key, value in item.items() if key != "optional"}
+    required = [name for name, value in table.items() if not value.get("optional") and "default" not in value]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
@@ -128,7 +130,7 @@ def _of_examples(where: str, examples: list[Any]) -> Signature:
 
 def _of_example(examples: list[Any]) -> JsonObject:
     """Return a schema that all ``examples`` of one place satisfy, with strings as its examples."""
-    if examples and all(isinstance(one, Mapping) for one in examples):
+    if examples and all(isinstance(example, Mapping) for example in examples):
         tables = cast("list[Mapping[str, Any]]", examples)
         names = dict.fromkeys(name for table in tables for name in table)
         return {
@@ -136,10 +138,10 @@ def _of_example(examples: list[Any]) -> JsonObject:
             "properties": {name: _of_example([table[name] for table in tables if name in table]) for name in names},
             "required": [name for name in names if all(name in table for table in tables)],
         }
-    if examples and all(isinstance(one, list) for one in examples):
-        return {"type": "array", "items": _of_example([item for one in examples for item in one])}
-    kinds = {_kind(one) for one in examples}
-    shown = [one for one in dict.fromkeys(map(str, examples)) if one]
+    if examples and all(isinstance(example, list) for example in examples):
+        return {"type": "array", "items": _of_example([item for example in examples for item in example])}
+    kinds = {_kind(example) for example in examples}
+    shown = [example for example in dict.fromkeys(map(str, examples)) if example]
     schema: JsonObject = {"type": kinds.pop()} if len(kinds) == 1 else {}
     return {**schema, "examples": shown} if schema.get("type") == "string" and shown else schema
 

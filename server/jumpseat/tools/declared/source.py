@@ -83,12 +83,12 @@ class DeclaredTools:
     def tools(self) -> Mapping[str, DeclaredTool]:
         known = self._catalogue.known(self._session.settings.cwd)
         named = self._named(known)
-        found = [one for one in known.values() if one.tool is not None]
+        found = [entry for entry in known.values() if entry.tool is not None]
         found += [one for name in named if name not in known and (one := self._catalogue.package(name)) is not None]
         return {
-            one.tool.name: DeclaredTool(one.tool, self._services, one.origin == "client")
-            for one in found
-            if one.tool is not None and self._is_offered(one.tool, named)
+            entry.tool.name: DeclaredTool(entry.tool, self._services, entry.origin == "client")
+            for entry in found
+            if entry.tool is not None and self._is_offered(entry.tool, named)
         }
 
     async def discover(self, names: Collection[str], mentioned: Collection[str]) -> None:
@@ -100,28 +100,28 @@ class DeclaredTools:
         cwd = self._session.settings.cwd
         await self._catalogue.read(cwd)
         known = self._catalogue.known(cwd)
-        members = (name for one in known.values() if one.group is not None for name in one.group.tools)
+        members = (name for entry in known.values() if entry.group is not None for name in entry.group.tools)
         if not self._catalogue.has_searched_packages and not known.keys() >= {*names, *self._always, *members}:
             await self._catalogue.find_packages()
         self._services.adapter = (self._session.settings.model or "").partition("/")[0] or None
-        tools = [one.tool for one in self._all(known) if one.tool is not None]
+        tools = [entry.tool for entry in self._all(known) if entry.tool is not None]
         for tool in tools:
             if callable(tool.enabled):
                 await self._update_enabled(tool, tool.enabled)
-        for owner in (*tools, *(one.group for one in known.values() if one.group is not None)):
+        for owner in (*tools, *(entry.group for entry in known.values() if entry.group is not None)):
             if callable(owner.system_prompt):
                 await self._update_prompt(owner, owner.system_prompt)
 
     def instructions(self, offered: Collection[str]) -> list[str]:
         known = self._catalogue.known(self._session.settings.cwd)
         groups = [
-            one
-            for one in self._groups(known, self._requested_names())
-            if any(name in offered or name.startswith("mcp:") for name in one.tools)
+            group
+            for group in self._groups(known, self._requested_names())
+            if any(name in offered or name.startswith("mcp:") for name in group.tools)
         ]
-        tools = [one for name, one in self.tools().items() if name in offered]
-        owners: list[Definition | Group] = [*groups, *(one.definition for one in tools)]
-        return [text for one in owners if (text := self._prompt_of(one))]
+        tools = [tool for name, tool in self.tools().items() if name in offered]
+        owners: list[Definition | Group] = [*groups, *(tool.definition for tool in tools)]
+        return [text for owner in owners if (text := self._prompt_of(owner))]
 
     def members(self, name: str) -> Collection[str] | None:
         group = self._group(name)
@@ -148,7 +148,7 @@ class DeclaredTools:
 
     def _requested_names(self) -> set[str]:
         """Return the tools and groups named by the user, the client, its agent or the configuration."""
-        named = (one.removeprefix("custom:") for one in self._session.settings.named_tools())
+        named = (name.removeprefix("custom:") for name in self._session.settings.named_tools())
         return {*named, *self._always, *self._session.mentions, *self._mentioned_now}
 
     def _named(self, known: Mapping[str, Known]) -> set[str]:
@@ -159,7 +159,7 @@ class DeclaredTools:
     def _groups(self, known: Mapping[str, Known], names: Collection[str]) -> list[Group]:
         """Return those of ``names`` that are groups."""
         found = (known.get(name) or self._catalogue.package(name) for name in sorted(names))
-        return [one.group for one in found if one is not None and one.group is not None]
+        return [entry.group for entry in found if entry is not None and entry.group is not None]
 
     def _is_offered(self, tool: Definition, named: Collection[str]) -> bool:
         return (not tool.opts.on_mention or tool.name in named) and self._is_enabled(tool)

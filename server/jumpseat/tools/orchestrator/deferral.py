@@ -185,7 +185,9 @@ def search(query: str, tools: Mapping[str, Tool]) -> list[Tool]:
 
 def _matches(word: str, words: Collection[str]) -> bool:
     # Different forms of a word match: file, files; delete, deleting.
-    return word in words or (len(word) >= 4 and any(one[:4] == word[:4] and _alike(one, word) for one in words))
+    return word in words or (
+        len(word) >= 4 and any(candidate[:4] == word[:4] and _alike(candidate, word) for candidate in words)
+    )
 
 
 def _alike(one: str, other: str) -> bool:

@@ -108,7 +108,7 @@ class OfferedTools:
             return f"the `{name}` tool" if name in tools else None
         words = (source.mention_text(name, members) for source in self._grouping)
         listed = ", ".join(f"`{member}`" for member in members)
-        return next((one for one in words if one is not None), f"the tools {listed}")
+        return next((word for word in words if word is not None), f"the tools {listed}")
 
     def _is_group(self, name: str) -> bool:
         return any(source.members(name) is not None for source in self._grouping)
@@ -116,11 +116,11 @@ class OfferedTools:
     def _members(self, name: str, tools: Mapping[str, Tool]) -> list[str]:
         """Return the tools of a group, or those in ``tools`` of the MCP server in ``mcp:server``; else none."""
         found = (source.members(name) for source in self._grouping)
-        members = next((one for one in found if one is not None), (name,))
+        members = next((names for names in found if names is not None), (name,))
         expanded: list[str] = []
         for member in members:
             if member.startswith("mcp:"):
-                expanded += [one for one, tool in tools.items() if _is_of_server(tool, member[4:])]
+                expanded += [name for name, tool in tools.items() if _is_of_server(tool, member[4:])]
             elif member != name:
                 expanded.append(member)
         return expanded

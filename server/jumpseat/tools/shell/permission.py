@@ -12,13 +12,16 @@ def shell_permission(command: str, intention: str) -> ShellPermission:
     return ShellPermission(
         full_command_text=command,
         intention=intention,
-        commands=[ShellCommand(identifier=one.identifier, read_only=one.read_only) for one in line.commands],
+        commands=[
+            ShellCommand(identifier=command.identifier, read_only=command.read_only) for command in line.commands
+        ],
         possible_paths=list(line.possible_paths),
         possible_urls=[PossibleUrl(url=url) for url in line.possible_urls],
         has_write_file_redirection=line.has_write_file_redirection,
         can_offer_session_approval=line.can_offer_session_approval,
         command_segments=[
-            CommandSegment(identifier=one.command.identifier, full_command_text=one.text) for one in line.segments
+            CommandSegment(identifier=segment.command.identifier, full_command_text=segment.text)
+            for segment in line.segments
         ]
         if len(line.segments) > 1
         else None,

@@ -35,8 +35,8 @@ class _UnfitError(Exception):
 
 def read_calls(tool: Element) -> list[WrittenCall]:
     """Return the calls in a ``<tool>`` element: one for each ``<action>``, or else a single one."""
-    actions = [one for one in tool.children if one.role == "wrapper" and one.tag == "action"]
-    around = [one for one in tool.children if one not in actions]
+    actions = [child for child in tool.children if child.role == "wrapper" and child.tag == "action"]
+    around = [child for child in tool.children if child not in actions]
     return [_to_call(tool, [*around, action]) for action in actions] or [_to_call(tool, around)]
 
 
@@ -83,7 +83,7 @@ def _add_attributes(arguments: JsonObject, holder: Element) -> None:
             continue
         key = name
         if holder.tag == "action" and name == "type":
-            key = next((one for one in ("action", "type") if one in properties), "" if properties else "type")
+            key = next((name for name in ("action", "type") if name in properties), "" if properties else "type")
         elif name not in properties:
             continue
         if key:
@@ -167,12 +167,15 @@ def _ambiguous_scalar(text: str, schema: JsonObject) -> Any:
     listed: Any = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(listed, list):
         values = cast("list[Any]", listed)
-        return next((one for one in values if one == text or _to_text(one) == text.strip()), text)
+        return next((value for value in values if value == text or _to_text(value) == text.strip()), text)
     types: Any = schema.get("type")
     if isinstance(types, list) and "string" in types:
         return text
     variants: Any = schema.get("anyOf", schema.get("oneOf", []))
-    if any(isinstance(one, dict) and "string" in str(cast("JsonObject", one).get("type")) for one in variants):
+    if any(
+        isinstance(variant, dict) and "string" in str(cast("JsonObject", variant).get("type"))
+        for variant in variants
+    ):
         return text
     given = _parse_json(text.strip())
     return given if isinstance(given, (bool, int, float)) else text

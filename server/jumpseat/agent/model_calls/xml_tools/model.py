@@ -118,8 +118,8 @@ class _WithCalls(Rewriter):
         _add(blocks, scanner.finish(), calls, cut_off=cut_off)
         if not calls.count:
             return completed
-        if not "".join(one.text for one in blocks if isinstance(one, TextBlock)).strip():
-            blocks = [one for one in blocks if not isinstance(one, TextBlock)]
+        if not "".join(block.text for block in blocks if isinstance(block, TextBlock)).strip():
+            blocks = [block for block in blocks if not isinstance(block, TextBlock)]
         reason = "tool_use" if completed.stop_reason in ("end_turn", "stop_sequence") else completed.stop_reason
         return replace(completed, message=AssistantMessage(blocks), stop_reason=reason)
 

@@ -107,7 +107,7 @@ def _example_properties(schema: JsonObject) -> Iterator[tuple[str, Any]]:
 def _describe_type(schema: JsonObject, root: JsonObject, *, needed: bool) -> Iterator[str]:
     kind = kind_of(schema, root)
     if isinstance(schema.get("enum"), list):
-        yield "one of " + " | ".join(_text_of(one) for one in schema["enum"])
+        yield "one of " + " | ".join(_text_of(value) for value in schema["enum"])
     elif kind == "array":
         yield f"array of {_plural(kind_of(items_of(schema, root), root))}"
     elif kind == "scalar":
@@ -246,13 +246,13 @@ def _content(value: Any, schema: JsonObject, root: JsonObject, indent: str) -> s
     kind, inner = kind_of(schema, root), indent + "  "
     if kind == "array" and isinstance(value, list) and value:
         one_of = items_of(schema, root)
-        lines = [_parameter("item", one, one_of, root, inner) for one in cast("list[Any]", value)]
+        lines = [_parameter("item", item, one_of, root, inner) for item in cast("list[Any]", value)]
         return "\n".join(["", *lines, indent])
     if kind == "object" and isinstance(value, dict) and value:
         table = cast("JsonObject", value)
         if table.keys() <= properties_of(schema, root).keys() and all(_XML_NAME.match(key) for key in table):
             lines = [
-                _parameter(key, one, property_of(schema, root, key), root, inner) for key, one in table.items()
+                _parameter(key, value, property_of(schema, root, key), root, inner) for key, value in table.items()
             ]
             return "\n".join(["", *lines, indent])
     text = _text_of(value)

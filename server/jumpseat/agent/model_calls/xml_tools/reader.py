@@ -87,7 +87,7 @@ class Element:
         return whole if self.literal else expand_entities(whole)
 
     def child(self, tag: str) -> Element | None:
-        return next((one for one in self.children if one.tag == tag), None)
+        return next((child for child in self.children if child.tag == tag), None)
 
 
 @dataclass(slots=True)
@@ -369,7 +369,7 @@ class BlockReader:
             self._taken.append(text)
 
     def _last_name(self, tools: list[Element]) -> str | None:
-        return next((one.key for one in reversed(tools) if one.key), None)
+        return next((tool.key for tool in reversed(tools) if tool.key), None)
 
 
 def expand_entities(text: str) -> str:
@@ -402,7 +402,7 @@ def _is_wrapper(tag: str, attributes: Mapping[str, str], properties: Mapping[str
 def _is_prefix_of(text: str, at: int, *wanted: str) -> bool:
     """Return whether the rest of ``text`` is a proper prefix of a string in ``wanted``."""
     rest = text[at : at + MAX_TAG_CHARS]
-    return any(len(rest) < len(one) and one.startswith(rest) for one in wanted)
+    return any(len(rest) < len(text) and text.startswith(rest) for text in wanted)
 
 
 def _truncate(source: str) -> str:

@@ -44,11 +44,11 @@ def kind_of(schema: JsonObject, root: JsonObject) -> Kind:
     schema = resolve(schema, root)
     variants = _variants(schema)
     if variants:
-        kinds = {kind_of(one, root) if one is not schema else "any" for one in variants}
+        kinds = {kind_of(variant, root) if variant is not schema else "any" for variant in variants}
         return "scalar" if kinds <= SCALARS else "any"
     named: Any = schema.get("type")
     listed = cast("list[Any]", named) if isinstance(named, list) else [named]
-    types = {one for one in listed if isinstance(one, str) and one != "null"}
+    types = {item for item in listed if isinstance(item, str) and item != "null"}
     if not types:
         if "properties" in schema:
             return "object"
@@ -81,7 +81,7 @@ def _variants(schema: JsonObject) -> list[JsonObject]:
     for key in ("anyOf", "oneOf", "allOf"):
         listed: Any = schema.get(key)
         if isinstance(listed, list) and listed:
-            return [as_schema(one) for one in cast("list[Any]", listed) if as_schema(one).get("type") != "null"]
+            return [as_schema(item) for item in cast("list[Any]", listed) if as_schema(item).get("type") != "null"]
     return []
 
 
