@@ -52,7 +52,7 @@ from tests.support.model_server import ModelServer, Reply, SeenRequest, json_rep
 pytestmark = pytest.mark.anyio
 
 RECORDED: Final = [one for one in SUBJECTS if one.own_streams()]
-SHORT: Final = 600
+SHORT: Final = 300
 """The longest stream, in bytes, that is truncated at each byte; longer ones are at and within each line."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -20,6 +20,7 @@ from jumpseat.errors import (
     ProviderRequestError,
     ProviderToolsError,
 )
+from tests.support.cases import all_cases
 
 
 def failure(status: int, body: Any, **headers: str) -> ProviderError:
@@ -28,252 +29,252 @@ def failure(status: int, body: Any, **headers: str) -> ProviderError:
     return failure_of_response(status, named, content.encode(), now=1_800_000_000)
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "kind", "code", "message"),
-    [
-        # OpenAI
-        (
-            401,
-            {
-                "error": {
-                    "message": "Bad key",
-                    "type": "invalid_request_error",
-                    "param": None,
-                    "code": "invalid_api_key",
-                }
+RESPONSES: Final[list[tuple[int, Any, type[ProviderError], str | None, str | None]]] = [
+    # OpenAI
+    (
+        401,
+        {
+            "error": {
+                "message": "Bad key",
+                "type": "invalid_request_error",
+                "param": None,
+                "code": "invalid_api_key",
+            }
+        },
+        ProviderAuthError,
+        "invalid_api_key",
+        "HTTP 401 Unauthorized: Bad key",
+    ),
+    (
+        429,
+        {"error": {"message": "Slow", "type": "tokens", "code": "rate_limit_exceeded"}},
+        ProviderRateLimitError,
+        "rate_limit_exceeded",
+        "HTTP 429 Too Many Requests: Slow",
+    ),
+    (
+        400,
+        {
+            "error": {
+                "message": "The response was filtered",
+                "code": "content_filter",
+                "innererror": {"code": "ResponsibleAIPolicyViolation"},
+            }
+        },
+        ProviderFilterError,
+        "content_filter",
+        "HTTP 400 Bad Request: The response was filtered",
+    ),
+    (
+        400,
+        {"error": {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}},
+        ProviderFilterError,
+        "invalid_request_error",
+        "HTTP 400 Bad Request: Output blocked by content filtering policy",
+    ),
+    (
+        429,
+        {"error": {"message": "Pay", "type": "insufficient_quota", "code": "insufficient_quota"}},
+        ProviderQuotaError,
+        "insufficient_quota",
+        "HTTP 429 Too Many Requests: Pay",
+    ),
+    (
+        400,
+        {"error": {"message": "Too long", "type": "invalid_request_error", "code": "context_length_exceeded"}},
+        ProviderContextError,
+        "context_length_exceeded",
+        "HTTP 400 Bad Request: Too long",
+    ),
+    (
+        400,
+        {"error": {"message": "No such field", "type": "invalid_request_error", "code": None}},
+        ProviderRequestError,
+        "invalid_request_error",
+        "HTTP 400 Bad Request: No such field",
+    ),
+    # Anthropic
+    (
+        529,
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+        ProviderOverloadedError,
+        "overloaded_error",
+        "HTTP 529 Overloaded: Overloaded",
+    ),
+    (
+        400,
+        {
+            "type": "error",
+            "error": {
+                "type": "invalid_request_error",
+                "message": "prompt is too long: 210000 tokens > 200000 maximum",
             },
-            ProviderAuthError,
-            "invalid_api_key",
-            "HTTP 401 Unauthorized: Bad key",
-        ),
-        (
-            429,
-            {"error": {"message": "Slow", "type": "tokens", "code": "rate_limit_exceeded"}},
-            ProviderRateLimitError,
-            "rate_limit_exceeded",
-            "HTTP 429 Too Many Requests: Slow",
-        ),
-        (
-            400,
-            {
-                "error": {
-                    "message": "The response was filtered",
-                    "code": "content_filter",
-                    "innererror": {"code": "ResponsibleAIPolicyViolation"},
-                }
-            },
-            ProviderFilterError,
-            "content_filter",
-            "HTTP 400 Bad Request: The response was filtered",
-        ),
-        (
-            400,
-            {"error": {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}},
-            ProviderFilterError,
-            "invalid_request_error",
-            "HTTP 400 Bad Request: Output blocked by content filtering policy",
-        ),
-        (
-            429,
-            {"error": {"message": "Pay", "type": "insufficient_quota", "code": "insufficient_quota"}},
-            ProviderQuotaError,
-            "insufficient_quota",
-            "HTTP 429 Too Many Requests: Pay",
-        ),
-        (
-            400,
-            {"error": {"message": "Too long", "type": "invalid_request_error", "code": "context_length_exceeded"}},
-            ProviderContextError,
-            "context_length_exceeded",
-            "HTTP 400 Bad Request: Too long",
-        ),
-        (
-            400,
-            {"error": {"message": "No such field", "type": "invalid_request_error", "code": None}},
-            ProviderRequestError,
-            "invalid_request_error",
-            "HTTP 400 Bad Request: No such field",
-        ),
-        # Anthropic
-        (
-            529,
-            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
-            ProviderOverloadedError,
-            "overloaded_error",
-            "HTTP 529 Overloaded: Overloaded",
-        ),
-        (
-            400,
-            {
-                "type": "error",
-                "error": {
-                    "type": "invalid_request_error",
-                    "message": "prompt is too long: 210000 tokens > 200000 maximum",
-                },
-            },
-            ProviderContextError,
-            "invalid_request_error",
-            "HTTP 400 Bad Request: prompt is too long: 210000 tokens > 200000 maximum",
-        ),
-        (
-            400,
-            {
-                "type": "error",
-                "error": {"type": "invalid_request_error", "message": "Your credit balance is too low to go on"},
-            },
-            ProviderQuotaError,
-            "invalid_request_error",
-            "HTTP 400 Bad Request: Your credit balance is too low to go on",
-        ),
-        (
-            413,
-            {"error": {"type": "request_too_large"}},
-            ProviderContextError,
-            "request_too_large",
-            None,
-        ),
-        # Gemini
-        (
-            400,
-            {
-                "error": {
-                    "code": 400,
-                    "message": "API key not valid. Please pass a valid API key.",
-                    "status": "INVALID_ARGUMENT",
-                    "details": [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}],
-                }
-            },
-            ProviderAuthError,
-            "INVALID_ARGUMENT",
-            "HTTP 400 Bad Request: API key not valid. Please pass a valid API key.",
-        ),
-        (
-            400,
-            {
-                "error": {
-                    "code": 400,
-                    "message": "The input token count (1200000) exceeds the maximum number of tokens allowed.",
-                    "status": "INVALID_ARGUMENT",
-                }
-            },
-            ProviderContextError,
-            "INVALID_ARGUMENT",
-            "HTTP 400 Bad Request: The input token count (1200000) exceeds the maximum number of tokens allowed.",
-        ),
-        (
-            429,
-            [
-                {
-                    "error": {
-                        "code": 429,
-                        "message": "You exceeded your quota",
-                        "status": "RESOURCE_EXHAUSTED",
-                    }
-                }
-            ],
-            ProviderRateLimitError,
-            "RESOURCE_EXHAUSTED",
-            "HTTP 429 Too Many Requests: You exceeded your quota",
-        ),
-        # Ollama, the tests' proxy, and a code beside the text
-        (
-            404,
-            {"error": "no model 'x'"},
-            ProviderRequestError,
-            None,
-            "HTTP 404 Not Found: no model 'x'",
-        ),
-        (
-            400,
-            {"error": "protocol_mismatch", "message": "wrong wire"},
-            ProviderRequestError,
-            None,
-            "HTTP 400 Bad Request: protocol_mismatch: wrong wire",
-        ),
-        # OpenRouter
-        (
-            402,
-            {"error": {"code": 402, "message": "Insufficient credits"}},
-            ProviderQuotaError,
-            None,
-            "HTTP 402 Payment Required: Insufficient credits",
-        ),
-        (
-            400,
-            {"error": {"code": 400, "message": "Provider returned error", "metadata": {"raw": "bad tool"}}},
-            ProviderRequestError,
-            None,
-            "HTTP 400 Bad Request: Provider returned error: bad tool",
-        ),
-        # vLLM, FastAPI
-        (
-            400,
-            {
-                "object": "error",
-                "message": "maximum context is 4096",
-                "type": "BadRequestError",
+        },
+        ProviderContextError,
+        "invalid_request_error",
+        "HTTP 400 Bad Request: prompt is too long: 210000 tokens > 200000 maximum",
+    ),
+    (
+        400,
+        {
+            "type": "error",
+            "error": {"type": "invalid_request_error", "message": "Your credit balance is too low to go on"},
+        },
+        ProviderQuotaError,
+        "invalid_request_error",
+        "HTTP 400 Bad Request: Your credit balance is too low to go on",
+    ),
+    (
+        413,
+        {"error": {"type": "request_too_large"}},
+        ProviderContextError,
+        "request_too_large",
+        None,
+    ),
+    # Gemini
+    (
+        400,
+        {
+            "error": {
                 "code": 400,
-            },
-            ProviderContextError,
-            "BadRequestError",
-            "HTTP 400 Bad Request: maximum context is 4096",
-        ),
-        (
-            422,
-            {"detail": [{"loc": ["body"], "msg": "field required"}]},
-            ProviderRequestError,
-            None,
-            'HTTP 422 Unprocessable Entity: [{"loc":["body"],"msg":"field required"}]',
-        ),
-        # Tavily
-        (
-            432,
-            {"detail": {"error": "This request exceeds your plan's set usage limit."}},
-            ProviderRequestError,
-            None,
-            "HTTP 432: This request exceeds your plan's set usage limit.",
-        ),
-        # llama.cpp
-        (
-            500,
+                "message": "API key not valid. Please pass a valid API key.",
+                "status": "INVALID_ARGUMENT",
+                "details": [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}],
+            }
+        },
+        ProviderAuthError,
+        "INVALID_ARGUMENT",
+        "HTTP 400 Bad Request: API key not valid. Please pass a valid API key.",
+    ),
+    (
+        400,
+        {
+            "error": {
+                "code": 400,
+                "message": "The input token count (1200000) exceeds the maximum number of tokens allowed.",
+                "status": "INVALID_ARGUMENT",
+            }
+        },
+        ProviderContextError,
+        "INVALID_ARGUMENT",
+        "HTTP 400 Bad Request: The input token count (1200000) exceeds the maximum number of tokens allowed.",
+    ),
+    (
+        429,
+        [
             {
                 "error": {
-                    "code": 500,
-                    "message": "exceeds the available context size",
-                    "type": "server_error",
+                    "code": 429,
+                    "message": "You exceeded your quota",
+                    "status": "RESOURCE_EXHAUSTED",
                 }
-            },
-            ProviderContextError,
-            "server_error",
-            None,
-        ),
-        # GitHub and Copilot
-        (401, {"message": "Bad credentials"}, ProviderAuthError, None, "HTTP 401 Unauthorized: Bad credentials"),
-        (429, "quota exceeded for this month\n", ProviderQuotaError, None, None),
-        (403, "", ProviderAuthError, None, "HTTP 403 Forbidden"),
-        # Gateways
-        (408, {}, ProviderOverloadedError, None, "HTTP 408 Request Timeout"),
-        (409, "busy", ProviderOverloadedError, None, "HTTP 409 Conflict: busy"),
-        (
-            502,
-            "<!DOCTYPE html><html><head><title>Bad\n gateway</title></head><body>long</body></html>",
-            ProviderOverloadedError,
-            None,
-            "HTTP 502 Bad Gateway: Bad gateway",
-        ),
-        (418, "null", ProviderRequestError, None, "HTTP 418 I'm a Teapot"),
-        (400, '"just a string"', ProviderRequestError, None, "HTTP 400 Bad Request: just a string"),
-        (400, "[]", ProviderRequestError, None, "HTTP 400 Bad Request"),
-    ],
-)
-def test_a_response_with_an_error_status_becomes_the_matching_error(
-    status: int, body: Any, kind: type[ProviderError], code: str | None, message: str | None
-) -> None:
-    error = failure(status, body)
+            }
+        ],
+        ProviderRateLimitError,
+        "RESOURCE_EXHAUSTED",
+        "HTTP 429 Too Many Requests: You exceeded your quota",
+    ),
+    # Ollama, the tests' proxy, and a code beside the text
+    (
+        404,
+        {"error": "no model 'x'"},
+        ProviderRequestError,
+        None,
+        "HTTP 404 Not Found: no model 'x'",
+    ),
+    (
+        400,
+        {"error": "protocol_mismatch", "message": "wrong wire"},
+        ProviderRequestError,
+        None,
+        "HTTP 400 Bad Request: protocol_mismatch: wrong wire",
+    ),
+    # OpenRouter
+    (
+        402,
+        {"error": {"code": 402, "message": "Insufficient credits"}},
+        ProviderQuotaError,
+        None,
+        "HTTP 402 Payment Required: Insufficient credits",
+    ),
+    (
+        400,
+        {"error": {"code": 400, "message": "Provider returned error", "metadata": {"raw": "bad tool"}}},
+        ProviderRequestError,
+        None,
+        "HTTP 400 Bad Request: Provider returned error: bad tool",
+    ),
+    # vLLM, FastAPI
+    (
+        400,
+        {
+            "object": "error",
+            "message": "maximum context is 4096",
+            "type": "BadRequestError",
+            "code": 400,
+        },
+        ProviderContextError,
+        "BadRequestError",
+        "HTTP 400 Bad Request: maximum context is 4096",
+    ),
+    (
+        422,
+        {"detail": [{"loc": ["body"], "msg": "field required"}]},
+        ProviderRequestError,
+        None,
+        'HTTP 422 Unprocessable Entity: [{"loc":["body"],"msg":"field required"}]',
+    ),
+    # Tavily
+    (
+        432,
+        {"detail": {"error": "This request exceeds your plan's set usage limit."}},
+        ProviderRequestError,
+        None,
+        "HTTP 432: This request exceeds your plan's set usage limit.",
+    ),
+    # llama.cpp
+    (
+        500,
+        {
+            "error": {
+                "code": 500,
+                "message": "exceeds the available context size",
+                "type": "server_error",
+            }
+        },
+        ProviderContextError,
+        "server_error",
+        None,
+    ),
+    # GitHub and Copilot
+    (401, {"message": "Bad credentials"}, ProviderAuthError, None, "HTTP 401 Unauthorized: Bad credentials"),
+    (429, "quota exceeded for this month\n", ProviderQuotaError, None, None),
+    (403, "", ProviderAuthError, None, "HTTP 403 Forbidden"),
+    # Gateways
+    (408, {}, ProviderOverloadedError, None, "HTTP 408 Request Timeout"),
+    (409, "busy", ProviderOverloadedError, None, "HTTP 409 Conflict: busy"),
+    (
+        502,
+        "<!DOCTYPE html><html><head><title>Bad\n gateway</title></head><body>long</body></html>",
+        ProviderOverloadedError,
+        None,
+        "HTTP 502 Bad Gateway: Bad gateway",
+    ),
+    (418, "null", ProviderRequestError, None, "HTTP 418 I'm a Teapot"),
+    (400, '"just a string"', ProviderRequestError, None, "HTTP 400 Bad Request: just a string"),
+    (400, "[]", ProviderRequestError, None, "HTTP 400 Bad Request"),
+]
 
-    assert (type(error), error.code, error.status) == (kind, code, status)
-    assert message is None or str(error) == message
-    assert error.retryable == (kind in (ProviderRateLimitError, ProviderOverloadedError))
+
+def test_a_response_with_an_error_status_becomes_the_matching_error() -> None:
+    with all_cases() as case:
+        for status, body, kind, code, message in RESPONSES:
+            with case(f"{status} {body}"):
+                error = failure(status, body)
+
+                assert (type(error), error.code, error.status) == (kind, code, status)
+                assert message is None or str(error) == message
+                assert error.retryable == (kind in (ProviderRateLimitError, ProviderOverloadedError))
 
 
 @pytest.mark.parametrize(

@@ -4,63 +4,69 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
+from typing import Final
 
 import pytest
 
 from jumpseat.adapters.models.known_models import KnownModels, fact_files
 from jumpseat.agent.model import ModelInfo, Price
+from tests.support.cases import all_cases
 
 KNOWN = KnownModels()
 
 
-@pytest.mark.parametrize(
-    ("name", "entry"),
-    [
-        ("gpt-5", "gpt-5"),
-        ("GPT-5", "gpt-5"),
-        ("gpt-5-2025-08-07", "gpt-5"),
-        ("openai/gpt-5", "gpt-5"),
-        ("openrouter/openai/gpt-5-mini", "gpt-5-mini"),
-        ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
-        ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
-        ("anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"),
-        ("claude-sonnet-4-20250514", "claude-sonnet-4-0"),
-        ("claude-3-7-sonnet-latest", "claude-3-7-sonnet"),
-        ("models/gemini-2.5-pro", "gemini-2.5-pro"),
-        ("publishers/google/models/gemini-2.5-pro", "gemini-2.5-pro"),
-        ("gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash"),
-        ("gemini-2.0-flash-001", "gemini-2.0-flash"),
-        ("mistral-large-latest", "mistral-large-latest"),
-        ("llama3.3:latest", "llama-3.3-70b-instruct"),
-        ("meta-llama/Llama-3.3-70B-Instruct", "llama-3.3-70b-instruct"),
-    ],
-)
-def test_a_name_is_found_with_or_without_date_and_vendor(name: str, entry: str) -> None:
-    found = KNOWN.find(name)
-    assert found is not None
-    assert found.id == entry
+KNOWN_NAMES: Final[list[tuple[str, str]]] = [
+    ("gpt-5", "gpt-5"),
+    ("GPT-5", "gpt-5"),
+    ("gpt-5-2025-08-07", "gpt-5"),
+    ("openai/gpt-5", "gpt-5"),
+    ("openrouter/openai/gpt-5-mini", "gpt-5-mini"),
+    ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+    ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
+    ("anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"),
+    ("claude-sonnet-4-20250514", "claude-sonnet-4-0"),
+    ("claude-3-7-sonnet-latest", "claude-3-7-sonnet"),
+    ("models/gemini-2.5-pro", "gemini-2.5-pro"),
+    ("publishers/google/models/gemini-2.5-pro", "gemini-2.5-pro"),
+    ("gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash"),
+    ("gemini-2.0-flash-001", "gemini-2.0-flash"),
+    ("mistral-large-latest", "mistral-large-latest"),
+    ("llama3.3:latest", "llama-3.3-70b-instruct"),
+    ("meta-llama/Llama-3.3-70B-Instruct", "llama-3.3-70b-instruct"),
+]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "gpt-5-minimal",
-        "gpt-5-",
-        "my-gpt-5",
-        "gpt-4o-audio-preview-2024-12-17",
-        "gpt-5-chat-latest",
-        "gemini-2.5-flash-preview-tts",
-        "ft:gpt-4o:me::1",
-        "somebody/gpt-5",
-        "openai/claude-opus-4-1",
-        "gpt-5/tuned",
-        "openai/gpt-5:free",
-        "unsloth/Llama-3.3-70B-Instruct-GGUF",
-    ],
-)
-def test_a_similar_name_is_not_found(name: str) -> None:
-    assert KNOWN.find(name) is None
+def test_a_name_is_found_with_or_without_date_and_vendor() -> None:
+    with all_cases() as case:
+        for name, entry in KNOWN_NAMES:
+            with case(name):
+                found = KNOWN.find(name)
+                assert found is not None
+                assert found.id == entry
+
+
+UNKNOWN_NAMES: Final[list[str]] = [
+    "",
+    "gpt-5-minimal",
+    "gpt-5-",
+    "my-gpt-5",
+    "gpt-4o-audio-preview-2024-12-17",
+    "gpt-5-chat-latest",
+    "gemini-2.5-flash-preview-tts",
+    "ft:gpt-4o:me::1",
+    "somebody/gpt-5",
+    "openai/claude-opus-4-1",
+    "gpt-5/tuned",
+    "openai/gpt-5:free",
+    "unsloth/Llama-3.3-70B-Instruct-GGUF",
+]
+
+
+def test_a_similar_name_is_not_found() -> None:
+    with all_cases() as case:
+        for name in UNKNOWN_NAMES:
+            with case(repr(name)):
+                assert KNOWN.find(name) is None
 
 
 def test_every_entry_of_the_file_is_valid_and_found_by_its_names() -> None:

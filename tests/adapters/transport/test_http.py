@@ -8,7 +8,7 @@ import json
 import re
 import socket
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import pytest
@@ -30,6 +30,7 @@ from jumpseat.errors import (
     ProviderRequestError,
     ProviderTransportError,
 )
+from tests.support.cases import all_cases
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply, text_reply
 
 pytestmark = pytest.mark.anyio
@@ -188,49 +189,49 @@ async def test_events_before_an_error_in_the_same_piece_are_delivered_first(tran
                     await anext(events)
 
 
-@pytest.mark.parametrize(
-    ("reply", "kind", "message"),
-    [
-        (json_reply({"error": {"message": "no"}}, status=400), ProviderRequestError, "HTTP 400 Bad Request: no"),
-        (json_reply({"message": "Bad credentials"}, status=401), ProviderAuthError, "401 Unauthorized: Bad creden"),
-        (json_reply({"error": {"code": "insufficient_quota"}}, status=429), ProviderQuotaError, "HTTP 429"),
-        (json_reply({"error": {"code": "context_length_exceeded"}}, status=400), ProviderContextError, "HTTP 400"),
-        (text_reply("oh no", status=500), ProviderOverloadedError, "HTTP 500 Internal Server Error: oh no"),
-        (text_reply("", status=503), ProviderOverloadedError, "HTTP 503 Service Unavailable"),
-        (Reply([b"part"], status=502, ending="cut"), ProviderOverloadedError, "HTTP 502 Bad Gateway"),
-        (Reply([b"x" * 500_000], status=500), ProviderOverloadedError, "HTTP 500 Internal Server Error: xxx"),
-        (Reply(status=302, headers={"Location": "http://elsewhere/"}), ProviderRequestError, "check the base URL"),
-        (text_reply("<html>hello</html>"), ProviderProtocolError, "got text/plain: '<html>hello</html>'"),
-        (Reply(), ProviderProtocolError, "got no content type: ''"),
-        (text_reply("{nope", content_type="application/json"), ProviderProtocolError, "expected JSON .* '{nope'"),
-        (json_reply([1]), ProviderProtocolError, "expected a JSON object"),
-        (json_reply({"choices": []}), ProviderProtocolError, "at least one choice"),
-        (event_stream(b'data: {"choices": 5}\n\n'), ProviderProtocolError, "unexpected response format"),
-        (event_stream(b"data: {oops\n\n"), ProviderProtocolError, "expected JSON"),
-        (event_stream(), ProviderProtocolError, "before it sent anything"),
-        (event_stream(delta("a")), ProviderProtocolError, "in the middle of its answer"),
-        (event_stream(delta("a"), b'data: {"choi'), ProviderProtocolError, "expected JSON"),
-        (
-            event_stream(delta("a"), b'data: {"choi', ending="cut"),
-            ProviderTransportError,
-            "closed the connection in",
-        ),
-        (Reply(silent=True, ending="cut"), ProviderTransportError, "closed the connection before it responded"),
-        (Reply([b"{}"], length=100, ending="cut"), ProviderTransportError, "closed the connection in the middle"),
-        (
-            Reply([b"not gzip"], headers={"Content-Encoding": "gzip", "Content-Type": "text/event-stream"}),
-            ProviderProtocolError,
-            "cannot decompress",
-        ),
-    ],
-)
-async def test_every_kind_of_failure_has_its_error(
-    transport: HttpTransport, reply: Reply, kind: type[ProviderError], message: str
-) -> None:
-    error = await error_of(reply, transport=transport)
+FAILURES: Final[list[tuple[Reply, type[ProviderError], str]]] = [
+    (json_reply({"error": {"message": "no"}}, status=400), ProviderRequestError, "HTTP 400 Bad Request: no"),
+    (json_reply({"message": "Bad credentials"}, status=401), ProviderAuthError, "401 Unauthorized: Bad creden"),
+    (json_reply({"error": {"code": "insufficient_quota"}}, status=429), ProviderQuotaError, "HTTP 429"),
+    (json_reply({"error": {"code": "context_length_exceeded"}}, status=400), ProviderContextError, "HTTP 400"),
+    (text_reply("oh no", status=500), ProviderOverloadedError, "HTTP 500 Internal Server Error: oh no"),
+    (text_reply("", status=503), ProviderOverloadedError, "HTTP 503 Service Unavailable"),
+    (Reply([b"part"], status=502, ending="cut"), ProviderOverloadedError, "HTTP 502 Bad Gateway"),
+    (Reply([b"x" * 500_000], status=500), ProviderOverloadedError, "HTTP 500 Internal Server Error: xxx"),
+    (Reply(status=302, headers={"Location": "http://elsewhere/"}), ProviderRequestError, "check the base URL"),
+    (text_reply("<html>hello</html>"), ProviderProtocolError, "got text/plain: '<html>hello</html>'"),
+    (Reply(), ProviderProtocolError, "got no content type: ''"),
+    (text_reply("{nope", content_type="application/json"), ProviderProtocolError, "expected JSON .* '{nope'"),
+    (json_reply([1]), ProviderProtocolError, "expected a JSON object"),
+    (json_reply({"choices": []}), ProviderProtocolError, "at least one choice"),
+    (event_stream(b'data: {"choices": 5}\n\n'), ProviderProtocolError, "unexpected response format"),
+    (event_stream(b"data: {oops\n\n"), ProviderProtocolError, "expected JSON"),
+    (event_stream(), ProviderProtocolError, "before it sent anything"),
+    (event_stream(delta("a")), ProviderProtocolError, "in the middle of its answer"),
+    (event_stream(delta("a"), b'data: {"choi'), ProviderProtocolError, "expected JSON"),
+    (
+        event_stream(delta("a"), b'data: {"choi', ending="cut"),
+        ProviderTransportError,
+        "closed the connection in",
+    ),
+    (Reply(silent=True, ending="cut"), ProviderTransportError, "closed the connection before it responded"),
+    (Reply([b"{}"], length=100, ending="cut"), ProviderTransportError, "closed the connection in the middle"),
+    (
+        Reply([b"not gzip"], headers={"Content-Encoding": "gzip", "Content-Type": "text/event-stream"}),
+        ProviderProtocolError,
+        "cannot decompress",
+    ),
+]
 
-    assert type(error) is kind
-    assert re.search(message, str(error)), str(error)
+
+async def test_every_kind_of_failure_has_its_error(transport: HttpTransport) -> None:
+    with all_cases() as case:
+        for reply, kind, message in FAILURES:
+            with case(message):
+                error = await error_of(reply, transport=transport)
+
+                assert type(error) is kind
+                assert re.search(message, str(error)), str(error)
 
 
 async def test_a_rate_limit_has_the_retry_delay(transport: HttpTransport) -> None:
@@ -371,27 +372,27 @@ async def test_an_answer_beyond_the_size_limit_is_refused() -> None:
         assert (type(error), "the limit of 1000 bytes" in str(error)) == (ProviderProtocolError, True)
 
 
-@pytest.mark.parametrize(
-    "text", [f"no access for {SECRET}", f"Bearer {SECRET}", "header team-purple-42", "h-1234567"]
-)
-@pytest.mark.parametrize("how", ["error", "plain", "whole", "stream", "page", "stream that breaks", "code"])
-async def test_no_error_ever_shows_a_key_or_a_header(transport: HttpTransport, text: str, how: str) -> None:
-    reply = {
-        "error": json_reply({"error": {"message": text, "code": "x"}}, status=401),
-        "code": json_reply({"error": {"message": "m", "code": text}}, status=400),
-        "plain": text_reply(f"{'x' * 960}{text}{text}", status=500),
-        "whole": json_reply({"error": {"message": text}}),
-        "stream": event_stream(b"data: %s\n\n" % json.dumps({"error": {"message": text}}).encode()),
-        "page": text_reply(text),
-        "stream that breaks": event_stream(f"data: {text}\n\n".encode()),
-    }[how]
-    async with ModelServer(reply) as server:
-        model = openai(server.url, transport, headers={"X-Team": "team-purple-42"})
-        with pytest.raises(ProviderError) as caught:
-            await events_of(model, headers={"X-Prompt": "h-1234567"})
+async def test_no_error_ever_shows_a_key_or_a_header(transport: HttpTransport) -> None:
+    with all_cases() as case:
+        for text in (f"no access for {SECRET}", f"Bearer {SECRET}", "header team-purple-42", "h-1234567"):
+            replies = {
+                "error": json_reply({"error": {"message": text, "code": "x"}}, status=401),
+                "code": json_reply({"error": {"message": "m", "code": text}}, status=400),
+                "plain": text_reply(f"{'x' * 960}{text}{text}", status=500),
+                "whole": json_reply({"error": {"message": text}}),
+                "stream": event_stream(b"data: %s\n\n" % json.dumps({"error": {"message": text}}).encode()),
+                "page": text_reply(text),
+                "stream that breaks": event_stream(f"data: {text}\n\n".encode()),
+            }
+            for how, reply in replies.items():
+                with case(f"{how}: {text}"):
+                    async with ModelServer(reply) as server:
+                        model = openai(server.url, transport, headers={"X-Team": "team-purple-42"})
+                        with pytest.raises(ProviderError) as caught:
+                            await events_of(model, headers={"X-Prompt": "h-1234567"})
 
-    for secret in (SECRET, SECRET[:12], "purple", "h-1234567"):
-        assert secret not in loggable_text(caught.value)
+                    for secret in (SECRET, SECRET[:12], "purple", "h-1234567"):
+                        assert secret not in loggable_text(caught.value)
 
 
 @pytest.mark.parametrize("value", ["line\nbreak-secret", "nul\x00-secret"])

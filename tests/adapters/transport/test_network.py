@@ -8,6 +8,7 @@ import ssl
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import anyio
 import httpx
@@ -17,49 +18,50 @@ from jumpseat.adapters.adapter import Network, Timeouts
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat.adapters.transport.network import Proxies
 from jumpseat.errors import ProviderTransportError
+from tests.support.cases import all_cases
 from tests.support.model_server import ModelServer, json_reply
 
 PROXY = "http://proxy:3128"
 VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
 
-@pytest.mark.parametrize(
-    ("url", "bypass", "expected"),
-    [
-        ("http://model.example/v1", "", PROXY),
-        ("https://model.example/v1", "", "http://secure:1"),
-        ("http://localhost:8080/", "", None),
-        ("http://dev.localhost/", "", None),
-        ("http://127.0.0.1:8080/", "", None),
-        ("http://127.9.9.9/", "", None),
-        ("http://[::1]:8080/", "", None),
-        ("http://model.example/", "*", None),
-        ("http://model.example/", "other.example, model.example", None),
-        ("http://a.model.example/", "model.example", None),
-        ("http://a.model.example/", ".model.example", None),
-        ("http://a.model.example/", "*.model.example", None),
-        ("http://amodel.example/", "model.example", PROXY),
-        ("http://MODEL.example/", "Model.Example", None),
-        ("http://model.example:81/", "model.example:81", None),
-        ("http://model.example/", "model.example:81", PROXY),
-        ("http://model.example/", "model.example:80", None),
-        ("http://10.1.2.3/", "10.0.0.0/8", None),
-        ("http://11.1.2.3/", "10.0.0.0/8", PROXY),
-        ("http://10.1.2.3/", "10.1.2.3", None),
-        ("http://10.1.2.30/", "10.1.2.3", PROXY),
-        ("http://10.1.2.3/", "example.org,nonsense/8,,", PROXY),
-        ("http://[fd00::1]/", "fd00::/8", None),
-        ("http://[fd00::1]:90/", "[fd00::1]:90", None),
-        ("http://[fd00::1]:91/", "[fd00::1]:90", PROXY),
-        ("http://10.1.2.3/", "fd00::/8", PROXY),
-    ],
-)
-def test_an_address_is_reached_through_its_proxy_unless_it_is_exempt(
-    url: str, bypass: str, expected: str | None
-) -> None:
-    proxies = Proxies({"http": PROXY, "https": "http://secure:1"}, bypass)
+ADDRESSES: Final[list[tuple[str, str, str | None]]] = [
+    ("http://model.example/v1", "", PROXY),
+    ("https://model.example/v1", "", "http://secure:1"),
+    ("http://localhost:8080/", "", None),
+    ("http://dev.localhost/", "", None),
+    ("http://127.0.0.1:8080/", "", None),
+    ("http://127.9.9.9/", "", None),
+    ("http://[::1]:8080/", "", None),
+    ("http://model.example/", "*", None),
+    ("http://model.example/", "other.example, model.example", None),
+    ("http://a.model.example/", "model.example", None),
+    ("http://a.model.example/", ".model.example", None),
+    ("http://a.model.example/", "*.model.example", None),
+    ("http://amodel.example/", "model.example", PROXY),
+    ("http://MODEL.example/", "Model.Example", None),
+    ("http://model.example:81/", "model.example:81", None),
+    ("http://model.example/", "model.example:81", PROXY),
+    ("http://model.example/", "model.example:80", None),
+    ("http://10.1.2.3/", "10.0.0.0/8", None),
+    ("http://11.1.2.3/", "10.0.0.0/8", PROXY),
+    ("http://10.1.2.3/", "10.1.2.3", None),
+    ("http://10.1.2.30/", "10.1.2.3", PROXY),
+    ("http://10.1.2.3/", "example.org,nonsense/8,,", PROXY),
+    ("http://[fd00::1]/", "fd00::/8", None),
+    ("http://[fd00::1]:90/", "[fd00::1]:90", None),
+    ("http://[fd00::1]:91/", "[fd00::1]:90", PROXY),
+    ("http://10.1.2.3/", "fd00::/8", PROXY),
+]
 
-    assert proxies.for_url(httpx.URL(url)) == expected
+
+def test_an_address_is_reached_through_its_proxy_unless_it_is_exempt() -> None:
+    with all_cases() as case:
+        for url, bypass, expected in ADDRESSES:
+            with case(f"{url} bypassing {bypass!r}"):
+                proxies = Proxies({"http": PROXY, "https": "http://secure:1"}, bypass)
+
+                assert proxies.for_url(httpx.URL(url)) == expected
 
 
 def test_proxies_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

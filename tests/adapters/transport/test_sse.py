@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable
+from typing import Final
 
 import pytest
 
 from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, ServerEvent, SseDecoder
 from jumpseat.errors import ProviderProtocolError
+from tests.support.cases import all_cases
 
 
 def split(pieces: Iterable[bytes], splitter: EventSplitter | None = None) -> list[ServerEvent]:
@@ -16,39 +19,41 @@ def split(pieces: Iterable[bytes], splitter: EventSplitter | None = None) -> lis
     return [event for piece in pieces for event in splitter.feed(piece)] + splitter.finish()
 
 
-@pytest.mark.parametrize(
-    ("text", "events"),
-    [
-        ("data: a\n\n", [(None, "a")]),
-        ("data:a\n\ndata:  b\n\n", [(None, "a"), (None, " b")]),
-        ("event: x\ndata: a\n\ndata: b\n\n", [("x", "a"), (None, "b")]),
-        ("event: x\n\ndata: b\n\n", [(None, "b")]),
-        ("event:\ndata: b\n\n", [(None, "b")]),
-        ("data: a\ndata: b\ndata:\ndata: c\n\n", [(None, "a\nb\n\nc")]),
-        ("data\n\n", [(None, "")]),
-        ("data:\n\n", [(None, "")]),
-        (": comment\n\n:\n\ndata: a\n: inside\ndata: b\n\n", [(None, "a\nb")]),
-        ("id: 1\nretry: 5\nnonsense: x\ndatum: y\ndata: a\n\n", [(None, "a")]),
-        ("\n\n\ndata: a\n\n\n\n", [(None, "a")]),
-        ("data: a\r\n\r\ndata: b\r\rdata: c\n\n", [(None, "a"), (None, "b"), (None, "c")]),
-        ("data: a\r\n\ndata: b\n\r\n", [(None, "a"), (None, "b")]),
-        ("\ufeffdata: a\n\n", [(None, "a")]),
-        ("data: a\n\n\ufeffdata: b\n\n", [(None, "a")]),
-        ("data: ü\u2028\x0b\x1c\x85ü🌍\n\n", [(None, "ü\u2028\x0b\x1c\x85ü🌍")]),
-        ("data: a\n\ndata: no blank line", [(None, "a"), (None, "no blank line")]),
-        ("data: a\n\ndata: no blank line\n", [(None, "a"), (None, "no blank line")]),
-        ("", []),
-        ("\r\n", []),
-    ],
-)
-def test_a_stream_is_parsed_by_the_standard_wherever_it_is_split(text: str, events: list[ServerEvent]) -> None:
-    content = text.encode()
+STREAMS: Final[list[tuple[str, list[ServerEvent]]]] = [
+    ("data: a\n\n", [(None, "a")]),
+    ("data:a\n\ndata:  b\n\n", [(None, "a"), (None, " b")]),
+    ("event: x\ndata: a\n\ndata: b\n\n", [("x", "a"), (None, "b")]),
+    ("event: x\n\ndata: b\n\n", [(None, "b")]),
+    ("event:\ndata: b\n\n", [(None, "b")]),
+    ("data: a\ndata: b\ndata:\ndata: c\n\n", [(None, "a\nb\n\nc")]),
+    ("data\n\n", [(None, "")]),
+    ("data:\n\n", [(None, "")]),
+    (": comment\n\n:\n\ndata: a\n: inside\ndata: b\n\n", [(None, "a\nb")]),
+    ("id: 1\nretry: 5\nnonsense: x\ndatum: y\ndata: a\n\n", [(None, "a")]),
+    ("\n\n\ndata: a\n\n\n\n", [(None, "a")]),
+    ("data: a\r\n\r\ndata: b\r\rdata: c\n\n", [(None, "a"), (None, "b"), (None, "c")]),
+    ("data: a\r\n\ndata: b\n\r\n", [(None, "a"), (None, "b")]),
+    ("\ufeffdata: a\n\n", [(None, "a")]),
+    ("data: a\n\n\ufeffdata: b\n\n", [(None, "a")]),
+    ("data: ü\u2028\x0b\x1c\x85ü🌍\n\n", [(None, "ü\u2028\x0b\x1c\x85ü🌍")]),
+    ("data: a\n\ndata: no blank line", [(None, "a"), (None, "no blank line")]),
+    ("data: a\n\ndata: no blank line\n", [(None, "a"), (None, "no blank line")]),
+    ("", []),
+    ("\r\n", []),
+]
 
-    assert split([content]) == events
-    assert split([content[i : i + 1] for i in range(len(content))]) == events
-    assert split([b"", content, b""]) == events
-    for border in range(len(content)):
-        assert split([content[:border], content[border:]]) == events
+
+def test_a_stream_is_parsed_by_the_standard_wherever_it_is_split() -> None:
+    with all_cases() as case:
+        for text, events in STREAMS:
+            with case(repr(text)):
+                content = text.encode()
+
+                assert split([content]) == events
+                assert split([content[i : i + 1] for i in range(len(content))]) == events
+                assert split([b"", content, b""]) == events
+                for border in range(len(content)):
+                    assert split([content[:border], content[border:]]) == events
 
 
 def test_bytes_that_are_not_utf_8_become_replacement_characters() -> None:
@@ -71,15 +76,15 @@ def test_random_streams_are_parsed_identically_wherever_they_are_split() -> None
         assert split([content[i : i + 1] for i in range(len(content))]) == whole
 
 
-@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
-@pytest.mark.parametrize("before", ["", "data: a\n", "data: a\n\n"])
-@pytest.mark.parametrize("error", ['{"error": "x"}', '[{\n  "error": {\n    "code": 503\n  }\n}]'])
-def test_an_error_between_the_events_is_returned(before: str, error: str, end: str) -> None:
-    content = f"{before}{error}{end}".encode()
-    expected = [*([(None, "a")] if before else []), (None, error)]
-
-    for step in (1, 5, len(content)):
-        assert split([content[i : i + step] for i in range(0, len(content), step)]) == expected
+def test_an_error_between_the_events_is_returned() -> None:
+    errors = ('{"error": "x"}', '[{\n  "error": {\n    "code": 503\n  }\n}]')
+    with all_cases() as case:
+        for before, error, end in itertools.product(("", "data: a\n", "data: a\n\n"), errors, ("", "\n", "\n\n")):
+            with case(repr(before + error + end)):
+                content = f"{before}{error}{end}".encode()
+                expected = [*([(None, "a")] if before else []), (None, error)]
+                for step in (1, 5, len(content)):
+                    assert split([content[i : i + step] for i in range(0, len(content), step)]) == expected
 
 
 def test_other_json_between_the_events_is_not_an_event() -> None:

@@ -12,6 +12,7 @@ from jumpseat.adapters.wires.ollama_chat import address
 from jumpseat.agent.blocks import ImageBlock, TextBlock, UserMessage
 from jumpseat.agent.model import ModelRequest, ToolChoice
 from tests.adapters.conversations import ADD, NOW
+from tests.support.cases import all_cases
 
 SWITCHED_OFF: Final = {"thinking": {"type": "disabled"}}
 SWITCHED_ON: Final = {"thinking": {"type": "enabled"}}
@@ -27,39 +28,39 @@ def body(name: str, model: str = "m", options: dict[str, Any] | None = None, **f
 # --- thinking -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "model", "effort", "expected"),
-    [
-        ("deepseek", "deepseek-v4-flash", None, {}),
-        ("deepseek", "deepseek-v4-flash", "max", {**SWITCHED_ON, "reasoning_effort": "max"}),
-        ("deepseek", "deepseek-v4-flash", "none", SWITCHED_OFF),
-        ("kimi", "kimi-k3", None, {}),
-        ("kimi", "kimi-k3", "medium", {"reasoning_effort": "high"}),
-        ("kimi", "kimi-k3.1-pro", "xhigh", {"reasoning_effort": "max"}),
-        ("kimi", "kimi-k3", "none", {"reasoning_effort": "low"}),
-        ("kimi", "kimi-k2.7-code", "high", {}),
-        ("kimi", "kimi-k2.7-code", "none", {}),
-        ("kimi", "kimi-k2.6", "high", SWITCHED_ON),
-        ("kimi", "kimi-k2.6", "none", SWITCHED_OFF),
-        ("kimi", "kimi-k2-thinking", "none", {}),
-        ("kimi", "moonshot-v1-8k", "high", {}),
-        ("mistral", "mistral-small-latest", "none", {"reasoning_effort": "none"}),
-        ("mistral", "magistral-medium-latest", "high", {}),
-        ("openrouter", "openai/gpt-5.5", "xhigh", {"reasoning": {"effort": "xhigh"}}),
-        ("ollama", "qwen3", None, {}),
-        ("ollama", "qwen3", "none", {"think": False}),
-        ("ollama", "qwen3", "minimal", {"think": "low"}),
-        ("ollama", "qwen3", "xhigh", {"think": "max"}),
-        ("ollama", "qwen3", "on", {"think": True}),
-        ("xai", "grok-4.3", "low", {"reasoning_effort": "low"}),
-    ],
-)
-def test_the_reasoning_effort_is_written_in_the_form_of_the_model(
-    name: str, model: str, effort: str | None, expected: dict[str, Any]
-) -> None:
-    written = body(name, model, reasoning_effort=effort)
+EFFORTS: Final[list[tuple[str, str, str | None, dict[str, Any]]]] = [
+    ("deepseek", "deepseek-v4-flash", None, {}),
+    ("deepseek", "deepseek-v4-flash", "max", {**SWITCHED_ON, "reasoning_effort": "max"}),
+    ("deepseek", "deepseek-v4-flash", "none", SWITCHED_OFF),
+    ("kimi", "kimi-k3", None, {}),
+    ("kimi", "kimi-k3", "medium", {"reasoning_effort": "high"}),
+    ("kimi", "kimi-k3.1-pro", "xhigh", {"reasoning_effort": "max"}),
+    ("kimi", "kimi-k3", "none", {"reasoning_effort": "low"}),
+    ("kimi", "kimi-k2.7-code", "high", {}),
+    ("kimi", "kimi-k2.7-code", "none", {}),
+    ("kimi", "kimi-k2.6", "high", SWITCHED_ON),
+    ("kimi", "kimi-k2.6", "none", SWITCHED_OFF),
+    ("kimi", "kimi-k2-thinking", "none", {}),
+    ("kimi", "moonshot-v1-8k", "high", {}),
+    ("mistral", "mistral-small-latest", "none", {"reasoning_effort": "none"}),
+    ("mistral", "magistral-medium-latest", "high", {}),
+    ("openrouter", "openai/gpt-5.5", "xhigh", {"reasoning": {"effort": "xhigh"}}),
+    ("ollama", "qwen3", None, {}),
+    ("ollama", "qwen3", "none", {"think": False}),
+    ("ollama", "qwen3", "minimal", {"think": "low"}),
+    ("ollama", "qwen3", "xhigh", {"think": "max"}),
+    ("ollama", "qwen3", "on", {"think": True}),
+    ("xai", "grok-4.3", "low", {"reasoning_effort": "low"}),
+]
 
-    assert {key: written[key] for key in THINKING if key in written} == expected
+
+def test_the_reasoning_effort_is_written_in_the_form_of_the_model() -> None:
+    with all_cases() as case:
+        for name, model, effort, expected in EFFORTS:
+            with case(f"{name} {model} {effort}"):
+                written = body(name, model, reasoning_effort=effort)
+
+                assert {key: written[key] for key in THINKING if key in written} == expected
 
 
 def test_openrouter_is_also_requested_for_a_summary() -> None:

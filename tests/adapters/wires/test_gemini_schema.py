@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from jumpseat.adapters.wires.gemini_schema import MAX_NODES, inline_schema, openapi_parameters, openapi_subset
+from tests.support.cases import all_cases
 
 TEXT: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}
@@ -18,64 +19,64 @@ def subset(schema: dict[str, Any]) -> dict[str, Any]:
     return openapi_subset(inline_schema(schema))
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ({"type": "string", "$schema": "s", "$id": "i", "$comment": "c", "strict": True}, TEXT),
-        ({"type": "object", "additionalProperties": {"type": "string"}}, {"type": "object"}),
-        ({"type": "string", "format": "uri", "examples": ["a"], "readOnly": True}, TEXT),
-        ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date-time"}),
-        ({"type": "integer", "format": "int64", "exclusiveMinimum": 0}, {"type": "integer", "format": "int64"}),
-        ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
-        ({"type": ["null"]}, {"type": "string", "nullable": True}),
-        ({"type": "null"}, {"type": "string", "nullable": True}),
-        (
-            {"type": ["string", "number", "null"], "description": "d", "minimum": 1},
-            {
-                "anyOf": [
-                    {"description": "d", "nullable": True, "type": "string"},
-                    {"description": "d", "nullable": True, "minimum": 1, "type": "number"},
-                ]
-            },
-        ),
-        ({"oneOf": [TEXT, {"type": "null"}]}, {"type": "string", "nullable": True}),
-        ({"anyOf": [TEXT, NUMBER]}, {"anyOf": [TEXT, NUMBER]}),
-        ({"anyOf": [{"const": "a"}, {"enum": ["b", None]}], "description": "d"}, None),
-        ({"anyOf": []}, TEXT),
-        ({"const": "a"}, {"type": "string", "enum": ["a"]}),
-        ({"enum": [1, 2]}, {"type": "integer", "description": "One of: 1, 2."}),
-        ({"enum": [1, 2.5], "description": "d."}, {"type": "number", "description": "d. One of: 1, 2.5."}),
-        ({"enum": [True]}, {"type": "boolean", "description": "One of: true."}),
-        ({"type": "string", "enum": ["", "a"]}, {"type": "string", "description": 'One of: "", "a".'}),
-        ({"type": "array"}, {"type": "array", "items": TEXT}),
-        ({"type": "array", "items": True}, {"type": "array", "items": TEXT}),
-        ({"items": {"type": "number"}, "maxItems": 2}, {"maxItems": 2, "type": "array", "items": NUMBER}),
-        ({"type": "array", "items": [TEXT, NUMBER]}, {"type": "array", "items": {"anyOf": [TEXT, NUMBER]}}),
-        ({"type": "array", "prefixItems": [TEXT, TEXT]}, {"type": "array", "items": TEXT}),
-        ({}, TEXT),
-        ({"minimum": 3}, {"minimum": 3, "type": "number"}),
-        ({"type": "object", "properties": {"a": True}, "required": ["a", "b"]}, None),
-        (
-            {
-                "allOf": [
-                    {"properties": {"a": TEXT}, "required": ["a"]},
-                    {"allOf": [{"properties": {"b": NUMBER}, "required": ["b"]}]},
-                ]
-            },
-            {"type": "object", "properties": {"a": TEXT, "b": NUMBER}, "required": ["a", "b"]},
-        ),
-    ],
-)
-def test_a_schema_is_converted_to_the_supported_subset(
-    schema: dict[str, Any], expected: dict[str, Any] | None
-) -> None:
-    before = copy.deepcopy(schema)
-    made = subset(schema)
+SCHEMAS: Final[list[tuple[dict[str, Any], dict[str, Any] | None]]] = [
+    ({"type": "string", "$schema": "s", "$id": "i", "$comment": "c", "strict": True}, TEXT),
+    ({"type": "object", "additionalProperties": {"type": "string"}}, {"type": "object"}),
+    ({"type": "string", "format": "uri", "examples": ["a"], "readOnly": True}, TEXT),
+    ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date-time"}),
+    ({"type": "integer", "format": "int64", "exclusiveMinimum": 0}, {"type": "integer", "format": "int64"}),
+    ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
+    ({"type": ["null"]}, {"type": "string", "nullable": True}),
+    ({"type": "null"}, {"type": "string", "nullable": True}),
+    (
+        {"type": ["string", "number", "null"], "description": "d", "minimum": 1},
+        {
+            "anyOf": [
+                {"description": "d", "nullable": True, "type": "string"},
+                {"description": "d", "nullable": True, "minimum": 1, "type": "number"},
+            ]
+        },
+    ),
+    ({"oneOf": [TEXT, {"type": "null"}]}, {"type": "string", "nullable": True}),
+    ({"anyOf": [TEXT, NUMBER]}, {"anyOf": [TEXT, NUMBER]}),
+    ({"anyOf": [{"const": "a"}, {"enum": ["b", None]}], "description": "d"}, None),
+    ({"anyOf": []}, TEXT),
+    ({"const": "a"}, {"type": "string", "enum": ["a"]}),
+    ({"enum": [1, 2]}, {"type": "integer", "description": "One of: 1, 2."}),
+    ({"enum": [1, 2.5], "description": "d."}, {"type": "number", "description": "d. One of: 1, 2.5."}),
+    ({"enum": [True]}, {"type": "boolean", "description": "One of: true."}),
+    ({"type": "string", "enum": ["", "a"]}, {"type": "string", "description": 'One of: "", "a".'}),
+    ({"type": "array"}, {"type": "array", "items": TEXT}),
+    ({"type": "array", "items": True}, {"type": "array", "items": TEXT}),
+    ({"items": {"type": "number"}, "maxItems": 2}, {"maxItems": 2, "type": "array", "items": NUMBER}),
+    ({"type": "array", "items": [TEXT, NUMBER]}, {"type": "array", "items": {"anyOf": [TEXT, NUMBER]}}),
+    ({"type": "array", "prefixItems": [TEXT, TEXT]}, {"type": "array", "items": TEXT}),
+    ({}, TEXT),
+    ({"minimum": 3}, {"minimum": 3, "type": "number"}),
+    ({"type": "object", "properties": {"a": True}, "required": ["a", "b"]}, None),
+    (
+        {
+            "allOf": [
+                {"properties": {"a": TEXT}, "required": ["a"]},
+                {"allOf": [{"properties": {"b": NUMBER}, "required": ["b"]}]},
+            ]
+        },
+        {"type": "object", "properties": {"a": TEXT, "b": NUMBER}, "required": ["a", "b"]},
+    ),
+]
 
-    if expected is not None:
-        assert made == expected
-    assert schema == before
-    assert_of_the_subset(made)
+
+def test_a_schema_is_converted_to_the_supported_subset() -> None:
+    with all_cases() as case:
+        for schema, expected in SCHEMAS:
+            with case(schema):
+                before = copy.deepcopy(schema)
+                made = subset(schema)
+
+                if expected is not None:
+                    assert made == expected
+                assert schema == before
+                assert_of_the_subset(made)
 
 
 def test_references_are_resolved_and_sibling_keywords_win() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -34,6 +34,7 @@ from jumpseat.errors import ProviderRateLimitError
 from jumpseat_protocol import events
 from tests.adapters.conversations import ADD, NOW, PICTURE, REQUESTS, SCHEMA
 from tests.adapters.golden import DATA, decode_stream, load
+from tests.support.cases import all_cases
 from tests.support.model_server import ModelServer, event_stream, json_reply
 
 PROMPT = UserMessage([TextBlock("p")])
@@ -94,36 +95,36 @@ def test_the_key_is_only_in_its_header_and_a_bearer_token_replaces_it(name: str)
 # --- thinking -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("model", "effort", "config"),
-    [
-        ("gemini-3.1-pro-preview", None, {"includeThoughts": True}),
-        ("gemini-3.1-pro-preview", "none", {"includeThoughts": False, "thinkingLevel": "low"}),
-        ("gemini-3.1-pro-preview", "minimal", {"includeThoughts": True, "thinkingLevel": "low"}),
-        ("gemini-3.1-pro-preview", "medium", {"includeThoughts": True, "thinkingLevel": "medium"}),
-        ("gemini-3-pro-preview", "medium", {"includeThoughts": True, "thinkingLevel": "high"}),
-        ("gemini-3-flash-preview", "minimal", {"includeThoughts": True, "thinkingLevel": "minimal"}),
-        ("gemini-3.8-flash", "minimal", {"includeThoughts": True, "thinkingLevel": "low"}),
-        ("gemini-3.5-flash-lite", "none", {"includeThoughts": False, "thinkingLevel": "minimal"}),
-        ("gemini-flash-latest", "xhigh", {"includeThoughts": True, "thinkingLevel": "high"}),
-        ("gemini-3.5-flash", "unheard of", {"includeThoughts": True}),
-        ("gemini-2.5-pro", "none", {"includeThoughts": False, "thinkingBudget": 128}),
-        ("gemini-2.5-flash", "none", {"includeThoughts": False, "thinkingBudget": 0}),
-        ("gemini-2.5-flash", "medium", {"includeThoughts": True, "thinkingBudget": 8192}),
-        ("gemini-2.5-flash", "unheard of", {"includeThoughts": True, "thinkingBudget": -1}),
-        ("gemini-2.5-flash", None, {"includeThoughts": True}),
-        ("gemini-2.5-flash-image", None, None),
-        ("gemini-2.0-flash", None, None),
-        ("some-model", None, None),
-        ("some-model", "high", {"includeThoughts": True, "thinkingLevel": "high"}),
-    ],
-)
-def test_thinking_is_requested_in_the_form_of_the_model_generation(
-    model: str, effort: str | None, config: dict[str, Any] | None
-) -> None:
-    written = body(ModelRequest(model, "", [PROMPT], reasoning_effort=effort))
+THINKING: Final[list[tuple[str, str | None, dict[str, Any] | None]]] = [
+    ("gemini-3.1-pro-preview", None, {"includeThoughts": True}),
+    ("gemini-3.1-pro-preview", "none", {"includeThoughts": False, "thinkingLevel": "low"}),
+    ("gemini-3.1-pro-preview", "minimal", {"includeThoughts": True, "thinkingLevel": "low"}),
+    ("gemini-3.1-pro-preview", "medium", {"includeThoughts": True, "thinkingLevel": "medium"}),
+    ("gemini-3-pro-preview", "medium", {"includeThoughts": True, "thinkingLevel": "high"}),
+    ("gemini-3-flash-preview", "minimal", {"includeThoughts": True, "thinkingLevel": "minimal"}),
+    ("gemini-3.8-flash", "minimal", {"includeThoughts": True, "thinkingLevel": "low"}),
+    ("gemini-3.5-flash-lite", "none", {"includeThoughts": False, "thinkingLevel": "minimal"}),
+    ("gemini-flash-latest", "xhigh", {"includeThoughts": True, "thinkingLevel": "high"}),
+    ("gemini-3.5-flash", "unheard of", {"includeThoughts": True}),
+    ("gemini-2.5-pro", "none", {"includeThoughts": False, "thinkingBudget": 128}),
+    ("gemini-2.5-flash", "none", {"includeThoughts": False, "thinkingBudget": 0}),
+    ("gemini-2.5-flash", "medium", {"includeThoughts": True, "thinkingBudget": 8192}),
+    ("gemini-2.5-flash", "unheard of", {"includeThoughts": True, "thinkingBudget": -1}),
+    ("gemini-2.5-flash", None, {"includeThoughts": True}),
+    ("gemini-2.5-flash-image", None, None),
+    ("gemini-2.0-flash", None, None),
+    ("some-model", None, None),
+    ("some-model", "high", {"includeThoughts": True, "thinkingLevel": "high"}),
+]
 
-    assert written.get("generationConfig", {}).get("thinkingConfig") == config
+
+def test_thinking_is_requested_in_the_form_of_the_model_generation() -> None:
+    with all_cases() as case:
+        for model, effort, config in THINKING:
+            with case(f"{model} {effort}"):
+                written = body(ModelRequest(model, "", [PROMPT], reasoning_effort=effort))
+
+                assert written.get("generationConfig", {}).get("thinkingConfig") == config
 
 
 def test_options_override_the_form_of_thinking() -> None:
