@@ -70,7 +70,7 @@ def test_adapters_are_listed_with_their_source_and_key_state(tmp_path: Path) -> 
 
 def test_adapters_are_listed_for_programs_as_json(tmp_path: Path) -> None:
     code, out, _ = jumpseat(tmp_path, "adapters", "--json", config=CONFIG)
-    found: dict[str, Any] = {one["name"]: one for one in json.loads(out)}
+    found: dict[str, Any] = {adapter["name"]: adapter for adapter in json.loads(out)}
     assert code == 0
     assert found["work"] == {
         "name": "work",
@@ -195,8 +195,8 @@ async def test_the_models_of_an_account_are_listed_and_checked_without_a_table(t
             ]
 
         listed, first, named = await anyio.to_thread.run_sync(commands)
-    assert {"by-chat", "by-responses", "by-messages"} <= {one["id"] for one in json.loads(listed[1])}
-    assert not any(one["id"].startswith("work/") for one in json.loads(listed[1]))
+    assert {"by-chat", "by-responses", "by-messages"} <= {model["id"] for model in json.loads(listed[1])}
+    assert not any(model["id"].startswith("work/") for model in json.loads(listed[1]))
     assert (first[0], named[0]) == (0, 0)
     assert "copilot/by-chat works" in first[1]
     assert "copilot/by-messages works" in named[1]
@@ -314,7 +314,7 @@ def test_a_declared_adapter_is_listed_with_its_variable_and_never_with_its_key(t
     )
     (adapters / "plain.toml").write_text('extends = "openai"\n[env]\napi_key = "verysecretkey"\n')
     _, out, _ = jumpseat(tmp_path, "adapters", "--json")
-    told = {one["name"]: one for one in json.loads(out)}
+    told = {adapter["name"]: adapter for adapter in json.loads(out)}
 
     assert (told["mine"]["keyEnv"], told["mine"]["hasKey"], told["mine"]["models"]) == ("MY_OWN_KEY", False, 2)
     assert (told["mine"]["origin"], told["mine"]["address"]) == ("home", "http://127.0.0.1:9/v1")

@@ -222,7 +222,7 @@ async def test_an_editor_can_disconnect_while(tmp_path: Path, schemas: Schemas, 
         await state.reached(editor)
         await server.close_stdin()
         # The exit of running_editor checks that it took half a second at most and left no process.
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
 
 
 async def test_cancel_cancels_queued_prompts_too(tmp_path: Path, schemas: Schemas) -> None:
@@ -242,7 +242,7 @@ async def test_an_editor_can_disconnect_while_prompts_are_queued(tmp_path: Path,
             await editor.begin(session, f"prompt {number}")
         await editor.update("agent_message_chunk")
         await server.close_stdin()
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
 
 
 async def test_a_terminal_created_after_a_cancel_is_released(tmp_path: Path, schemas: Schemas) -> None:

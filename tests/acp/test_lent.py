@@ -46,7 +46,7 @@ async def test_view_shows_unsaved_changes(tmp_path: Path, schemas: Schemas) -> N
     ):
         session = await editor.new(tmp_path)
         await editor.say(session, "go")
-        assert "1. changed" in editor.said(session)
+        assert "1. changed" in editor.answer_text(session)
         assert buffers.asked == [str(tmp_path / "a.txt")]
 
 
@@ -80,7 +80,7 @@ async def test_create_writes_through_the_editor_and_never_overwrites(tmp_path: P
         session = await editor.new(tmp_path)
         await editor.say(session, "go")
         assert buffers.texts == {"new": "new"}
-        assert "already exists" in editor.said(session)
+        assert "already exists" in editor.answer_text(session)
 
 
 async def test_the_line_ends_of_the_file_are_kept(tmp_path: Path, schemas: Schemas) -> None:
@@ -113,7 +113,7 @@ async def test_a_write_that_the_editor_refuses_fails(tmp_path: Path, schemas: Sc
     async with running_editor(tmp_path, schemas, *turns, capabilities=FILES, answers=answers) as (_, editor):
         session = await editor.new(tmp_path)
         await editor.say(session, "go")
-        assert "read only" in editor.said(session)
+        assert "read only" in editor.answer_text(session)
         assert not (tmp_path / "new.txt").exists()
 
 
@@ -142,7 +142,7 @@ async def test_commands_run_in_a_terminal_of_the_editor(tmp_path: Path, schemas:
         assert [
             update["content"] for update in editor.updates(session, "tool_call_update") if "content" in update
         ] == [terminal]
-        assert "from the editor\n<exited with exit code 3>" in editor.said(session)
+        assert "from the editor\n<exited with exit code 3>" in editor.answer_text(session)
         await editor.question("terminal/release")
 
 
@@ -181,7 +181,7 @@ async def test_the_server_exits_if_the_editor_disconnects_while_its_terminal_run
         await editor.begin(await editor.new(tmp_path), "go")
         await editor.question("terminal/wait_for_exit")
         await server.close_stdin()
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
 
 
 async def test_a_command_runs_in_the_server_if_the_editor_creates_no_terminal(
@@ -195,4 +195,4 @@ async def test_a_command_runs_in_the_server_if_the_editor_creates_no_terminal(
     ):
         session = await editor.new(tmp_path)
         await editor.say(session, "go")
-        assert "here\n<exited with exit code 0>" in editor.said(session)
+        assert "here\n<exited with exit code 0>" in editor.answer_text(session)

@@ -97,7 +97,7 @@ async def test_keys_of_the_environment_work_without_any_login(
             shown = next(option for option in opened["configOptions"] if option["id"] == "model")
             assert shown["currentValue"].endswith(("/m", "/claude"))
             assert (await editor.say(opened["sessionId"], "hi"))["stopReason"] == "end_turn"
-            assert editor.said(opened["sessionId"]) == "hello"
+            assert editor.answer_text(opened["sessionId"]) == "hello"
         (request,) = model.requests
         assert request.path == path
         assert request.json["model"] == "m"
@@ -161,7 +161,7 @@ async def test_invalid_variables_are_reported_at_the_start(tmp_path: Path, schem
     env = {"COPILOT_PROVIDER_BASE_URL": "http://localhost/v1", "COPILOT_PROVIDER_TYPE": "oracle"}
     async with running_editor(tmp_path, schemas, config=NO_RETRY, env=env, initialize=False) as (server, _):
         server.expect_exit = 1
-        assert await server.exited(10) == 1
+        assert await server.exit_code(10) == 1
         assert "COPILOT_PROVIDER_TYPE" in server.stderr
 
 
@@ -187,7 +187,7 @@ async def test_an_editor_sets_the_address_and_headers_of_a_provider(tmp_path: Pa
         assert (await editor.call("providers/list"))["providers"][0]["current"]["baseUrl"] == f"{model.url}/proxy"
         assert "of-the-editor" not in str(editor.messages)
         await editor.say(session, "hi")
-        assert editor.said(session) == "hello"
+        assert editor.answer_text(session) == "hello"
         (request,) = model.requests
         assert request.path == "/proxy/chat/completions"
         assert (request.headers["authorization"], request.headers["x-team"]) == ("Bearer of-the-editor", "7")
@@ -197,7 +197,7 @@ async def test_an_editor_sets_the_address_and_headers_of_a_provider(tmp_path: Pa
             {**setting, "baseUrl": "nowhere"},
             {**setting, "headers": {"a b": "c"}},
         ):
-            assert (await editor.refused("providers/set", wrong))["code"] == -32602
+            assert (await editor.error_of("providers/set", wrong))["code"] == -32602
         for _ in range(2):
             assert await editor.call("providers/disable", {"providerId": "openai"}) == {}
         assert "current" not in (await editor.call("providers/list"))["providers"][0]

@@ -28,7 +28,7 @@ async def test_a_question_is_a_form_if_the_editor_supports_forms(tmp_path: Path,
         assert request["params"]["requestedSchema"]["properties"]["choice"]["enum"] == ["red", "blue"]
         await editor.answer(request, {"action": "accept", "content": {"choice": "blue"}})
         await editor.response(prompt)
-        assert "blue" in editor.said(session)
+        assert "blue" in editor.answer_text(session)
 
 
 async def test_a_question_with_choices_is_buttons_without_forms(tmp_path: Path, schemas: Schemas) -> None:
@@ -41,7 +41,7 @@ async def test_a_question_with_choices_is_buttons_without_forms(tmp_path: Path, 
         blue = next(choice["optionId"] for choice in request["params"]["options"] if choice["name"] == "blue")
         await editor.answer(request, {"outcome": {"outcome": "selected", "optionId": blue}})
         await editor.response(prompt)
-        assert "blue" in editor.said(session)
+        assert "blue" in editor.answer_text(session)
 
 
 async def test_buttons_appear_on_the_tool_call_that_asks(tmp_path: Path, schemas: Schemas) -> None:
@@ -77,7 +77,7 @@ async def test_a_plan_is_approved_with_buttons_and_the_mode_follows(
         assert (request["toolCall"]["title"], request["toolCall"]["kind"]) == ("Do it in two steps", "switch_mode")
         kinds = [choice["kind"] for choice in request["options"]]
         assert kinds == ["allow_once", "allow_always", "reject_once"]
-        assert said in editor.said(session)
+        assert said in editor.answer_text(session)
         changed = [
             update["currentModeId"].partition("#")[2]
             for update in editor.updates(session, "current_mode_update", since=since)
@@ -107,8 +107,8 @@ async def test_the_user_decides_whether_the_provider_replaces_a_rate_limited_mod
             copilot.limited.clear()
             await editor.answer(request, {"outcome": {"outcome": "selected", "optionId": choice}})
             assert (await editor.response(prompt))["result"]["stopReason"] == "end_turn"
-            assert "of alice" in editor.said(session)
-        assert copilot.called()[-1] == answered
+            assert "of alice" in editor.answer_text(session)
+        assert copilot.called_models()[-1] == answered
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel", "something new"])
@@ -172,7 +172,7 @@ async def test_a_url_is_opened_if_the_editor_supports_it_and_cancelled_otherwise
     ) as (_, editor):
         session = await editor.new(tmp_path, mcpServers=[server])
         assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
-        assert action in editor.said(session)
+        assert action in editor.answer_text(session)
         asked = [message["params"] for message in editor.messages if message.get("method") == "elicitation/create"]
         assert [question["url"] for question in asked] == ["https://example.com/sign-in"] * (
             "url" in capabilities["elicitation"]

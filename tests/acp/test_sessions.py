@@ -26,7 +26,7 @@ async def test_initialize_returns_the_capabilities(tmp_path: Path, schemas: Sche
         assert [method["id"] for method in answer["authMethods"]] == ["configured"]
         assert answer["agentInfo"]["name"] == "jumpseat"
         assert await editor.call("authenticate", {"methodId": "configured"}) == {}
-        assert (await editor.refused("authenticate", {"methodId": "other"}))["code"] == -32602
+        assert (await editor.error_of("authenticate", {"methodId": "other"}))["code"] == -32602
 
 
 async def test_an_editor_may_have_any_name(tmp_path: Path, schemas: Schemas) -> None:
@@ -56,7 +56,7 @@ async def test_invalid_capabilities_count_as_missing(tmp_path: Path, schemas: Sc
 
 async def test_authenticate_names_the_settings_if_no_model_is_configured(tmp_path: Path, schemas: Schemas) -> None:
     async with running_editor(tmp_path, schemas, config="", args=["--no-auto-login"]) as (_, editor):
-        error = await editor.refused("authenticate", {"methodId": "configured"})
+        error = await editor.error_of("authenticate", {"methodId": "configured"})
         assert error["code"] == -32000
         assert "OPENAI_API_KEY" in error["message"]
         # Opening a session works, because the editor may set a provider later.
@@ -92,7 +92,7 @@ async def test_only_sessions_with_a_prompt_are_listed(tmp_path: Path, schemas: S
             (prompted, "What is new?", str(other))
         ]
         assert (await editor.call("session/list", {"cwd": str(tmp_path)}))["sessions"] == []
-        assert (await editor.refused("session/list", {"cursor": "nonsense"}))["code"] == -32602
+        assert (await editor.error_of("session/list", {"cursor": "nonsense"}))["code"] == -32602
 
 
 async def test_a_long_list_has_pages_without_gaps(tmp_path: Path, schemas: Schemas) -> None:
@@ -163,8 +163,8 @@ async def test_unknown_sessions_are_resource_not_found_errors(tmp_path: Path, sc
     async with running_editor(tmp_path, schemas) as (_, editor):
         for method in ("session/load", "session/resume", "session/fork"):
             params: JsonObject = {"sessionId": "nope", "cwd": str(tmp_path), "mcpServers": []}
-            assert (await editor.refused(method, params))["code"] == -32002
-        assert (await editor.refused("session/close", {"sessionId": "nope"}))["code"] == -32002
+            assert (await editor.error_of(method, params))["code"] == -32002
+        assert (await editor.error_of("session/close", {"sessionId": "nope"}))["code"] == -32002
         # Deleting is idempotent.
         assert await editor.call("session/delete", {"sessionId": "nope"}) == {}
 
@@ -188,8 +188,8 @@ async def test_a_fork_is_independent_of_its_session(tmp_path: Path, schemas: Sch
         assert forked["sessionId"] != session
         await editor.say(forked["sessionId"], "second")
         await editor.say(session, "second")
-        assert editor.said(forked["sessionId"]) == "two"
-        assert editor.said(session) == "onetwo"
+        assert editor.answer_text(forked["sessionId"]) == "two"
+        assert editor.answer_text(session) == "onetwo"
 
 
 async def test_a_session_can_alternate_between_both_protocols(tmp_path: Path, schemas: Schemas) -> None:
@@ -202,7 +202,7 @@ async def test_a_session_can_alternate_between_both_protocols(tmp_path: Path, sc
         assert editor.updates(session, "user_message_chunk")[0]["content"]["text"] == "from an SDK"
         since = len(editor.messages)
         await editor.say(session, "from an editor")
-        assert editor.said(session, since=since) == "two"
+        assert editor.answer_text(session, since=since) == "two"
     async with running_server(tmp_path) as server:
         await server.wire.call("session.resume", {"sessionId": session, "provider": scripted(*turns)})
         events = await server.wire.prompt(session, "from an SDK again")
@@ -226,7 +226,7 @@ async def test_the_mode_is_sent_as_mode_and_as_option(tmp_path: Path, schemas: S
         )
         assert value_of(answer["configOptions"], "mode") == f"{MODES}autopilot"
         await editor.update("current_mode_update", since=since, currentModeId=f"{MODES}autopilot")
-        error = await editor.refused("session/set_mode", {"sessionId": session, "modeId": "fast"})
+        error = await editor.error_of("session/set_mode", {"sessionId": session, "modeId": "fast"})
         assert error["code"] == -32602
         assert f"{MODES}plan" in error["message"]
 
@@ -243,12 +243,12 @@ async def test_only_listed_models_can_be_chosen(tmp_path: Path, schemas: Schemas
         answer = await editor.call("session/set_config_option", change)
         assert value_of(answer["configOptions"], "model") == "fake/two"
         await editor.say(session, "who are you?")
-        assert editor.said(session) == "two"
+        assert editor.answer_text(session) == "two"
         for method, params in (
             ("session/set_config_option", {**change, "value": "gpt-17"}),
             ("session/set_model", {"sessionId": session, "modelId": "gpt-17"}),
         ):
-            error = await editor.refused(method, params)
+            error = await editor.error_of(method, params)
             assert error["code"] == -32602
             assert "fake/one" in error["message"]
         assert await editor.call("session/set_model", {"sessionId": session, "modelId": "fake/one"}) == {}
@@ -262,8 +262,10 @@ async def test_the_reasoning_effort_is_an_option(tmp_path: Path, schemas: Schema
         assert value_of(answer["configOptions"], "reasoning_effort") == "high"
         answer = await editor.call("session/set_config_option", {**change, "value": "default"})
         assert value_of(answer["configOptions"], "reasoning_effort") == "default"
-        assert (await editor.refused("session/set_config_option", {**change, "value": "hardest"}))["code"] == -32602
-        assert (await editor.refused("session/set_config_option", {**change, "configId": "x"}))["code"] == -32602
+        assert (await editor.error_of("session/set_config_option", {**change, "value": "hardest"}))[
+            "code"
+        ] == -32602
+        assert (await editor.error_of("session/set_config_option", {**change, "configId": "x"}))["code"] == -32602
 
 
 @pytest.mark.parametrize("booleans", [True, False])
@@ -296,14 +298,14 @@ async def test_slash_commands_are_prompts(tmp_path: Path, schemas: Schemas) -> N
     async with running_editor(tmp_path, schemas, {"text": "You said {{last_user}}"}) as (_, editor):
         session = await editor.new(tmp_path)
         assert (await editor.say(session, "/help"))["stopReason"] == "end_turn"
-        assert "/usage" in editor.said(session)
+        assert "/usage" in editor.answer_text(session)
         since = len(editor.messages)
         await editor.say(session, "/model fake/two")
         options = (await editor.update("config_option_update", since=since))["configOptions"]
         assert value_of(options, "model") == "fake/two"
         since = len(editor.messages)
         await editor.say(session, "/etc/hosts is what?")
-        assert editor.said(session, since=since) == "You said /etc/hosts is what?"
+        assert editor.answer_text(session, since=since) == "You said /etc/hosts is what?"
 
 
 async def test_skills_are_slash_commands_that_run_as_prompts(tmp_path: Path, schemas: Schemas) -> None:
@@ -315,7 +317,7 @@ async def test_skills_are_slash_commands_that_run_as_prompts(tmp_path: Path, sch
         commands = (await editor.update("available_commands_update"))["availableCommands"]
         assert {"name": "tea", "description": "Make tea.", "input": {"hint": "[kind]"}} in commands
         assert (await editor.say(session, "/tea green"))["stopReason"] == "end_turn"
-        assert editor.said(session) == "You said /tea green"
+        assert editor.answer_text(session) == "You said /tea green"
 
 
 async def test_the_system_prompt_of_the_editor_is_used(tmp_path: Path, schemas: Schemas) -> None:
@@ -333,9 +335,11 @@ async def test_embedded_files_reach_the_model(tmp_path: Path, schemas: Schemas) 
         resource = {"uri": "file:///work/a%20b.py", "text": "print(1)", "mimeType": "text/x-python"}
         blocks = [{"type": "text", "text": "What is"}, {"type": "resource", "resource": resource}]
         await editor.call("session/prompt", {"sessionId": session, "prompt": blocks})
-        assert '<file path="/work/a b.py">\nprint(1)\n</file>' in editor.said(session)
+        assert '<file path="/work/a b.py">\nprint(1)\n</file>' in editor.answer_text(session)
         audio = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
-        assert (await editor.refused("session/prompt", {"sessionId": session, "prompt": [audio]}))["code"] == -32602
+        assert (await editor.error_of("session/prompt", {"sessionId": session, "prompt": [audio]}))[
+            "code"
+        ] == -32602
         assert (await editor.call("session/prompt", {"sessionId": session, "prompt": []}))["stopReason"]
 
 
@@ -395,8 +399,8 @@ async def test_invalid_servers_and_folders_are_refused(tmp_path: Path, schemas: 
             {"mcpServers": []},
         ]
         for params in wrong:
-            assert (await editor.refused("session/new", params))["code"] == -32602, params
-        assert (await editor.refused("session/list", {"cwd": "relative"}))["code"] == -32602
+            assert (await editor.error_of("session/new", params))["code"] == -32602, params
+        assert (await editor.error_of("session/list", {"cwd": "relative"}))["code"] == -32602
 
 
 # --- bad input --------------------------------------------------------------------------------------------------
@@ -425,10 +429,10 @@ async def test_every_invalid_message_gets_an_error(tmp_path: Path, schemas: Sche
         await editor.send(message[20:] + b"\r\n")
         assert (await editor.response("x"))["result"] == {"sessions": []}
         for method in ("_vendor/anything", "session/unknown", "fs/read_text_file"):
-            assert (await editor.refused(method))["code"] == -32601
+            assert (await editor.error_of(method))["code"] == -32601
         for method in ("initialize", "session/new", "session/prompt", "session/set_mode", "authenticate"):
-            assert (await editor.refused(method, {"sessionId": 7}))["code"] == -32602
-        assert (await editor.refused("initialize", {"protocolVersion": "1"}))["code"] == -32602
+            assert (await editor.error_of(method, {"sessionId": 7}))["code"] == -32602
+        assert (await editor.error_of("initialize", {"protocolVersion": "1"}))["code"] == -32602
         for method in ("_vendor/anything", "session/unknown", "session/cancel", "$/cancel_request"):
             await editor.send(editor.encode({"jsonrpc": "2.0", "method": method, "params": [1, 2]}))
         await editor.call("session/list")

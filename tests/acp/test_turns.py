@@ -23,7 +23,7 @@ async def test_a_prompt_gets_its_response_when_its_turn_has_ended(tmp_path: Path
         assert answer["stopReason"] == "end_turn"
         assert answer["usage"]["inputTokens"] == 10
         assert answer["usage"]["totalTokens"] == 13
-        assert editor.said(session) == "hello there"
+        assert editor.answer_text(session) == "hello there"
         thoughts = editor.updates(session, "agent_thought_chunk")
         assert "".join(thought["content"]["text"] for thought in thoughts) == "hm"
         assert editor.updates(session, "usage_update")[0]["size"] > 0
@@ -254,7 +254,7 @@ async def test_cancelling_the_request_of_a_queued_prompt_leaves_the_others_alone
         await editor.answer(request, option("choice-0"))
         assert (await editor.response(first))["result"]["stopReason"] == "end_turn"
         assert (await editor.response(third))["result"]["stopReason"] == "end_turn"
-        assert editor.said(session) == "askedthird"
+        assert editor.answer_text(session) == "askedthird"
 
 
 async def test_a_prompt_queued_behind_a_cancelled_request_runs(tmp_path: Path, schemas: Schemas) -> None:
@@ -276,7 +276,7 @@ async def test_closing_a_session_cancels_its_prompt(tmp_path: Path, schemas: Sch
         await editor.update("agent_message_chunk")
         await editor.call("session/close", {"sessionId": session})
         assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
-        assert (await editor.refused("session/prompt", {"sessionId": session, "prompt": []}))["code"] == -32002
+        assert (await editor.error_of("session/prompt", {"sessionId": session, "prompt": []}))["code"] == -32002
 
 
 async def test_an_editor_that_disconnects_during_a_turn_leaves_no_process(tmp_path: Path, schemas: Schemas) -> None:
@@ -287,7 +287,7 @@ async def test_an_editor_that_disconnects_during_a_turn_leaves_no_process(tmp_pa
         await editor.until(lambda message: "started\\n" in str(message) and "console" in str(message))
         await server.close_stdin()
         # The exit of running_editor checks that it took half a second at most and left no process.
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
 
 
 async def test_the_todos_of_the_model_are_its_plan_also_after_a_load(tmp_path: Path, schemas: Schemas) -> None:
@@ -335,7 +335,7 @@ async def test_a_compaction_by_command_is_shown(tmp_path: Path, schemas: Schemas
         assert (begun["status"], compaction["status"]) == ("in_progress", "completed")
         assert begun["compactionId"] == compaction["compactionId"]
         assert compaction["summary"] == [{"type": "text", "text": "<overview>All.</overview>"}]
-        assert "was compacted from about" in editor.said(session)
+        assert "was compacted from about" in editor.answer_text(session)
         assert editor.updates(session, "usage_update")[-1]["used"] != full
         await editor.call("session/close", {"sessionId": session})
         since = len(editor.messages)

@@ -36,7 +36,7 @@ def _closed(kind: Any, known: dict[Any, Any]) -> Any:
     if origin in (Required, NotRequired, Annotated):
         return _closed(inside[0], known)
     if origin in (Union, types.UnionType):
-        return Union[tuple(_closed(one, known) for one in inside)]  # noqa: UP007
+        return Union[tuple(_closed(argument, known) for argument in inside)]  # noqa: UP007
     if origin in (list, collections.abc.Iterable, collections.abc.Sequence) or "Sequence" in str(origin):
         return list[_closed(inside[0], known)]
     if origin in (dict, collections.abc.Mapping):

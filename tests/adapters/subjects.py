@@ -95,7 +95,9 @@ def resigned(value: Any, folder: str, subject: Subject) -> Any:
 
 def _replaced(value: Any, old: str, new: str) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {one.name: _replaced(getattr(value, one.name), old, new) for one in dataclasses.fields(value)}
+        fields = {
+            field.name: _replaced(getattr(value, field.name), old, new) for field in dataclasses.fields(value)
+        }
         if fields.get("provider") == old:
             fields["provider"] = new
         return dataclasses.replace(value, **fields)
@@ -125,7 +127,9 @@ def _read_by(name: str) -> tuple[str, ...]:
 def _subjects() -> list[Subject]:
     packaged = [Subject(name, _read_by(name)) for name in PROVIDERS]
     declared = [
-        Subject(f"{OVER}{one.name}", one.folders, twin=one.name) for one in packaged if one.name in EXTENDED
+        Subject(f"{OVER}{subject.name}", subject.folders, twin=subject.name)
+        for subject in packaged
+        if subject.name in EXTENDED
     ]
     own: list[Subject] = []
     for path in sorted((DATA / "adapters").glob("*.*")):

@@ -51,7 +51,7 @@ from tests.support.model_server import ModelServer, Reply, SeenRequest, json_rep
 
 pytestmark = pytest.mark.anyio
 
-RECORDED: Final = [one for one in SUBJECTS if one.own_streams()]
+RECORDED: Final = [subject for subject in SUBJECTS if subject.own_streams()]
 SHORT: Final = 300
 """The longest stream, in bytes, that is truncated at each byte; longer ones are at and within each line."""
 
@@ -211,7 +211,9 @@ async def test_signed_values_go_back_to_their_provider_only(subject: Subject) ->
                 seals = set(sealed(answer))
                 follow_up = following(answer)
                 own = json.dumps((await subject.prepare(follow_up)).request.body)
-                follow_up.messages[:] = [foreign(one, subject.caller().signs_as) for one in follow_up.messages]
+                follow_up.messages[:] = [
+                    foreign(message, subject.caller().signs_as) for message in follow_up.messages
+                ]
                 elsewhere = json.dumps((await subject.prepare(follow_up)).request.body)
 
                 if path.parent.name in (subject.name, subject.twin):

@@ -84,7 +84,7 @@ def by_anthropic(client: Any, *, stream: bool) -> Said:
     if not stream:
         blocks = answer.content
         text = "".join(block.text for block in blocks if block.type == "text")
-        return text, [(one.name, json.dumps(one.input)) for one in blocks if one.type == "tool_use"]
+        return text, [(block.name, json.dumps(block.input)) for block in blocks if block.type == "tool_use"]
     said: list[str] = []
     calls: dict[int, list[str]] = {}
     for event in events:

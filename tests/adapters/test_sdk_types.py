@@ -38,7 +38,9 @@ TYPES: Final[list[tuple[str, str, str, str, frozenset[str]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "module", "streamed", "whole", "left_out"), TYPES, ids=[one[0] for one in TYPES])
+@pytest.mark.parametrize(
+    ("name", "module", "streamed", "whole", "left_out"), TYPES, ids=[declared[0] for declared in TYPES]
+)
 def test_requests_match_the_types_of_the_providers_sdks(
     name: str, module: str, streamed: str, whole: str, left_out: frozenset[str]
 ) -> None:
@@ -62,8 +64,8 @@ def _lost(sent: Any, kept: Any, left_out: frozenset[str], where: str = "") -> It
                 yield f"{where}.{key}"
     elif isinstance(sent, list) and isinstance(kept, list):
         pairs = zip(cast("list[Any]", sent), cast("list[Any]", kept), strict=True)
-        for index, (one, same) in enumerate(pairs):
-            yield from _lost(one, same, left_out, f"{where}[{index}]")
+        for index, (pair, same) in enumerate(pairs):
+            yield from _lost(pair, same, left_out, f"{where}[{index}]")
     elif sent != kept:
         yield f"{where}: {sent!r} became {kept!r}"
 

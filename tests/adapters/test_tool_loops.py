@@ -193,7 +193,9 @@ ROUND_TRIPS: Final[list[tuple[str, str, str, list[dict[str, Any]]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "model", "stream", "expected"), ROUND_TRIPS, ids=[one[0] for one in ROUND_TRIPS])
+@pytest.mark.parametrize(
+    ("name", "model", "stream", "expected"), ROUND_TRIPS, ids=[round_trip[0] for round_trip in ROUND_TRIPS]
+)
 def test_calls_and_results_are_sent_back_as_documented(
     name: str, model: str, stream: str, expected: list[dict[str, Any]]
 ) -> None:

@@ -85,7 +85,7 @@ async def test_an_agent_in_a_file_can_be_selected_at_creation_and_survives_a_res
         await wire.call("session.resume", {"sessionId": session, "provider": PROVIDER, "model": "m"})
         current = (await wire.call("session.agent.getCurrent", {"sessionId": session}))["agent"]
         system, _ = await request_parts(wire, session)
-        error = await wire.refused("session.create", {"provider": PROVIDER, "model": "m", "agent": "nobody"})
+        error = await wire.error_of("session.create", {"provider": PROVIDER, "model": "m", "agent": "nobody"})
 
     assert current["name"] == "reviewer"
     assert system.endswith(f"\n\n{PROMPT}")
@@ -178,21 +178,21 @@ async def test_changed_files_apply_and_a_removed_agent_is_deselected(tmp_path: P
 
 @pytest.mark.parametrize("way", ["metadata.setWorkingDirectory", "options.update"])
 async def test_agents_of_a_project_are_deselected_when_its_folder_is_left(tmp_path: Path, way: str) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    write(one / ".github" / "agents")
-    write(two / ".github" / "agents", "planner.agent.md")
+    first_project, second_project = tmp_path / "one", tmp_path / "two"
+    write(first_project / ".github" / "agents")
+    write(second_project / ".github" / "agents", "planner.agent.md")
     write(tmp_path / "home" / "agents", "mine.agent.md")
     async with running_server(tmp_path) as server:
         wire = server.wire
-        options = {"workingDirectory": str(one), "enableConfigDiscovery": True}
+        options = {"workingDirectory": str(first_project), "enableConfigDiscovery": True}
         session = await wire.create(PROVIDER, model="m", **options)
         await select(wire, session)
-        await wire.call(f"session.{way}", {"sessionId": session, "workingDirectory": str(two)})
+        await wire.call(f"session.{way}", {"sessionId": session, "workingDirectory": str(second_project)})
         await wire.event("subagent.deselected")
         assert set(await list_agents(wire, session)) == {"mine", "planner"}
         assert PROMPT not in (await request_parts(wire, session))[0]
         await select(wire, session, "mine")
-        await wire.call(f"session.{way}", {"sessionId": session, "workingDirectory": str(one)})
+        await wire.call(f"session.{way}", {"sessionId": session, "workingDirectory": str(first_project)})
         current = await wire.call("session.agent.getCurrent", {"sessionId": session})
         assert set(await list_agents(wire, session)) == {"mine", "reviewer"}
     assert current["agent"]["name"] == "mine"
@@ -286,7 +286,7 @@ async def test_agents_are_found_without_a_session(tmp_path: Path) -> None:
         both = await asked("agents.discover", projectPaths=[project])
         ours = await asked("agents.discover", projectPaths=[project], excludeHostAgents=True)
         paths = await asked("agents.getDiscoveryPaths", projectPaths=[project])
-        error = await wire.refused("agents.discover", {"projectPaths": ["project"]})
+        error = await wire.error_of("agents.discover", {"projectPaths": ["project"]})
 
     assert [(agent["name"], agent["userInvocable"]) for agent in both["agents"]] == [
         ("ours", False),

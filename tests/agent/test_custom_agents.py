@@ -79,10 +79,10 @@ async def test_the_agent_of_a_session_can_be_selected_at_creation(tmp_path: Path
         session = await wire.create(at(provider), model="m", customAgents=[REVIEWER, PLAIN], agent="plain")
         system, tools = await request_parts(wire, session)
         (told,) = [event for event in wire.events(session) if event["type"] == "subagent.selected"]
-        error = await wire.refused(
+        error = await wire.error_of(
             "session.create", {"provider": at(provider), "model": "m", "customAgents": [PLAIN], "agent": "nobody"}
         )
-        unknown = await wire.refused("session.agent.select", {"sessionId": session, "name": "nobody"})
+        unknown = await wire.error_of("session.agent.select", {"sessionId": session, "name": "nobody"})
     assert system.endswith("\n\nYou are plain.")
     assert "bash" in tools
     assert told["data"] == {"agentName": "plain", "agentDisplayName": "plain", "tools": None}
@@ -286,7 +286,7 @@ async def test_an_agent_starts_with_its_skills(tmp_path: Path) -> None:
 async def test_an_invalid_server_of_an_agent_is_refused(tmp_path: Path) -> None:
     agent = {**PLAIN, "mcpServers": {"broken": {"command": 7}}}
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("session.create", {"provider": scripted(), "customAgents": [agent]})
+        error = await server.wire.error_of("session.create", {"provider": scripted(), "customAgents": [agent]})
     assert error["message"].startswith("customAgents.plain.mcpServers.broken: ")
 
 

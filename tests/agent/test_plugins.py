@@ -129,5 +129,5 @@ async def test_a_reload_finds_later_additions_to_a_plugin(tmp_path: Path) -> Non
 async def test_invalid_plugins_of_an_application_are_refused(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for path, problem in (("here", "absolute"), (str(tmp_path / "nowhere"), "directory")):
-            error = await server.wire.refused("plugins.builtin.set", {"paths": [path]})
+            error = await server.wire.error_of("plugins.builtin.set", {"paths": [path]})
             assert problem in error["message"]

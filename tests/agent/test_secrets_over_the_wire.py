@@ -65,7 +65,7 @@ async def test_earlier_events_are_masked_when_they_are_read(tmp_path: Path) -> N
 async def test_errors_and_the_servers_log_are_masked(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=["--log-level", "debug"]) as server:
         await server.wire.call("secrets.addFilterValues", {"values": [SECRET]})
-        error = await server.wire.refused("session.send", {"sessionId": f"x{SECRET}", "prompt": "hi"})
+        error = await server.wire.error_of("session.send", {"sessionId": f"x{SECRET}", "prompt": "hi"})
         await server.wire.call("sessions.bulkDelete", {"sessionIds": [SECRET]})
         session = await server.wire.create(
             scripted({"errors": [{"status": 401, "message": f"bad key {SECRET}"}]}), sessionId=SECRET
@@ -98,9 +98,9 @@ async def test_an_open_permission_request_is_masked(tmp_path: Path) -> None:
 async def test_values_that_cannot_be_masked_are_refused(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for wrong in ({}, {"values": SECRET}, {"values": [7]}):
-            error = await server.wire.refused("secrets.addFilterValues", wrong)
+            error = await server.wire.error_of("secrets.addFilterValues", wrong)
             assert error["code"] == -32602
             assert SECRET not in error["message"]
-        short = await server.wire.refused("secrets.addFilterValues", {"values": ["abc"]})
+        short = await server.wire.error_of("secrets.addFilterValues", {"values": ["abc"]})
         assert "abc" not in short["message"]
         assert await server.wire.call("secrets.addFilterValues", {"values": [""]}) == {"ok": True}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.provided import asked, at, says, serving
+from tests.support.provided import at, says, send_prompt, serving
 from tests.support.server import Wire, calls, running_server, scripted
 from tests.support.skills import write_skill
 
@@ -71,7 +71,7 @@ async def test_the_tool_lists_enabled_skills_and_is_offered_only_if_there_are_an
         wire = server.wire
 
         async def tool(session: str) -> str | None:
-            tools = (await asked(wire, provider, session)).json["tools"]
+            tools = (await send_prompt(wire, provider, session)).json["tools"]
             found = [tool["function"]["description"] for tool in tools if tool["function"]["name"] == "skill"]
             return found[0] if found else None
 
@@ -141,7 +141,7 @@ async def test_skills_can_be_disabled_for_a_session_persistently(tmp_path: Path)
         loaded = await wire.event("session.skills_loaded", session=session, since=since)
         assert loaded["data"]["skills"][0]["enabled"] is True
         await wire.call("session.skills.enable", {"sessionId": session, "name": "of-later"})
-        error = await wire.refused("session.skills.enable", {"sessionId": session, "name": "none"})
+        error = await wire.error_of("session.skills.enable", {"sessionId": session, "name": "none"})
         assert error["message"] == "unknown skill 'none'"
         await wire.call("session.skills.disable", {"sessionId": session, "name": "tea"})
         await wire.prompt(session)
@@ -247,7 +247,7 @@ async def test_skills_are_discovered_and_disabled_for_the_server(tmp_path: Path)
         }
         await wire.call("skills.config.setSkillDisabled", {"name": "two", "disabled": False})
         assert json.loads((server.home / "settings.json").read_text()) == {"disabledSkills": ["one"]}
-        error = await wire.refused("skills.discover", {"projectPaths": ["relative"]})
+        error = await wire.error_of("skills.discover", {"projectPaths": ["relative"]})
         assert error["message"] == "'relative' is not an absolute path"
 
 
@@ -277,7 +277,7 @@ async def test_a_resumed_session_keeps_the_text_of_a_loaded_skill(tmp_path: Path
         await wire.prompt(session)
         await wire.call("session.destroy", {"sessionId": session})
         await wire.call("session.resume", {"sessionId": session, "provider": at(provider), "model": "m"})
-        messages = (await asked(wire, provider, session)).json["messages"]
+        messages = (await send_prompt(wire, provider, session)).json["messages"]
         assert [message["content"] for message in messages if message["role"] == "tool"] == [LOADED]
         assert sum("Warm the pot." in str(message["content"]) for message in messages) == 1
         assert len((await wire.call("session.skills.getInvoked", {"sessionId": session}))["skills"]) == 1
@@ -292,7 +292,7 @@ async def test_a_prompt_that_begins_with_the_name_of_a_skill_loads_it(tmp_path: 
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m", skillDirectories=[str(tmp_path / "skills")])
-        said = str((await asked(wire, provider, session, prompt)).json["messages"])
+        said = str((await send_prompt(wire, provider, session, prompt)).json["messages"])
         events = wire.events(session)
     (event,) = [event["data"] for event in events if event["type"] == "skill.invoked"]
     assert (event["name"], event["trigger"], event["path"]) == ("tea", "user-invoked", str(path))

@@ -248,7 +248,7 @@ async def test_second_process_resumes_the_session(home: Path) -> None:
         await session.ask("first prompt")
     async with server(home) as client:
         assert await client.last_session_id() == session.id
-        assert [(one.session_id, one.summary) for one in await client.list_sessions()] == [
+        assert [(listed.session_id, listed.summary) for listed in await client.list_sessions()] == [
             (session.id, "first prompt")
         ]
         resumed = await client.resume_session(session.id, provider=scripted({"text": "one"}, {"text": "two"}))
@@ -310,15 +310,15 @@ async def listening(home: Path, token: str) -> AsyncGenerator[int]:
 async def test_two_clients_share_a_session_over_tcp(home: Path) -> None:
     async with listening(home, "sesame") as port:
         async with (
-            connect_tcp("127.0.0.1", port, token="sesame") as one,
-            connect_tcp("127.0.0.1", port, token="sesame") as two,
+            connect_tcp("127.0.0.1", port, token="sesame") as first,
+            connect_tcp("127.0.0.1", port, token="sesame") as second,
         ):
-            session = await one.create_session(
+            session = await first.create_session(
                 provider=scripted(calling("double", n=4), {"text": "{{last_tool_result}}"}, {"text": "bye"}),
                 on_permission=approve_all,
             )
             # The second client provides the tool; the first sends the prompt and approves.
-            other = await two.resume_session(session.id, tools=[double])
+            other = await second.resume_session(session.id, tools=[double])
             async with other.events() as events:
                 assert await session.ask("double 4") == "8 in mode interactive"
                 heard = [event.type async for event in until_idle(events)]

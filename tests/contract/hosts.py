@@ -62,7 +62,7 @@ class Observations:
 
     def questions(self, name: str) -> list[Any]:
         """Return the inputs of the host's handlers of one kind, in order."""
-        return [given for one, given in self.asked if one == name]
+        return [given for request, given in self.asked if request == name]
 
 
 @dataclass(frozen=True)

@@ -74,5 +74,5 @@ async def test_a_host_provides_the_token_of_a_session_on_request(host: Host) -> 
     assert "cancelled" in cancelled["error"]
     assert "401" in bad["error"]
     assert [request["reason"] for request in short["asked"]] == ["initial", "refresh", "refresh"]
-    assert copilot.seen("/chat/completions") == [BOB, ALICE, ALICE]
+    assert copilot.tokens_of("/chat/completions") == [BOB, ALICE, ALICE]
     assert observations.stderr == []

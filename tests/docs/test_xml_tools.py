@@ -16,7 +16,7 @@ from tests.support.pages import code_blocks
 PAGE = "docs/xml-tools.md"
 
 
-def test_the_block_in_the_page_means_the_calls_in_the_page() -> None:
+def test_the_documented_block_is_parsed_as_the_documented_calls() -> None:
     (written,) = code_blocks(PAGE, "xml")
     expected = json.loads(code_blocks(PAGE, "json")[1])
     scanner = Scanner({tool.name: tool.spec.parameters for tool in BUILTIN_TOOLS})
@@ -28,7 +28,7 @@ def test_the_block_in_the_page_means_the_calls_in_the_page() -> None:
     assert [{"name": call.name, "arguments": call.arguments} for call in found] == expected
 
 
-def test_the_settings_in_the_page_are_valid(tmp_path: Path) -> None:
+def test_the_documented_settings_are_valid(tmp_path: Path) -> None:
     (example,) = code_blocks(PAGE, "toml")
     (tmp_path / "config.toml").write_text(example)
     local = load_config(tmp_path).adapters["local"]

@@ -24,10 +24,10 @@ from tests.support.server import (
     Wire,
     calls,
     frame,
-    gone,
     request,
     running_server,
     scripted,
+    wait_until_gone,
 )
 
 pytestmark = pytest.mark.anyio
@@ -107,7 +107,7 @@ async def test_a_client_that_dies_after_half_a_frame_affects_no_other(tmp_path: 
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         async with server.connect() as dying:
             await dying.send(frame(request(1, "ping"))[:-5])
-        await other.alive()
+        await other.check_alive()
 
 
 async def test_a_session_whose_client_dies_during_a_stream_can_be_resumed_by_another(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ async def test_nothing_runs_after_a_client_died_during_an_approval_until_another
             )
             await dying.call("session.send", {"sessionId": session, "prompt": "go"})
             request = await dying.event("permission.requested")
-        await other.alive()
+        await other.check_alive()
         assert not (tmp_path / "ran").exists()
         params = {"sessionId": session, "continuePendingWork": True, "requestPermission": True}
         await other.call("session.resume", params)
@@ -186,7 +186,7 @@ async def test_a_client_that_detaches_and_disconnects_at_once_still_ends_its_com
             assert len(commands) >= 2
             await leaving.send(frame(request("bye", "session.detach", {"sessionId": session})))
         for pid in commands:
-            await gone(pid)
+            await wait_until_gone(pid)
         assert server.descendants() == []
         # The session can be resumed like any other.
         await other.call("session.resume", {"sessionId": session})
@@ -218,7 +218,7 @@ async def test_the_end_of_stdin_ends_a_running_command_and_the_server_in_time(tm
         session = await run_bash(server.wire, command)
         assert server.descendants()
         await server.close_stdin()
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
         assert server.descendants() == []
         assert stored_types(server, session).count("tool.execution_complete") == 1
 
@@ -250,7 +250,7 @@ async def test_the_end_of_stdin_during_a_stream_is_logged(tmp_path: Path) -> Non
         await server.wire.call("session.send", {"sessionId": session, "prompt": "talk"})
         await server.wire.event("assistant.message_delta")
         await server.close_stdin()
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
         assert stored_types(server, session)[-2:] == ["abort", "assistant.turn_end"]
 
 
@@ -262,7 +262,7 @@ async def test_after_the_end_of_stdin_during_an_approval_nothing_runs(tmp_path: 
         await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
         await server.wire.event("permission.requested")
         await server.close_stdin()
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
         assert not (tmp_path / "ran").exists()
         assert stored_types(server, session).count("tool.execution_complete") == 1
 
@@ -282,7 +282,7 @@ async def test_a_signal_ends_a_running_command_and_the_server_in_time(
     async with serving(tmp_path, transport) as (server, wire):
         session = await run_bash(wire, command)
         server.signal(number)
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
         assert server.descendants() == []
         assert stored_types(server, session).count("tool.execution_complete") == 1
 
@@ -295,7 +295,7 @@ async def test_shutdown_is_answered_before_the_process_exits_in_time(
     async with serving(tmp_path, transport) as (server, wire):
         session = await run_bash(wire, command)
         assert await wire.call("runtime.shutdown", {}) is None
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
         assert server.descendants() == []
         assert stored_types(server, session).count("tool.execution_complete") == 1
 
@@ -305,7 +305,7 @@ async def test_shutdown_ends_the_server_even_if_its_client_does_not_wait(tmp_pat
         async with server.connect() as wire:
             await run_bash(wire, STUBBORN)
             await wire.send(frame(request("bye", "runtime.shutdown", {})))
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
 
 
 async def test_shutdown_is_answered_even_if_much_output_is_unread(tmp_path: Path) -> None:
@@ -319,12 +319,12 @@ async def test_shutdown_is_answered_even_if_much_output_is_unread(tmp_path: Path
         ]
         since = len(watcher.messages)
         await wire.send(b"".join(map(frame, answers)))
-        await watcher.alive()
+        await watcher.check_alive()
         assert len(watcher.messages) > since
         wire.go_on_reading()
         assert len(str((await wire.response("all"))["result"])) > 4_000_000
         assert (await wire.response("bye"))["result"] is None
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
 
 
 async def test_shutdown_does_not_wait_for_a_client_that_stopped_reading(tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ async def test_shutdown_does_not_wait_for_a_client_that_stopped_reading(tmp_path
         await stuck.ask("session.send", {"sessionId": session, "prompt": "talk"})
         await wire.until(lambda message: message.get("method") == "session.lifecycle", since=since)
         assert await wire.call("runtime.shutdown", {}) is None
-        assert await server.exited() == 0
+        assert await server.exit_code() == 0
 
 
 # --- the handshake ------------------------------------------------------------------------------------------------
@@ -350,18 +350,18 @@ async def test_a_wrong_token_is_refused_and_gives_no_access(tmp_path: Path, para
         server.connect(handshake=False) as wire,
         server.connect(token="sesame") as trusted,
     ):
-        error = await wire.refused("connect", params)
+        error = await wire.error_of("connect", params)
         assert error["code"] == AUTHENTICATION_FAILED
         assert "AUTHENTICATION_FAILED" in error["message"]
         assert "sesame" not in error["message"]
         for method in ("ping", "session.list", "session.create", "runtime.shutdown", "account.getQuota"):
-            assert "AUTHENTICATION_FAILED" in (await wire.refused(method, {}))["message"]
+            assert "AUTHENTICATION_FAILED" in (await wire.error_of(method, {}))["message"]
         # It gets no notifications, and may try again.
         session = await trusted.create(scripted({"text": "hello"}))
         await trusted.prompt(session)
         assert all("error" in message for message in wire.messages)
         await wire.call("connect", {"token": "sesame"})
-        await wire.alive()
+        await wire.check_alive()
 
 
 async def test_an_unknown_method_before_the_handshake_is_refused(tmp_path: Path) -> None:
@@ -369,14 +369,14 @@ async def test_an_unknown_method_before_the_handshake_is_refused(tmp_path: Path)
         running_server(tmp_path, tcp=True, token="sesame") as server,
         server.connect(handshake=False) as wire,
     ):
-        assert (await wire.refused("no.such.method", {}))["code"] == METHOD_NOT_FOUND
+        assert (await wire.error_of("no.such.method", {}))["code"] == METHOD_NOT_FOUND
 
 
 async def test_a_second_handshake_is_answered_like_the_first(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         again = await server.wire.call("connect", {"token": "any token will do where none is set"})
         assert (again["ok"], again["protocolVersion"]) == (True, 3)
-        await server.wire.alive()
+        await server.wire.check_alive()
 
 
 # --- aborts -------------------------------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ async def test_an_abort_when_idle_and_a_second_abort_change_nothing(server: Runn
         for request_id in both:
             assert (await wire.response(request_id))["result"] == {"success": True}
         assert await wire.call("session.abort", {"sessionId": session}) == {"success": True}
-        await wire.alive()
+        await wire.check_alive()
         kinds = [event["type"] for event in wire.events()]
         assert kinds.count("abort") == kinds.count("session.idle") == 1
         assert kinds[-1] == "session.idle"
@@ -462,7 +462,7 @@ async def aborted(wire: Wire, session: str) -> list[JsonObject]:
     """Abort the run and return its events, which must end with exactly one ``session.idle``."""
     await wire.call("session.abort", {"sessionId": session})
     await wire.event("session.idle", session=session, aborted=True)
-    await wire.alive()
+    await wire.check_alive()
     events = wire.events(session)
     assert [event["type"] for event in events].count("session.idle") == 1
     assert events[-1]["type"] == "session.idle"
@@ -505,7 +505,7 @@ async def test_an_abort_completes_a_call_that_awaits_permission_once_without_run
         assert not await decide(wire, session, request["data"]["requestId"], "approve-once")
         pending = await wire.call("session.permissions.pendingRequests", {"sessionId": session})
         assert pending["items"] == []
-        await wire.alive()
+        await wire.check_alive()
         assert not (tmp_path / "ran").exists()
 
 

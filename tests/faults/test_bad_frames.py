@@ -40,7 +40,7 @@ async def wired(server: RunningServer) -> AsyncGenerator[Wire]:
     """Open a connection, which must still answer at the end of the test."""
     async with server.connect() as wire:
         yield wire
-        await wire.alive()
+        await wire.check_alive()
 
 
 async def error_for(wire: Wire, data: bytes, request_id: Any = None) -> JsonObject:
@@ -50,7 +50,7 @@ async def error_for(wire: Wire, data: bytes, request_id: Any = None) -> JsonObje
     message = await wire.until(
         lambda message: "error" in message and message["id"] == request_id, since=since, what="error"
     )
-    await wire.alive()
+    await wire.check_alive()
     assert len([message for message in wire.messages[since:] if "error" in message]) == 1
     assert set(message) == {"jsonrpc", "id", "error"}
     return message["error"]
@@ -87,7 +87,7 @@ async def test_an_endless_header_is_dropped_and_the_next_frame_is_read(server: R
         message = await wire.until(lambda message: "error" in message, since=since)
         assert message["error"]["code"] == INVALID_REQUEST
         assert "header longer than" in message["error"]["message"]
-        await wire.alive()
+        await wire.check_alive()
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ async def test_an_id_comes_back_unchanged(server: RunningServer, request_id: int
 async def test_params_of_a_wrong_type_are_refused(server: RunningServer, params: Any) -> None:
     async with wired(server) as wire:
         for method in ("ping", "session.send"):
-            error = await wire.refused(method, params)
+            error = await wire.error_of(method, params)
             assert error["code"] == INVALID_PARAMS
             assert method in error["message"]
             assert SECRET not in str(error)
@@ -202,7 +202,7 @@ async def test_an_error_names_the_invalid_field_but_not_its_value(
     server: RunningServer, method: str, params: JsonObject, field: str
 ) -> None:
     async with wired(server) as wire:
-        error = await wire.refused(method, params)
+        error = await wire.error_of(method, params)
         assert error["code"] == INVALID_PARAMS
         assert field in error["message"]
         assert SECRET not in str(error)
@@ -214,7 +214,7 @@ async def test_an_error_names_the_invalid_field_but_not_its_value(
 )
 async def test_the_error_for_an_unknown_session_names_it(server: RunningServer, method: str) -> None:
     async with wired(server) as wire:
-        error = await wire.refused(method, {"sessionId": "no-such-session", "prompt": "x"})
+        error = await wire.error_of(method, {"sessionId": "no-such-session", "prompt": "x"})
         assert error["message"] == "Session not found: no-such-session"
 
 
@@ -228,14 +228,14 @@ async def test_a_session_id_that_is_not_a_folder_name_reaches_no_file(server: Ru
 
 async def test_the_error_for_an_unknown_method_names_it(server: RunningServer) -> None:
     async with wired(server) as wire:
-        error = await wire.refused("no.such.method", {"anything": SECRET})
+        error = await wire.error_of("no.such.method", {"anything": SECRET})
         assert error == {"code": METHOD_NOT_FOUND, "message": "Unhandled method no.such.method"}
 
 
 @pytest.mark.parametrize("method", ["account.login", "session.fleet.start"])
 async def test_an_unsupported_method_is_not_reported_as_unknown(server: RunningServer, method: str) -> None:
     async with wired(server) as wire:
-        error = await wire.refused(method, {"sessionId": "s"})
+        error = await wire.error_of(method, {"sessionId": "s"})
         assert error["code"] != METHOD_NOT_FOUND
         assert "unhandled method" not in error["message"].lower()
         assert method in error["message"]
@@ -246,7 +246,7 @@ async def test_notifications_are_never_answered(server: RunningServer) -> None:
         since = len(wire.messages)
         for method in ("no.such.method", "ping", "session.send", "$/cancelRequest"):
             await wire.send(frame({"jsonrpc": "2.0", "method": method, "params": {"id": "none"}}))
-        await wire.alive()
+        await wire.check_alive()
         assert len(wire.messages) == since + 1
 
 
@@ -256,7 +256,7 @@ async def test_a_response_without_a_request_is_ignored(server: RunningServer, re
         since = len(wire.messages)
         await wire.send(frame({"jsonrpc": "2.0", "id": request_id, "result": {}}))
         await wire.send(frame({"jsonrpc": "2.0", "id": request_id, "error": "not even an object"}))
-        await wire.alive()
+        await wire.check_alive()
         assert len(wire.messages) == since + 1
 
 

@@ -84,7 +84,7 @@ async def failing(server: RunningServer, base_url: str, *, streaming: bool = Tru
         await wire.call("session.tools.handlePendingToolCall", answer)
         await wire.event("assistant.message", session=busy, content="found")
         await wire.event("session.idle", session=busy)
-        await wire.alive()
+        await wire.check_alive()
         for secret in (KEY, KEY[::-1]):
             assert secret not in json.dumps(wire.messages)
             for path in server.home.rglob("*"):
@@ -196,7 +196,7 @@ async def test_an_unreachable_provider_is_a_typed_error(server: RunningServer) -
 async def test_an_invalid_address_is_refused_when_it_is_set(server: RunningServer, url: str) -> None:
     async with failing(server, "http://127.0.0.1:9") as at:
         params = {"sessionId": at.session, "provider": {"type": "openai", "baseUrl": url, "apiKey": KEY}}
-        error = await at.wire.refused("session.options.update", params)
+        error = await at.wire.error_of("session.options.update", params)
         assert error["message"] == "provider.baseUrl is not a valid URL, expected http://... or https://..."
 
 
@@ -268,4 +268,4 @@ async def test_an_abort_closes_the_connection_to_the_provider(server: RunningSer
         await at.wire.call("session.send", {"sessionId": at.session, "prompt": "hello"})
         await at.wire.event("assistant.message_delta", session=at.session)
         await at.wire.call("session.abort", {"sessionId": at.session})
-        await provider.hung_up()
+        await provider.wait_for_hang_up()

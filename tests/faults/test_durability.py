@@ -357,10 +357,10 @@ async def test_a_session_whose_log_cannot_be_repaired_is_refused_and_can_be_retr
     workspace.unlink()
     workspace.mkdir()
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("session.resume", {"sessionId": session, "provider": scripted()})
+        error = await server.wire.error_of("session.resume", {"sessionId": session, "provider": scripted()})
         assert "session folder" in error["message"]
         assert str(tmp_path) not in error["message"]
-        send_error = await server.wire.refused("session.send", {"sessionId": session, "prompt": "x"})
+        send_error = await server.wire.error_of("session.send", {"sessionId": session, "prompt": "x"})
         assert send_error["message"] == f"Session not found: {session}"
         workspace.rmdir()
         await server.wire.call("session.resume", {"sessionId": session, "provider": scripted()})
@@ -468,12 +468,12 @@ async def test_a_log_replaced_by_a_folder_fails_the_run_and_then_the_read(tmp_pa
         wire = server.wire
         session = await wire.create(scripted({"text": "one"}, {"text": "two"}))
         await wire.prompt(session)
-        await server.lets_go_of_logs()
+        await server.wait_until_logs_are_closed()
         path = server.log_of(session)
         path.rename(path.with_name("away"))
         path.mkdir()
         assert_failed_run(await wire.prompt(session))
-        error = await wire.refused("session.getMessages", {"sessionId": session})
+        error = await wire.error_of("session.getMessages", {"sessionId": session})
         assert "cannot read the session log" in error["message"]
         assert str(tmp_path) not in error["message"]
         path.rmdir()
@@ -486,10 +486,10 @@ async def test_a_home_that_cannot_hold_sessions_refuses_them_and_serves_other_me
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "session-state").write_text("a file where a folder should be")
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("session.create", {"sessionId": "s", "provider": scripted()})
+        error = await server.wire.error_of("session.create", {"sessionId": "s", "provider": scripted()})
         assert "cannot create the session folder" in error["message"]
         assert str(tmp_path) not in error["message"]
         assert (await server.wire.call("session.list", {}))["sessions"] == []
         assert server.wire.events() == []
-        send_error = await server.wire.refused("session.send", {"sessionId": "s", "prompt": "x"})
+        send_error = await server.wire.error_of("session.send", {"sessionId": "s", "prompt": "x"})
         assert send_error["message"] == "Session not found: s"

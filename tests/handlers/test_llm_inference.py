@@ -92,7 +92,7 @@ async def test_one_client_owns_the_model_requests_until_it_leaves(tmp_path: Path
         async with server.connect() as owner:
             await owner.call("llmInference.setProvider", {})
             assert await owner.call("llmInference.setProvider", {}) == {"success": True}
-            error = await other.refused("llmInference.setProvider", {})
+            error = await other.error_of("llmInference.setProvider", {})
             assert error["message"] == "Another client is already the LLM inference provider."
             session = await other.create(PROVIDER, model="m")
             await other.call("session.send", {"sessionId": session, "prompt": "hi"})
@@ -133,7 +133,7 @@ async def test_the_endpoint_of_a_session_is_returned_only_if_the_operator_allows
     provider = {**PROVIDER, "headers": {"X-Mine": "yes"}}
     async with running_server(tmp_path) as server:
         session = await server.wire.create(provider, model="m")
-        refused = await server.wire.refused("session.provider.getEndpoint", {"sessionId": session})
+        refused = await server.wire.error_of("session.provider.getEndpoint", {"sessionId": session})
         assert "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT" in refused["message"]
         assert "sk-x" not in str(refused)
     env = {"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}

@@ -81,8 +81,8 @@ def test_the_annotations_of_a_handler_are_the_types_of_the_protocol() -> None:
 def result_type(annotation: Any) -> Any:
     """Return the type of a handler's result after it was awaited."""
     kinds = {
-        get_args(one)[0] if get_origin(one) is Awaitable else one
-        for one in (
+        get_args(member)[0] if get_origin(member) is Awaitable else member
+        for member in (
             get_args(annotation) if get_origin(annotation) not in (dict, Awaitable, None) else (annotation,)
         )
     }

@@ -46,7 +46,7 @@ def folder(tmp_path: Path, name: str) -> str:
 
 
 def ids(result: dict[str, Any]) -> list[str]:
-    return [one["sessionId"] for one in result["sessions"]]
+    return [session["sessionId"] for session in result["sessions"]]
 
 
 # --- finding ----------------------------------------------------------------------------------------------------
@@ -62,11 +62,11 @@ async def test_the_list_equals_session_list_with_less_metadata_beyond_the_limit(
         assert whole == await server.wire.call("session.list", {})
         assert await server.wire.call("sessions.list", {"source": "remote"}) == {"sessions": []}
         for wrong in ({"source": "moon"}, {"metadataLimit": -1}, {"filter": "x"}):
-            assert (await server.wire.refused("sessions.list", wrong))["code"] == -32602
+            assert (await server.wire.error_of("sessions.list", wrong))["code"] == -32602
     assert ids(whole) == ids(limited) == [new, old]
     assert limited["sessions"][0] == whole["sessions"][0]
-    for one in [limited["sessions"][1], *bare["sessions"]]:
-        assert set(one) == {"sessionId", "startTime", "modifiedTime", "isRemote"}
+    for entry in [limited["sessions"][1], *bare["sessions"]]:
+        assert set(entry) == {"sessionId", "startTime", "modifiedTime", "isRemote"}
 
 
 async def test_the_list_can_be_filtered_by_context(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ async def test_a_unique_prefix_finds_its_session(tmp_path: Path) -> None:
         assert await found(one) == {"sessionId": one}
         assert await found("0badc0de-3") == {}
         assert await found("../../etc") == {}
-        assert (await server.wire.refused("sessions.findByPrefix", {"prefix": "0bad"}))["code"] == -32602
-        assert (await server.wire.refused("sessions.findByPrefix", {}))["code"] == -32602
+        assert (await server.wire.error_of("sessions.findByPrefix", {"prefix": "0bad"}))["code"] == -32602
+        assert (await server.wire.error_of("sessions.findByPrefix", {}))["code"] == -32602
 
 
 async def test_the_last_session_for_a_context_is_the_best_match(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ async def test_the_last_session_for_a_context_is_the_best_match(tmp_path: Path) 
             make_older(server, session, seconds)
         assert await last({"cwd": here}) == {"sessionId": second}
         assert await last() == await last({"cwd": nowhere}) == {"sessionId": newest}
-        assert (await server.wire.refused("sessions.getLastForContext", {"context": {}}))["code"] == -32602
+        assert (await server.wire.error_of("sessions.getLastForContext", {"context": {}}))["code"] == -32602
 
 
 async def test_sizes_are_those_of_the_session_folders(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ async def test_metadata_that_a_list_left_out_can_be_completed(tmp_path: Path) ->
         assert await enrich(named) == [{**named, "summary": "Mine", "context": {"cwd": here}}]
         bad: list[Any] = [{}, {"sessions": [{"sessionId": session}]}, {"sessions": {}}]
         for wrong in bad:
-            assert (await server.wire.refused("sessions.enrichMetadata", wrong))["code"] == -32602
+            assert (await server.wire.error_of("sessions.enrichMetadata", wrong))["code"] == -32602
 
 
 # --- in use, saved, closed --------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ async def test_sessions_marked_by_another_running_process_are_in_use(tmp_path: P
         (server.log_of(theirs).parent / f"inuse.{other.pid}.lock").touch()
         asked = {"sessionIds": [mine, theirs, str(uuid.uuid4()), "../x", ""]}
         assert await server.wire.call("sessions.checkInUse", asked) == {"inUse": [theirs]}
-        assert (await server.wire.refused("sessions.checkInUse", {"sessionIds": "x"}))["code"] == -32602
+        assert (await server.wire.error_of("sessions.checkInUse", {"sessionIds": "x"}))["code"] == -32602
         other.kill()
 
 
@@ -177,8 +177,8 @@ async def test_the_mark_of_this_process_can_be_removed(tmp_path: Path) -> None:
         session = await prompted(server.wire)
         marks = server.log_of(session).parent
         assert list(marks.glob("inuse.*.lock"))
-        for one in (session, session, "nobody", "../x"):
-            assert await server.wire.call("sessions.releaseLock", {"sessionId": one}) == {}
+        for session_id in (session, session, "nobody", "../x"):
+            assert await server.wire.call("sessions.releaseLock", {"sessionId": session_id}) == {}
         assert not list(marks.glob("inuse.*.lock"))
         await server.wire.prompt(session)
 
@@ -186,8 +186,8 @@ async def test_the_mark_of_this_process_can_be_removed(tmp_path: Path) -> None:
 async def test_a_saved_session_stays_live_with_a_complete_log(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await prompted(server.wire)
-        for one in (session, "nobody"):
-            assert await server.wire.call("sessions.save", {"sessionId": one}) == {}
+        for session_id in (session, "nobody"):
+            assert await server.wire.call("sessions.save", {"sessionId": session_id}) == {}
         await server.wire.prompt(session)
         told = await server.wire.call("session.getMessages", {"sessionId": session})
         assert len(server.log_of(session).read_bytes().splitlines()) == len(told["events"])
@@ -199,7 +199,7 @@ async def test_closing_emits_shutdown_keeps_the_files_and_succeeds_twice(tmp_pat
         for _ in range(2):
             assert await server.wire.call("sessions.close", {"sessionId": session}) == {}
         assert await server.wire.event("session.shutdown", shutdownType="routine")
-        gone = await server.wire.refused("session.send", {"sessionId": session, "prompt": "?"})
+        gone = await server.wire.error_of("session.send", {"sessionId": session, "prompt": "?"})
         assert gone["message"] == f"Session not found: {session}"
         assert not list(server.log_of(session).parent.glob("inuse.*.lock"))
         await server.wire.call("session.resume", {"sessionId": session, "provider": HELLO})
@@ -226,12 +226,13 @@ async def test_bulk_delete_returns_the_freed_bytes(tmp_path: Path) -> None:
         for session in (live, old):
             assert not server.log_of(session).parent.exists()
             await server.wire.until(
-                lambda one, session=session: (
-                    one.get("params", {}).get("type") == "session.deleted" and one["params"]["sessionId"] == session
+                lambda message, session=session: (
+                    message.get("params", {}).get("type") == "session.deleted"
+                    and message["params"]["sessionId"] == session
                 )
             )
         await server.wire.call("sessions.delete", {"sessionId": kept})
-        error = await server.wire.refused("sessions.delete", {"sessionId": kept})
+        error = await server.wire.error_of("sessions.delete", {"sessionId": kept})
         assert error["message"] == f"Session not found: {kept}"
 
 
@@ -265,7 +266,7 @@ async def test_pruning_deletes_old_unnamed_sessions_that_are_not_in_use(tmp_path
         assert (with_named["deleted"], with_named["skipped"]) == ([named], [live])
         assert set(ids(await server.wire.call("sessions.list", {}))) == {new, excluded, live}
         for wrong in ({}, {"olderThanDays": -1}, {"olderThanDays": "x"}):
-            assert (await server.wire.refused("sessions.pruneOld", wrong))["code"] == -32602
+            assert (await server.wire.error_of("sessions.pruneOld", wrong))["code"] == -32602
 
 
 # --- opening ----------------------------------------------------------------------------------------------------
@@ -309,10 +310,10 @@ async def test_a_session_that_cannot_be_opened_is_not_found_or_rejected(tmp_path
                 answer = await server.wire.call("sessions.open", {"kind": kind, "sessionId": session})
                 assert answer == {"status": "not_found"}
         for kind in ("remote", "cloud", "handoff"):
-            error = await server.wire.refused("sessions.open", {"kind": kind, "sessionId": "x"})
+            error = await server.wire.error_of("sessions.open", {"kind": kind, "sessionId": "x"})
             assert error["message"] == f"sessions.open of kind {kind!r} is not supported by this server"
-        assert "sessionId" in (await server.wire.refused("sessions.open", {"kind": "resume"}))["message"]
-        error = await server.wire.refused("sessions.open", {"kind": "create", "options": {"sessionId": "../x"}})
+        assert "sessionId" in (await server.wire.error_of("sessions.open", {"kind": "resume"}))["message"]
+        error = await server.wire.error_of("sessions.open", {"kind": "create", "options": {"sessionId": "../x"}})
         assert "'../x'" in error["message"]
         for wrong in ({}, {"kind": "guess"}, {"kind": "create", "options": 7}):
-            assert (await server.wire.refused("sessions.open", wrong))["code"] == -32602
+            assert (await server.wire.error_of("sessions.open", wrong))["code"] == -32602

@@ -71,7 +71,7 @@ async def test_settings_are_only_the_defaults_of_new_sessions(tmp_path: Path) ->
             for session in (old, new)
         }
         assert [bool(found) for found in sources.values()] == [True, False]
-        off = await wire.refused("session.workspaces.diff", {"sessionId": new, "mode": "unstaged"})
+        off = await wire.error_of("session.workspaces.diff", {"sessionId": new, "mode": "unstaged"})
         assert off["message"] == "git is disabled for this session"
 
 
@@ -98,13 +98,13 @@ async def test_an_invalid_setting_is_refused_and_nothing_is_changed(tmp_path: Pa
             ({"model": True}, "a non-empty string"),
             ({"model": ""}, "a non-empty string"),
         ):
-            error = await server.wire.refused(
+            error = await server.wire.error_of(
                 "user.settings.set", {"settings": {"reasoningEffort": "low", **wrong}}
             )
             assert (error["code"], why in error["message"]) == (-32003, True), error
         bad: list[Any] = [{}, {"settings": []}, {"settings": None}]
         for params in bad:
-            assert (await server.wire.refused("user.settings.set", params))["code"] == -32602
+            assert (await server.wire.error_of("user.settings.set", params))["code"] == -32602
         assert await settings(server.wire) == UNSET
         assert not (server.home / "settings.json").exists()
 
@@ -116,8 +116,8 @@ async def test_an_invalid_file_is_reported_not_overwritten_and_does_not_stop_ses
     async with running_server(tmp_path) as server:
         file = server.home / "settings.json"
         file.write_text(text)
-        assert "settings.json is not" in (await server.wire.refused("user.settings.get"))["message"]
-        refused = await server.wire.refused("user.settings.set", {"settings": {"model": "mine"}})
+        assert "settings.json is not" in (await server.wire.error_of("user.settings.get"))["message"]
+        refused = await server.wire.error_of("user.settings.set", {"settings": {"model": "mine"}})
         assert "settings.json is not" in refused["message"]
         assert file.read_text() == text
         await server.wire.create(HELLO)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.mcp_servers import call, remote, rude, session_with, status, stdio, turn
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
-from tests.support.provided import asked, at, serving
-from tests.support.server import JsonObject, calls, gone, running_server, scripted
+from tests.support.provided import at, send_prompt, serving
+from tests.support.server import JsonObject, calls, running_server, scripted, wait_until_gone
 from tests.support.toolchains import missing, require_npm
 
 pytestmark = pytest.mark.anyio
@@ -230,7 +230,7 @@ async def test_instructions_of_servers_reach_the_model_only_with_the_option(
         servers = {"far": {"url": f"{far.url}/mcp"}}
         session = await server.wire.create(at(provider), model="m", mcpServers=servers, **options)
         await status(server.wire, session, "far", "connected")
-        system = (await asked(server.wire, provider, session)).json["messages"][0]
+        system = (await send_prompt(server.wire, provider, session)).json["messages"][0]
     assert system["role"] == "system"
     assert ("Measure twice, cut once." in system["content"]) is told
 
@@ -360,7 +360,7 @@ async def test_nothing_of_a_server_outlives_its_session(tmp_path: Path) -> None:
         session = await session_with(wire, "testing", stdio(), *turn("testing-pid"))
         _, pid = await call(wire, session)
         await wire.call("session.destroy", {"sessionId": session})
-        await gone(int(pid))
+        await wait_until_gone(int(pid))
 
 
 async def test_a_server_that_is_being_stopped_does_not_delay_the_exit(tmp_path: Path) -> None:
@@ -369,7 +369,7 @@ async def test_a_server_that_is_being_stopped_does_not_delay_the_exit(tmp_path: 
         session = await session_with(server.wire, "deaf", rude("deaf"), {"text": "hi"})
         params = {"sessionId": session, "serverName": "deaf"}
         await server.wire.ask("session.mcp.stopServer", params)
-        await server.wire.alive()
+        await server.wire.check_alive()
 
 
 async def test_a_server_that_ignores_signals_is_killed_with_us(tmp_path: Path) -> None:
@@ -439,7 +439,7 @@ async def test_a_server_that_floods_us_is_read_slowly(tmp_path: Path) -> None:
         session = await session_with(wire, "rude", rude("flooding"), *turn("rude-go"), {"text": "still here"})
         _, text = await call(wire, session)
         await wire.prompt(session)
-        await wire.alive()
+        await wire.check_alive()
         changes = [event for event in wire.events() if event["type"] == "mcp.tools.list_changed"]
     assert text == "over"
     assert len(changes) < 20
@@ -475,7 +475,7 @@ async def test_servers_are_stopped_started_disabled_and_enabled(tmp_path: Path) 
             await wire.call(f"session.mcp.{stop}", params)
             assert await wire.call("session.mcp.isServerRunning", params) == {"running": False}
             await status(wire, session, "testing", "disabled", since=since)
-            assert "not connected" in (await wire.refused("session.mcp.listTools", params))["message"]
+            assert "not connected" in (await wire.error_of("session.mcp.listTools", params))["message"]
             await wire.call(f"session.mcp.{start}", params)
             await status(wire, session, "testing", "connected", since=since)
         since = len(wire.messages)
@@ -519,7 +519,7 @@ async def test_a_session_without_servers_says_so(tmp_path: Path, method: str, te
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"text": "hi"}))
         params = {"sessionId": session, "serverName": "x", "originServerName": "x"}
-        error = await server.wire.refused(f"session.mcp.{method}", params)
+        error = await server.wire.error_of(f"session.mcp.{method}", params)
         assert await server.wire.call("session.mcp.list", {"sessionId": session}) == {"servers": []}
     assert text in error["message"]
 
@@ -536,8 +536,8 @@ async def test_resources_and_prompts_are_read_at_the_server(tmp_path: Path) -> N
         filled = await wire.call(
             "session.mcp.prompts.get", {**params, "name": "review", "arguments": {"code": "x=1"}}
         )
-        wrong = await wire.refused("session.mcp.resources.read", {**params, "uri": "test://nothing"})
-        invalid = await wire.refused("session.mcp.resources.read", {**params, "uri": "nothing"})
+        wrong = await wire.error_of("session.mcp.resources.read", {**params, "uri": "test://nothing"})
+        invalid = await wire.error_of("session.mcp.resources.read", {**params, "uri": "nothing"})
     assert (resource["uri"], template["uriTemplate"]) == ("test://greeting", "test://greeting/{name}")
     assert contents["contents"][0]["text"] == "hello you"
     assert (prompt["name"], filled["messages"][0]["content"]["text"]) == ("review", "Review this: x=1")
@@ -561,8 +561,8 @@ async def test_resources_and_prompts_are_read_at_the_server(tmp_path: Path) -> N
 )
 async def test_invalid_settings_are_refused_with_their_names(tmp_path: Path, config: JsonObject) -> None:
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("session.create", {"mcpServers": {"wrong": config}})
-        await server.wire.alive()
+        error = await server.wire.error_of("session.create", {"mcpServers": {"wrong": config}})
+        await server.wire.check_alive()
     assert error["message"].startswith("mcpServers.wrong: ")
 
 

@@ -112,9 +112,9 @@ async def test_a_login_at_the_terminal_works_in_every_session(tmp_path: Path) ->
             # The token expires during the session, and is renewed without asking anybody.
             guard.valid = "another"
             assert (await call(wire, session))[1] == "gone"
-            assert not [one for one in wire.events(session) if one["type"] == "mcp.oauth_required"]
+            assert not [event for event in wire.events(session) if event["type"] == "mcp.oauth_required"]
             assert "access-" not in json.dumps(wire.messages)
-        assert [one["grant_type"] for one in guard.grants] == ["authorization_code", "refresh_token"]
+        assert [grant["grant_type"] for grant in guard.grants] == ["authorization_code", "refresh_token"]
         assert stored(home)[f"{far.url}/mcp"]["access_token"] == "access-2"
         code, said = await run(home, "logout", "far")
         assert (code, said) == (0, "Logged out of far.\n")
@@ -135,7 +135,7 @@ async def test_a_token_that_is_about_to_expire_is_renewed_before_it_is_sent(tmp_
         async with running_server(tmp_path) as server:
             session = await server.wire.create(scripted({"text": "hi"}))
             await status(server.wire, session, "far", "connected")
-        sent = [one.headers.get("authorization") for one in far.requests if one.path == "/mcp"]
+        sent = [request.headers.get("authorization") for request in far.requests if request.path == "/mcp"]
     assert "Bearer access-1" not in sent
 
 
@@ -148,7 +148,7 @@ async def test_a_client_is_asked_if_a_login_cannot_be_renewed(tmp_path: Path) ->
         async with running_server(tmp_path) as server:
             session = await server.wire.create(scripted({"text": "hi"}))
             await status(server.wire, session, "far", "needs-auth")
-            await server.wire.until(lambda one: "requires a login" in str(one))
+            await server.wire.until(lambda message: "requires a login" in str(message))
             # The user logs in again elsewhere, and the client reports that.
             await log_in(home, f"{far.url}/mcp")
             await server.wire.call("session.mcp.oauth.authenticationStateChanged", {"sessionId": session})
@@ -164,7 +164,7 @@ async def test_a_session_with_tokens_in_memory_uses_no_stored_login(tmp_path: Pa
             wire = server.wire
             session = await wire.create(scripted({"text": "hi"}), mcpOAuthTokenStorage="in-memory")
             await status(wire, session, "far", "needs-auth")
-            error = await wire.refused("session.mcp.oauth.login", {"sessionId": session, "serverName": "far"})
+            error = await wire.error_of("session.mcp.oauth.login", {"sessionId": session, "serverName": "far"})
     assert "'in-memory'" in error["message"]
 
 
@@ -177,7 +177,7 @@ async def test_a_token_is_sent_only_to_the_url_it_was_issued_for(tmp_path: Path)
             servers: JsonObject = {"far": {"url": f"{other.url}/mcp"}}
             session = await server.wire.create(scripted({"text": "hi"}), mcpServers=servers)
             await status(server.wire, session, "far", "needs-auth")
-        assert all("authorization" not in one.headers for one in other.requests)
+        assert all("authorization" not in request.headers for request in other.requests)
 
 
 async def test_only_the_browser_that_began_the_login_is_accepted(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ async def test_only_the_browser_that_began_the_login_is_accepted(tmp_path: Path)
         assert (await browse(callback.replace("/callback", "/other"))).status_code == 404
         assert (await browse(address)).status_code == 200
         assert (await at.end())[0] == 0
-    assert [one["code"] for one in guard.grants] == ["code-1"]
+    assert [grant["code"] for grant in guard.grants] == ["code-1"]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ async def test_a_server_connects_after_a_login_by_a_client(tmp_path: Path) -> No
         wire = server.wire
         session = await wire.create(scripted(*turn("far-go")), mcpServers={"far": {"url": f"{far.url}/mcp"}})
         await status(wire, session, "far", "needs-auth")
-        await wire.until(lambda one: "requires a login" in str(one))
+        await wire.until(lambda message: "requires a login" in str(message))
         params: JsonObject = {"sessionId": session, "serverName": "far", "callbackSuccessMessage": "<b>Welcome</b>"}
         address = (await wire.call("session.mcp.oauth.login", params))["authorizationUrl"]
         assert "&lt;b&gt;Welcome" in (await browse(address)).text
@@ -267,6 +267,6 @@ async def test_a_login_that_cannot_start_is_an_error(tmp_path: Path) -> None:
         wire = server.wire
         session = await wire.create(scripted({"text": "hi"}), mcpServers={"far": {"url": f"{far.url}/mcp"}})
         await status(wire, session, "far", "needs-auth")
-        error = await wire.refused("session.mcp.oauth.login", {"sessionId": session, "serverName": "far"})
-        await wire.alive()
+        error = await wire.error_of("session.mcp.oauth.login", {"sessionId": session, "serverName": "far"})
+        await wire.check_alive()
     assert "client" in error["message"]

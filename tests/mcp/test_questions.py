@@ -118,7 +118,7 @@ async def test_a_failed_probe_has_a_reason(tmp_path: Path) -> None:
         assert (await probed("open"))["status"] == (await probed("sse"))["status"] == "no-auth-required"
         assert [(await probed(name))["status"] for name in ("broken", "gone")] == ["failed", "failed"]
         for name, problem in (("program", "not a remote server"), ("nobody", "is not configured")):
-            error = await wire.refused("session.mcp.oauth.probe", {"sessionId": session, "serverName": name})
+            error = await wire.error_of("session.mcp.oauth.probe", {"sessionId": session, "serverName": name})
             assert problem in error["message"]
 
 
@@ -291,7 +291,7 @@ async def test_every_session_has_the_stored_servers_of_the_user(tmp_path: Path) 
         wire = server.wire
         await wire.call("mcp.config.add", {"name": "mine", "config": {**stdio(), "displayName": "Mine"}})
         await wire.call("mcp.config.add", {"name": "other", "config": stdio()})
-        again = await wire.refused("mcp.config.add", {"name": "mine", "config": stdio()})
+        again = await wire.error_of("mcp.config.add", {"name": "mine", "config": stdio()})
         await wire.call("mcp.config.update", {"name": "mine", "config": stdio(tools=["pid"])})
         await wire.call("mcp.config.disable", {"names": ["other"]})
         listing = await wire.call("mcp.config.list", {})
@@ -300,7 +300,7 @@ async def test_every_session_has_the_stored_servers_of_the_user(tmp_path: Path) 
         await status(wire, session, "mine", "connected")
         servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
         await wire.call("mcp.config.remove", {"name": "mine"})
-        missing = await wire.refused("mcp.config.remove", {"name": "mine"})
+        missing = await wire.error_of("mcp.config.remove", {"name": "mine"})
     assert listing["servers"]["mine"]["tools"] == ["pid"]
     assert {mcp_server["name"]: mcp_server["enabled"] for mcp_server in discovered["servers"]} == {
         "mine": True,

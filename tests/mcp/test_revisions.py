@@ -119,7 +119,7 @@ async def answer_form(wire: Wire, session: str, result: JsonObject) -> JsonObjec
     return asked
 
 
-@pytest.mark.parametrize(("revision", "transport"), [one for one in SERVERS if one[0] in WITH_FORMS])
+@pytest.mark.parametrize(("revision", "transport"), [server for server in SERVERS if server[0] in WITH_FORMS])
 async def test_forms(tmp_path: Path, revision: str, transport: str) -> None:
     async with revised(revision, transport) as config, running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
@@ -147,6 +147,8 @@ async def test_an_older_server_that_cannot_be_asked_for_its_revisions(tmp_path: 
     ):
         session = await session_with(server.wire, "old", config, *turn("old-echo", text="hello"))
         _, said = await call(server.wire, session)
-        states = [one["data"]["status"] for one in server.wire.events() if "serverName" in one.get("data", {})]
+        states = [
+            event["data"]["status"] for event in server.wire.events() if "serverName" in event.get("data", {})
+        ]
     assert said == "hello"
     assert "failed" not in states

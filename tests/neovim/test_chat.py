@@ -108,7 +108,7 @@ def test_the_keys_send_recall_and_stop(tmp_path: Path) -> None:
         nvim.keys("ifirst<C-s>")
         nvim.idle()
         nvim.keys("iforever<Esc><CR>")
-        nvim.says("I begin")
+        nvim.wait_for_text("I begin")
         assert nvim.lua(f"return {CHAT}:status()") == "working"
         assert nvim.lua(f"return winbar({CHAT}.input)").rstrip().endswith("<C-c>: stop")
         nvim.keys("<C-c>")
@@ -146,7 +146,7 @@ def test_a_prompt_sent_while_another_runs_is_queued(tmp_path: Path) -> None:
         nvim.until("release ~= nil or nil")
         assert nvim.lua(f"return {CHAT}:status()") == "running wait"
         nvim.lua("require('jumpseat').send('two') release('now')")
-        nvim.says("Second.")
+        nvim.wait_for_text("Second.")
         nvim.idle()
         text = nvim.text()
         assert text.index("First.") < text.index("two") < text.index("Second.")
@@ -158,7 +158,7 @@ def test_the_lines_of_a_range_are_attached_to_the_prompt(tmp_path: Path) -> None
     (tmp_path / "project" / "some.lua").write_text("local a = 1\nlocal b = 2\nlocal c = 3\n")
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua("vim.cmd.edit('some.lua') vim.cmd('2,3Jumpseat What is this?')")
-        nvim.says("I see.")
+        nvim.wait_for_text("I see.")
         nvim.idle()
         assert "> some.lua:2-3\n\nWhat is this?" in nvim.text()
 
@@ -207,13 +207,13 @@ def test_wiping_out_the_chat_stops_it_and_a_new_one_works(tmp_path: Path) -> Non
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
-        nvim.says("I begin")
+        nvim.wait_for_text("I begin")
         nvim.lua("first = " + CHAT + " vim.cmd('bwipeout! ' .. first.transcript.buf)")
         nvim.until("first.session.state == 'idle'")
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('again')")
-        nvim.says("## You\n\nagain")
-        nvim.says("I begin")
+        nvim.wait_for_text("## You\n\nagain")
+        nvim.wait_for_text("I begin")
         nvim.lua("vim.cmd('bwipeout! ' .. " + CHAT + ".input)" + OPEN)
         assert nvim.lua("return " + CHAT + ":is_open()")
         assert nvim.notifications() == []
@@ -288,7 +288,7 @@ def test_a_returned_prompt_does_not_replace_a_draft(tmp_path: Path) -> None:
         nvim.until(f"#{CHAT}.session.queue == 1 and {CHAT}.session.queue[1].id")
         nvim.keys("ia draft<Esc>")
         nvim.lua("vim.cmd('JumpseatStop')")
-        nvim.says("> ! not sent:\n> two")
+        nvim.wait_for_text("> ! not sent:\n> two")
         assert nvim.lua(f"return {CHAT}:draft()") == "a draft"
 
 
@@ -348,14 +348,14 @@ def test_a_slash_command_is_run_and_its_output_shown(tmp_path: Path) -> None:
         nvim.lua(OPEN)
         nvim.ask("hello")
         nvim.lua("require('jumpseat').send('/usage')")
-        nvim.says("> scripted: 1 calls,")
+        nvim.wait_for_text("> scripted: 1 calls,")
         nvim.lua("require('jumpseat').send('/help')")
-        nvim.says("> /usage  ")
-        nvim.says("> /resume  ")
+        nvim.wait_for_text("> /usage  ")
+        nvim.wait_for_text("> /resume  ")
         nvim.lua("require('jumpseat').send('/model other')")
         nvim.until(f"winbar({CHAT}.transcript.buf):find('other', 1, true)")
         nvim.lua("require('jumpseat').send('/frobnicate')")
-        nvim.says("> ✗ unknown command '/frobnicate'; /help lists the commands")
+        nvim.wait_for_text("> ✗ unknown command '/frobnicate'; /help lists the commands")
         assert nvim.text().count("## You") == 1
 
 
@@ -365,8 +365,8 @@ def test_a_summary_of_the_conversation_is_reported(tmp_path: Path) -> None:
         nvim.lua(OPEN)
         nvim.ask("hello")
         nvim.lua("require('jumpseat').send('/compact')")
-        nvim.says("> conversation summarized: context reduced from about ")
-        nvim.says("> The conversation was compacted from about ")
+        nvim.wait_for_text("> conversation summarized: context reduced from about ")
+        nvim.wait_for_text("> The conversation was compacted from about ")
 
 
 def test_a_prompt_may_begin_with_a_path(tmp_path: Path) -> None:
@@ -441,7 +441,7 @@ def test_the_prompts_of_a_resumed_session_can_be_recalled(tmp_path: Path) -> Non
         session = nvim.lua(f"return {CHAT}.session.id")
     with running_neovim(tmp_path) as nvim:
         nvim.lua("vim.cmd('JumpseatResume ' .. (...))", session)
-        nvim.says("Hello.")
+        nvim.wait_for_text("Hello.")
         nvim.keys("<C-Up>")
         assert nvim.lua(f"return {CHAT}:draft()") == "remember me"
 

@@ -51,7 +51,7 @@ def test_a_form_is_filled_in_field_by_field_required_fields_first(tmp_path: Path
             "action": "accept",
             "content": {"name": "Ada", "age": 36, "size": "l", "colours": ["blue"], "news": False},
         }
-        questions = nvim.asked()
+        questions = nvim.questions()
         assert questions[0]["prompt"] == "Who are you?"
         assert questions[1]["prompt"] == "Your name: "
         assert questions[2] == {"prompt": "age: ", "default": "20"}
@@ -64,7 +64,7 @@ def test_an_invalid_value_is_asked_for_again_with_the_reason(tmp_path: Path) -> 
     with running_neovim(tmp_path, script=[]) as nvim:
         nvim.answer("Answer", "old", "3.5", "17", "18")
         assert show_form(nvim, schema) == {"action": "accept", "content": {"age": 18}}
-        assert [question["prompt"] for question in nvim.asked()[1:]] == [
+        assert [question["prompt"] for question in nvim.questions()[1:]] == [
             "age: ",
             "age (expected an integer): ",
             "age (expected an integer): ",

@@ -38,7 +38,7 @@ def test_a_diff_is_shown_with_the_question_and_not_applied_before_the_answer(tmp
         nvim.lua("require('jumpseat').send('make a file')")
         nvim.until("#asked > 0")
         title = "May the agent create made.txt?"
-        assert nvim.asked() == [{"prompt": title, "choices": CHOICES, "kind": "jumpseat_permission"}]
+        assert nvim.questions() == [{"prompt": title, "choices": CHOICES, "kind": "jumpseat_permission"}]
         assert nvim.lua(FLOAT) == {"title": f" {title} ", "lines": ["@@ -0,0 +1 @@", "+hello"]}
         assert nvim.lua(f"return {CHAT}:status()") == "waiting for your answer"
         assert not (nvim.folder / "made.txt").exists()
@@ -77,7 +77,7 @@ def test_an_approval_for_the_session_covers_later_calls(tmp_path: Path) -> None:
         nvim.lua(OPEN)
         nvim.answer(SESSION)
         assert nvim.ask("go").endswith("Both.")
-        assert len(nvim.asked()) == 1
+        assert len(nvim.questions()) == 1
         assert (nvim.folder / "again.txt").exists()
 
 
@@ -90,7 +90,7 @@ def test_no_question_is_shown_in_insert_mode(tmp_path: Path) -> None:
         nvim.lua("require('jumpseat').send('go')")
         nvim.until("require('jumpseat.questions').open_questions() == 1")
         nvim.until(f"winbar({CHAT}.input):find('question pending, leave insert mode', 1, true)")
-        assert nvim.asked() == []
+        assert nvim.questions() == []
         nvim.answer("Allow once")
         nvim.lua("vim.api.nvim_input('<Esc>')")
         nvim.idle()
@@ -134,13 +134,13 @@ def test_a_long_diff_can_be_viewed_before_the_answer(tmp_path: Path) -> None:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
         nvim.until("#asked == 1")
-        assert nvim.asked()[0]["choices"][-1] == "View all of it"
+        assert nvim.questions()[0]["choices"][-1] == "View all of it"
         nvim.lua("open_question('View all of it')")
         assert nvim.lua("return vim.api.nvim_win_get_config(0).relative") == "editor"
         nvim.answer("Allow once")
         nvim.keys("Gq")
         nvim.idle()
-        assert len(nvim.asked()) == 2
+        assert len(nvim.questions()) == 2
         assert (nvim.folder / "long.txt").read_text() == text
 
 
@@ -181,7 +181,7 @@ def test_a_question_of_the_model_is_answered_by_choice_or_free_text(tmp_path: Pa
         nvim.lua(OPEN)
         nvim.answer("Blue", "Other ...", "Green")
         text = nvim.ask("paint it")
-        assert nvim.asked()[0]["prompt"] == "Which colour?"
+        assert nvim.questions()[0]["prompt"] == "Which colour?"
         assert "Blue." in text
         assert "Green!" in text
 
@@ -220,7 +220,7 @@ def test_an_approval_in_the_project_covers_other_sessions(tmp_path: Path) -> Non
         (nvim.folder / "made.txt").unlink()
         nvim.lua("vim.cmd('JumpseatNew')")
         assert nvim.ask("again").endswith("Made.")
-        assert len(nvim.asked()) == 1
+        assert len(nvim.questions()) == 1
 
 
 def test_a_command_can_be_edited_before_it_runs(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_command_can_be_edited_before_it_runs(tmp_path: Path) -> None:
         nvim.lua(OPEN)
         nvim.answer("Edit the command first", "echo tea > made.txt")
         nvim.ask("go")
-        assert nvim.asked()[1] == {"prompt": "Run: ", "default": "echo made > made.txt"}
+        assert nvim.questions()[1] == {"prompt": "Run: ", "default": "echo made > made.txt"}
         assert (nvim.folder / "made.txt").read_text() == "tea\n"
 
 
@@ -279,7 +279,7 @@ def test_a_question_of_a_closed_chat_is_prefixed_with_its_name(tmp_path: Path) -
         nvim.lua("first = " + CHAT + " vim.cmd('JumpseatNew')")
         nvim.lua("first:send('make a file')")
         nvim.until("#asked == 1")
-        assert nvim.asked()[0]["prompt"] == "[make a file] May the agent create made.txt?"
+        assert nvim.questions()[0]["prompt"] == "[make a file] May the agent create made.txt?"
         assert nvim.ask("hello").endswith("Hi.")
         nvim.lua("open_question('Allow once')")
         nvim.until("first.session.state == 'idle'")
@@ -293,7 +293,7 @@ def test_a_long_question_of_the_model_is_shown_in_a_preview(tmp_path: Path) -> N
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
         nvim.until("#asked == 1")
-        assert nvim.asked()[0]["prompt"] == "Your answer:"
+        assert nvim.questions()[0]["prompt"] == "Your answer:"
         assert nvim.lua(FLOAT) == {"title": " The agent asks ", "lines": question.split("\n")}
         nvim.lua("open_question('One')")
         nvim.idle()
@@ -316,7 +316,7 @@ def test_a_plan_is_carried_out_in_the_chosen_mode(tmp_path: Path) -> None:
         nvim.until(f"{title}:find(' · plan', 1, true)")
         nvim.answer("Carry it out interactively")
         assert "Plan approved!" in nvim.ask("make a plan")
-        assert nvim.asked()[0]["choices"] == [
+        assert nvim.questions()[0]["choices"] == [
             "Carry it out interactively",
             "Carry it out on autopilot",
             "Leave plan mode and wait",
@@ -342,11 +342,11 @@ def test_a_rate_limited_model_is_replaced_if_the_user_agrees(
             nvim.lua(OPEN)
             nvim.answer(answer)
             nvim.ask("hello")
-            (asked,) = nvim.asked()
+            (asked,) = nvim.questions()
             assert asked["prompt"] == (
                 "The model is rate limited (user_weekly_rate_limited). Let its provider choose another?"
             )
-            assert list(dict.fromkeys(copilot.called())) == called
+            assert list(dict.fromkeys(copilot.called_models())) == called
             assert nvim.lua(f"return {CHAT}.session.model_shown") == called[-1]
 
 

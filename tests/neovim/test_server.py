@@ -43,7 +43,7 @@ def test_a_killed_server_is_reported_and_the_next_prompt_continues_in_another(tm
         nvim.ask("first")
         first = server_pid(nvim)
         os.kill(first, signal.SIGKILL)
-        nvim.says("> ✗ the server was killed by signal 9")
+        nvim.wait_for_text("> ✗ the server was killed by signal 9")
         # The script plays its second turn only if the first is in the conversation.
         assert nvim.ask("second").endswith("## You\n\nsecond\n\n## Agent\n\nTwo.")
         assert server_pid(nvim) != first
@@ -56,7 +56,7 @@ def test_a_server_killed_during_a_tool_call_settles_the_call_and_its_question(tm
         nvim.lua("require('jumpseat').send('go')")
         nvim.until("#asked == 1")
         os.kill(server_pid(nvim), signal.SIGKILL)
-        nvim.says("✗ create a: connection lost")
+        nvim.wait_for_text("✗ create a: connection lost")
         nvim.idle()
         assert nvim.lua("return require('jumpseat.questions').open_questions()") == 0
         nvim.lua("open_question('Allow once')")
@@ -70,7 +70,7 @@ def test_queued_prompts_return_to_the_prompt_buffer_when_the_server_dies(tmp_pat
     with running_neovim(tmp_path, options=KILLABLE, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('one')")
-        nvim.says("I begin")
+        nvim.wait_for_text("I begin")
         nvim.lua("require('jumpseat').send('two')")
         queue = "require('jumpseat').chat().session.queue"
         nvim.until(f"#{queue} == 1 and {queue}[1].id")
@@ -87,7 +87,7 @@ def test_the_server_exits_with_neovim(tmp_path: Path, how: str) -> None:
     with running_neovim(tmp_path, script=[{"text": "One.", "hang": True}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
-        nvim.says("One.")
+        nvim.wait_for_text("One.")
         pid = server_pid(nvim)
         watched = os.pidfd_open(pid)
         try:
@@ -105,7 +105,7 @@ def test_a_missing_server_is_reported_and_the_prompt_kept(tmp_path: Path) -> Non
     with running_neovim(tmp_path, options={"cmd": ["no-such-server"]}) as nvim:
         nvim.lua(OPEN)
         nvim.keys("iprecious words<Esc><CR>")
-        nvim.says('> ✗ cannot run "no-such-server"')
+        nvim.wait_for_text('> ✗ cannot run "no-such-server"')
         assert nvim.lua("return require('jumpseat').chat():draft()") == "precious words"
         assert nvim.lua("return require('jumpseat').chat():status()") == "ready"
 
@@ -114,7 +114,7 @@ def test_a_prompt_stopped_while_the_server_starts_is_not_sent(tmp_path: Path) ->
     with running_neovim(tmp_path, script=[{"text": "Never said."}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('too early') vim.cmd('JumpseatStop')")
-        nvim.says("> ✗ stopped before the prompt was sent")
+        nvim.wait_for_text("> ✗ stopped before the prompt was sent")
         nvim.idle()
         assert nvim.lua("return require('jumpseat').chat():draft()") == "too early"
         assert "Never said." not in nvim.text()
@@ -127,7 +127,7 @@ def test_a_program_that_is_not_a_server_is_reported(tmp_path: Path) -> None:
     with running_neovim(tmp_path, options={"cmd": [wrong]}) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('hello')")
-        nvim.says("> ✗ the server's output is not JSON-RPC: Welcome!")
+        nvim.wait_for_text("> ✗ the server's output is not JSON-RPC: Welcome!")
 
 
 def test_the_stderr_of_an_exited_server_is_shown(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_the_stderr_of_an_exited_server_is_shown(tmp_path: Path) -> None:
     with running_neovim(tmp_path, options={"cmd": [wrong]}) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('hello')")
-        nvim.says("> ✗ the server exited with code 1; stderr:\n> error: out of coffee")
+        nvim.wait_for_text("> ✗ the server exited with code 1; stderr:\n> error: out of coffee")
 
 
 def test_a_session_of_an_earlier_neovim_is_chosen_shown_and_continued(tmp_path: Path) -> None:
@@ -150,11 +150,11 @@ def test_a_session_of_an_earlier_neovim_is_chosen_shown_and_continued(tmp_path: 
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua("vim.cmd('JumpseatResume')")
         nvim.until("#asked == 1")
-        choices = nvim.asked()[0]["choices"]
+        choices = nvim.questions()[0]["choices"]
         assert len(choices) == 1
         assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d  What is open\?", choices[0])
         nvim.lua("open_question((...))", choices[0])
-        nvim.says("Nothing.")
+        nvim.wait_for_text("Nothing.")
         assert nvim.text() == before
         assert nvim.ask("Do you remember?").endswith("I do.")
 
@@ -162,7 +162,7 @@ def test_a_session_of_an_earlier_neovim_is_chosen_shown_and_continued(tmp_path: 
 def test_an_unknown_session_is_reported(tmp_path: Path) -> None:
     with running_neovim(tmp_path) as nvim:
         nvim.lua("vim.cmd('JumpseatResume nowhere')")
-        nvim.says("> ✗ Session not found: nowhere")
+        nvim.wait_for_text("> ✗ Session not found: nowhere")
 
 
 def test_the_model_is_chosen_from_a_list_or_by_name(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_the_model_is_chosen_from_a_list_or_by_name(tmp_path: Path) -> None:
         nvim.answer("  Other ...", "second")
         nvim.lua("vim.cmd('JumpseatModel')")
         nvim.until(f"{shown}:find('jumpseat · second', 1, true)")
-        assert nvim.asked()[0]["prompt"] == "Model"
+        assert nvim.questions()[0]["prompt"] == "Model"
         assert nvim.ask("and now?").endswith("Now second.")
 
 

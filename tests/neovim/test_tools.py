@@ -46,7 +46,7 @@ def test_the_model_reads_unsaved_changes_without_asking(project: Path) -> None:
         nvim.lua("vim.cmd.edit('a.lua') vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'changed' })" + OPEN)
         text = nvim.ask("read").partition("result: ")[2]
         assert text == "a.lua, lines 1 to 3 of 3, with unsaved changes\n1. one\n2. changed\n3. three"
-        assert nvim.asked() == []
+        assert nvim.questions() == []
 
 
 def test_a_buffer_is_read_by_path_and_by_lines(project: Path) -> None:
@@ -71,7 +71,7 @@ def test_reading_a_buffer_outside_of_the_folder_requires_approval(project: Path)
         nvim.lua("vim.cmd.edit('link.txt')" + OPEN)
         nvim.answer("Reject and explain", "It is private")
         assert "hidden" not in nvim.ask("read")
-        assert nvim.asked()[0]["prompt"] == "May the agent call nvim_read_buffer?"
+        assert nvim.questions()[0]["prompt"] == "May the agent call nvim_read_buffer?"
 
 
 def test_paths_are_relative_to_the_session_s_folder_after_a_change_of_directory(project: Path) -> None:
@@ -81,7 +81,7 @@ def test_paths_are_relative_to_the_session_s_folder_after_a_change_of_directory(
         nvim.lua("vim.cmd.edit('a.lua')" + OPEN)
         nvim.lua("vim.fn.chdir((...))", str(project / "elsewhere"))
         assert "result: a.lua, lines 1 to 3 of 3" in nvim.ask("read")
-        assert nvim.asked() == []
+        assert nvim.questions() == []
 
 
 def test_diagnostics_are_sorted_and_filtered(project: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_user_s_tool_requires_approval_by_default(tmp_path: Path) -> None:
         nvim.lua(OPEN)
         nvim.answer("Allow once")
         assert '"sum":3' in nvim.ask("go")
-        assert nvim.asked()[0]["prompt"] == "May the agent call add?"
+        assert nvim.questions()[0]["prompt"] == "May the agent call add?"
 
 
 def test_removed_tools_are_not_offered(tmp_path: Path) -> None:

@@ -61,14 +61,14 @@ class Document:
                     if value not in rule:
                         yield f"{where}: {value!r} is not one of {rule}"
                 case "anyOf":
-                    each = [self.problems(one, value, where) for one in rule]
+                    each = [self.problems(variant, value, where) for variant in rule]
                     if all(each):
                         yield from min(each, key=len)
                 case "required":
                     yield from (f"{where}: {name!r} is missing" for name in rule if name not in value)
                 case "items":
-                    for number, one in enumerate(value):
-                        yield from self._problems(rule, one, f"{where}[{number}]")
+                    for number, item in enumerate(value):
+                        yield from self._problems(rule, item, f"{where}[{number}]")
                 case "additionalProperties":
                     named = schema.get("properties", {})
                     for name in value.keys() - named.keys() if isinstance(rule, dict) else ():
@@ -84,9 +84,9 @@ class Document:
                     assert keyword in _NO_RULE, f"{where}: the keyword {keyword!r} is not supported"
         if "properties" in schema:
             named = schema["properties"]
-            for name, one in value.items():
+            for name, item in value.items():
                 if name in named:
-                    yield from self._problems(named[name], one, f"{where}.{name}")
+                    yield from self._problems(named[name], item, f"{where}.{name}")
                 elif self._strict and "additionalProperties" not in schema:
                     yield f"{where}: unknown property {name!r}"
 

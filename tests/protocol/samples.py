@@ -39,7 +39,7 @@ def _fields(cls: type[Any]) -> dict[str, bool]:
 def _value(hint: Any, variant: int, *, optional: bool) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        members = [one for one in arguments if one is not NoneType]
+        members = [argument for argument in arguments if argument is not NoneType]
         return _value(members[variant % len(members)], variant, optional=optional)
     if origin is Literal:
         return arguments[variant % len(arguments)]

@@ -59,11 +59,11 @@ def inner_schemas(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, dict):
         values = cast("dict[str, Any]", value)
         yield values
-        for one in values.values():
-            yield from inner_schemas(one)
+        for item in values.values():
+            yield from inner_schemas(item)
     elif isinstance(value, list):
-        for one in cast("list[Any]", value):
-            yield from inner_schemas(one)
+        for item in cast("list[Any]", value):
+            yield from inner_schemas(item)
 
 
 def test_the_schema_in_the_repository_is_up_to_date() -> None:
@@ -97,7 +97,7 @@ def test_every_method_refers_to_the_definitions_of_its_types() -> None:
 
 
 def test_every_definition_has_a_plain_name_and_is_used() -> None:
-    named = {one["$ref"].rpartition("/")[2] for one in inner_schemas(DOCUMENT.root) if "$ref" in one}
+    named = {inner["$ref"].rpartition("/")[2] for inner in inner_schemas(DOCUMENT.root) if "$ref" in inner}
     assert named == DOCUMENT.root["$defs"].keys()
     assert [name for name in named if not re.fullmatch("[A-Z][A-Za-z0-9]*", name)] == []
 
@@ -109,7 +109,9 @@ def test_descriptions_are_the_docstrings_with_wire_names() -> None:
         == "`messageId` is the id that the `user.message` event will have."
     )
     assert definitions["UserMessageData"]["description"].startswith("`content` is the prompt as sent, ")
-    texts = [one["description"] for one in inner_schemas(DOCUMENT.root) if isinstance(one.get("description"), str)]
+    texts = [
+        inner["description"] for inner in inner_schemas(DOCUMENT.root) if isinstance(inner.get("description"), str)
+    ]
     assert [text for text in texts if "``" in text or "\n\n\n" in text or text != text.strip()] == []
 
 
@@ -134,7 +136,9 @@ def test_params_that_the_server_rejects_do_not_match_the_schema() -> None:
         ]
         whole = sample(MODELS[spot]).wire()
         for name in required:
-            assert DOCUMENT.problems(DOCUMENT.at(*spot), {key: one for key, one in whole.items() if key != name})
+            assert DOCUMENT.problems(
+                DOCUMENT.at(*spot), {key: value for key, value in whole.items() if key != name}
+            )
             assert DOCUMENT.problems(DOCUMENT.at(*spot), {**whole, name: None})
 
     check_each(FROM_CLIENTS, check)
@@ -169,11 +173,11 @@ def test_the_schema_marks_ephemeral_events() -> None:
 
 
 def test_every_recorded_message_matches_the_schema_without_unknown_fields() -> None:
-    def problems(one: Typed) -> list[str]:
-        return STRICT.problems(STRICT.at(*one.spot), one.value, " ".join(one.spot))
+    def problems(typed: Typed) -> list[str]:
+        return STRICT.problems(STRICT.at(*typed.spot), typed.value, " ".join(typed.spot))
 
     def check(path: Path) -> None:
-        assert [problem for one in typed_messages(path) for problem in problems(one)] == []
+        assert [problem for message in typed_messages(path) for problem in problems(message)] == []
 
     check_each({path.stem: path for path in transcripts()}, check)
 

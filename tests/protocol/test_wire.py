@@ -162,7 +162,7 @@ def test_boolean_fields_accept_booleans_only() -> None:
         for model in models()
         for name, field_info in model.model_fields.items()
         if (field_info.annotation is bool or bool in get_args(field_info.annotation))
-        and not any(isinstance(one, Strict) for one in field_info.metadata)
+        and not any(isinstance(item, Strict) for item in field_info.metadata)
     ]
 
     assert lax == []

@@ -64,9 +64,9 @@ async def test_neutral_and_refused_methods_reject_unknown_sessions(tmp_path: Pat
     async with running_server(tmp_path) as server:
         methods = [name for name in (*NEUTRAL_ANSWERS, *REFUSALS) if of_session(name)]
         answers = await outcomes(server.wire, methods, "nobody")
-        of_server = await server.wire.refused("sessions.reloadPluginHooks", {"sessionId": "nobody"})
-        none_at_all = await server.wire.refused("session.tasks.list")
-        of_server_none_at_all = await server.wire.refused("sessions.reloadPluginHooks", {})
+        of_server = await server.wire.error_of("sessions.reloadPluginHooks", {"sessionId": "nobody"})
+        none_at_all = await server.wire.error_of("session.tasks.list")
+        of_server_none_at_all = await server.wire.error_of("sessions.reloadPluginHooks", {})
     assert {answer["error"]["message"] for answer in answers.values()} == {"Session not found: nobody"}
     assert of_server["message"] == "Session not found: nobody"
     assert none_at_all["code"] == -32602
@@ -82,7 +82,7 @@ async def test_a_fixed_answer_is_limited_to_the_params_it_applies_to(tmp_path: P
             ("sessions.setAdditionalPlugins", {"plugins": [{"name": "x"}]}),
             ("sessions.setRemoteControlSteering", {"enabled": True}),
         ):
-            error = await server.wire.refused(method, {"sessionId": session, **params})
+            error = await server.wire.error_of(method, {"sessionId": session, **params})
             assert error == {"code": -32000, "message": f"{method} is not supported by this server"}
 
 
@@ -93,7 +93,7 @@ async def test_the_required_params_of_a_fixed_answer_are_validated(tmp_path: Pat
         for method, names in needs.items():
             about = {"sessionId": session} if of_session(method) else {}
             for wrong in ({}, {names[0]: 7}, {names[0]: None}):
-                error = await server.wire.refused(method, {**about, **wrong})
+                error = await server.wire.error_of(method, {**about, **wrong})
                 assert (error["code"], names[0] in error["message"]) == (-32602, True), method
 
 
@@ -101,7 +101,7 @@ async def test_params_that_are_not_an_object_are_rejected_by_every_kind_of_metho
     async with running_server(tmp_path) as server:
         for method in (*NEUTRAL_ANSWERS, *(name for name in CLIENT_REQUESTS if name != "runtime.shutdown")):
             for params in ("text", [1, 2], 7, False):
-                error = await server.wire.refused(method, params)
+                error = await server.wire.error_of(method, params)
                 assert (error["code"], method) == (-32602, method)
 
 
@@ -123,8 +123,8 @@ async def test_refusals_have_the_messages_that_clients_know(tmp_path: Path) -> N
 async def test_unsupported_methods_are_refused_by_name_and_only_unknown_ones_are_unhandled(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         answers = await outcomes(server.wire, sorted(UNSUPPORTED_REQUESTS), "any")
-        unknown = await server.wire.refused("session.makeCoffee", {})
-        await server.wire.alive()
+        unknown = await server.wire.error_of("session.makeCoffee", {})
+        await server.wire.check_alive()
     assert {name: answer["error"] for name, answer in answers.items()} == {
         name: {"code": -32000, "message": f"{name} is not supported by this server"}
         for name in UNSUPPORTED_REQUESTS

@@ -250,7 +250,7 @@ async def test_a_cancelled_fetch_closes_its_connection() -> None:
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
         with anyio.fail_after(5):
-            await server.hung_up()
+            await server.wait_for_hang_up()
 
 
 def _never(_host: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
-from tests.support.provided import asked, at, failed, says, serving
+from tests.support.provided import at, says, send_failing_prompt, send_prompt, serving
 from tests.support.server import running_server
 
 pytestmark = pytest.mark.anyio
@@ -24,10 +24,10 @@ async def test_a_session_with_a_provider_needs_a_model_only_at_its_first_prompt(
         session = await server.wire.create(at(provider, headers={"X-Mine": "yes"}))
         endpoint = await server.wire.call("session.provider.getEndpoint", {"sessionId": session})
         assert await server.wire.call("session.model.getCurrent", {"sessionId": session}) == {}
-        said = await failed(server.wire, session)
+        said = await send_failing_prompt(server.wire, session)
         assert provider.requests == []
         await server.wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late"})
-        request = await asked(server.wire, provider, session)
+        request = await send_prompt(server.wire, provider, session)
     assert endpoint == {
         "type": "openai",
         "wireApi": "completions",
@@ -78,7 +78,7 @@ async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Pa
         )
         listing = await wire.call("session.model.list", {"sessionId": session})
         await wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late/one"})
-        request = await asked(wire, provider, session)
+        request = await send_prompt(wire, provider, session)
         # A model may be added after its provider.
         more = {"sessionId": session, "models": [{"provider": "late", "id": "two"}]}
         assert [model["id"] for model in (await wire.call("session.provider.add", more))["models"]] == ["late/two"]
@@ -113,7 +113,7 @@ async def test_invalid_additions_are_named_and_nothing_is_added(
             {"providers": [{**at(provider), "name": "old"}], "models": [{"provider": "old", "id": "m"}]},
         )
         session = {"sessionId": created["sessionId"]}
-        error = await server.wire.refused("session.provider.add", {**session, **params})
+        error = await server.wire.error_of("session.provider.add", {**session, **params})
         assert await server.wire.call("session.provider.add", session) == {"models": []}
         listing = await server.wire.call("session.model.list", session)
     assert what in error["message"]
@@ -148,7 +148,7 @@ async def test_the_command_for_a_key_runs_before_every_model_call(tmp_path: Path
             session = await wire.create(own, model="m")
             counter.write_text("")
             for number in (1, 2):
-                request = await asked(wire, provider, session)
+                request = await send_prompt(wire, provider, session)
                 assert request.headers[header].removeprefix("Bearer ") == f"key-{number}"
 
 
@@ -215,7 +215,7 @@ async def test_custom_agents_are_listed_with_their_models(tmp_path: Path) -> Non
 async def test_custom_agents_with_the_same_name_are_refused(tmp_path: Path) -> None:
     agent = {"name": "twin", "prompt": "x"}
     async with serving(tmp_path) as (server, provider):
-        error = await server.wire.refused(
+        error = await server.wire.error_of(
             "session.create", {"provider": at(provider), "model": "m", "customAgents": [agent, agent]}
         )
     assert error["message"] == "customAgents: two agents have the same name"
@@ -258,7 +258,7 @@ async def test_a_model_selected_during_a_turn_gets_the_next_call(tmp_path: Path)
 async def test_a_resumed_session_calls_its_last_model(tmp_path: Path, way: str) -> None:
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="first", reasoningEffort="low")
-        await asked(server.wire, provider, session)
+        await send_prompt(server.wire, provider, session)
     async with serving(tmp_path) as (server, provider):
         wire, here = server.wire, {"sessionId": session}
         chosen = {"model": "second", "reasoningEffort": "high"}
@@ -270,10 +270,10 @@ async def test_a_resumed_session_calls_its_last_model(tmp_path: Path, way: str) 
             if way == "switchTo":
                 chosen["modelId"] = chosen.pop("model")
             await wire.call(f"session.{'model.' if way == 'switchTo' else ''}{way}", {**here, **chosen})
-        await asked(wire, provider, session)
+        await send_prompt(wire, provider, session)
     async with serving(tmp_path) as (server, provider):
         await server.wire.call("session.resume", {"sessionId": session, "provider": at(provider)})
-        request = await asked(server.wire, provider, session)
+        request = await send_prompt(server.wire, provider, session)
     assert (request.json["model"], request.json["reasoning_effort"]) == ("second", "high")
 
 
@@ -281,10 +281,10 @@ async def test_invalid_options_are_refused_and_nothing_is_changed(tmp_path: Path
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m")
-        error = await wire.refused(
+        error = await wire.error_of(
             "session.options.update", {"sessionId": session, "model": "other", "provider": {"type": "nope"}}
         )
-        request = await asked(wire, provider, session)
+        request = await send_prompt(wire, provider, session)
     assert "provider.type 'nope' is unknown" in error["message"]
     assert request.json["model"] == "m"
     assert [event for event in wire.events(session) if event["type"] == "session.model_change"] == []
@@ -300,17 +300,17 @@ async def test_capability_overrides_apply_until_they_are_replaced_and_survive_a_
         wire = server.wire
         session = await wire.create(at(provider), model="m")
         here = {"sessionId": session}
-        seen = [await asked(wire, provider, session, attachments=[image])]
+        seen = [await send_prompt(wire, provider, session, attachments=[image])]
         no_vision = {"supports": {"vision": False}}
         await wire.call("session.model.switchTo", {**here, "modelId": "m", "modelCapabilities": no_vision})
-        seen.append(await asked(wire, provider, session))
+        seen.append(await send_prompt(wire, provider, session))
         vision = {"supports": {"vision": True}}
         await wire.call("session.options.update", {**here, "modelCapabilitiesOverrides": vision})
-        seen.append(await asked(wire, provider, session))
+        seen.append(await send_prompt(wire, provider, session))
         await wire.call("session.model.switchTo", {**here, "modelId": "m", "modelCapabilities": no_vision})
         await wire.call("session.detach", here)
         await wire.call("session.resume", {**here, "provider": at(provider)})
-        seen.append(await asked(wire, provider, session))
+        seen.append(await send_prompt(wire, provider, session))
     assert [blind(request) for request in seen] == [False, True, False, True]
 
 
@@ -347,8 +347,8 @@ async def test_session_limits_are_sent_to_the_model_counted_and_stored(tmp_path:
         wire = server.wire
         session = await wire.create(at(provider), model="m", sessionLimits={"maxAiCredits": 30})
         here = {"sessionId": session}
-        requests = [await asked(wire, provider, session) for _ in range(3)]
-        assert "limit of 30 AI credits is used up" in await failed(wire, session)
+        requests = [await send_prompt(wire, provider, session) for _ in range(3)]
+        assert "limit of 30 AI credits is used up" in await send_failing_prompt(wire, session)
         error = await wire.event("session.error", session=session)
         started = await wire.event("session.start", session=session)
         usage = await wire.event("assistant.usage", session=session)
@@ -375,8 +375,8 @@ async def test_session_limits_are_sent_to_the_model_counted_and_stored(tmp_path:
 async def test_a_session_without_limits_sends_no_limit_status(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m", sessionLimits={})
-        request = await asked(server.wire, provider, session)
-        error = await server.wire.refused("session.create", {"sessionLimits": {"maxAiCredits": -1}})
+        request = await send_prompt(server.wire, provider, session)
+        error = await server.wire.error_of("session.create", {"sessionLimits": {"maxAiCredits": -1}})
     assert statuses(request) == []
     assert "sessionLimits.maxAiCredits" in error["message"]
 
@@ -399,10 +399,10 @@ async def test_models_of_named_providers_are_called_by_their_wire_names(tmp_path
             "session.create", {"model": "alpha/sonnet", "providers": providers, "models": models}
         )
         session = created["sessionId"]
-        requests = [await asked(wire, provider, session)]
+        requests = [await send_prompt(wire, provider, session)]
         for name in ("alpha/haiku", "delta/turbo", "delta/undeclared"):
             await wire.call("session.model.switchTo", {"sessionId": session, "modelId": name})
-            requests.append(await asked(wire, provider, session))
+            requests.append(await send_prompt(wire, provider, session))
         window = [
             event["data"]["tokenLimit"] for event in wire.events(session) if event["type"] == "session.usage_info"
         ]
@@ -436,7 +436,7 @@ async def test_the_model_is_called_by_its_name_at_the_provider(
             "session.create",
             {"provider": at(provider, maxOutputTokens=9, maxContextWindowTokens=99, **fields), "model": model},
         )
-        request = await asked(server.wire, provider, created["sessionId"])
+        request = await send_prompt(server.wire, provider, created["sessionId"])
         usage = await server.wire.event("session.usage_info")
     assert (request.json["model"], request.json["max_tokens"]) == (wire_name, 9)
     assert usage["data"]["tokenLimit"] == 99
@@ -452,7 +452,7 @@ async def test_images_for_a_model_without_vision_are_left_out_with_a_warning(
     picture = {"type": "blob", "data": "AAAA", "mimeType": "image/png", "displayName": "a.png"}
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider, type=kind), model=model)
-        request = await asked(server.wire, provider, session, attachments=[picture])
+        request = await send_prompt(server.wire, provider, session, attachments=[picture])
         warnings = [event["data"] for event in server.wire.events(session) if event["type"] == "session.warning"]
 
     assert "AAAA" not in str(request.json)

@@ -16,7 +16,7 @@ def checkpoints(tmp_path: Path) -> Checkpoints:
 
 
 def numbers(checkpoints: Checkpoints) -> list[int]:
-    return [one.number for one in checkpoints.list()]
+    return [checkpoint.number for checkpoint in checkpoints.list()]
 
 
 def test_a_new_checkpoint_gets_a_number_above_all_others(checkpoints: Checkpoints) -> None:
@@ -43,7 +43,7 @@ def test_any_title_makes_a_valid_file_name(checkpoints: Checkpoints, title: str,
     kept = checkpoints.add(title, "text", after=0)
     assert kept.path.name == name
     assert kept.path.parent == checkpoints.root
-    assert [one.title.strip() for one in checkpoints.list()] == [shown]
+    assert [checkpoint.title.strip() for checkpoint in checkpoints.list()] == [shown]
 
 
 def test_other_files_are_ignored_and_left_alone(checkpoints: Checkpoints) -> None:

@@ -103,7 +103,7 @@ def test_without_an_origin_there_is_a_root_and_a_branch(tmp_path: Path, config: 
     assert working_directory_context(root) == context(root, git_root=str(root), branch="main")
 
 
-def test_the_config_may_be_written_by_hand(tmp_path: Path) -> None:
+def test_a_config_written_by_hand_is_read(tmp_path: Path) -> None:
     config = (
         "# of mine\n[core]\n  editor = vi ; and no other\n  bare\n"
         '[remote "origin"]\nurl = https://github.com/owner/name.git\n'
@@ -128,7 +128,7 @@ def test_a_worktree_has_its_own_branch_and_the_name_of_its_repository(tmp_path: 
     )
 
 
-def test_a_submodule_names_its_git_folder_relatively(tmp_path: Path) -> None:
+def test_the_relative_git_folder_of_a_submodule_is_followed(tmp_path: Path) -> None:
     module = tmp_path / "repo" / ".git" / "modules" / "sub"
     module.mkdir(parents=True)
     (module / "HEAD").write_text("ref: refs/heads/main\n")
@@ -160,7 +160,7 @@ def test_files_that_are_not_utf8_are_ignored(tmp_path: Path, broken: str) -> Non
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_what_the_real_git_writes_is_understood(tmp_path: Path) -> None:
+def test_repositories_written_by_git_are_read(tmp_path: Path) -> None:
     def git(*arguments: str) -> None:
         subprocess.run(
             ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],

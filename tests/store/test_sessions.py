@@ -63,7 +63,7 @@ def created(store: SessionStore, session_id: str, **fields: str) -> SessionFolde
 
 
 def ids(store: SessionStore) -> list[str]:
-    return [one.session_id for one in store.list()]
+    return [session.session_id for session in store.list()]
 
 
 # --- what the server writes ---------------------------------------------------------------------------------------
@@ -413,7 +413,7 @@ async def test_a_prompted_session_is_listed_with_its_working_directory(
     cwd = state.parent
     session = sessions.create("s-1", SessionSettings(cwd=cwd), Attachment(client))
     session.send(Prompt("  Say\nhi "))
-    await client.heard(events.SessionIdle)
+    await client.wait_for(events.SessionIdle)
     with anyio.fail_after(5):
         await sessions.detach_and_close(session.id, client)
 

@@ -44,26 +44,26 @@ Answers = Mapping[str, Sequence[Any]]
 
 
 class AnsweringClient:
-    """A client whose ``asked`` has the requests of the server, in order: hook type or method, and input."""
+    """A client that records the ``requests`` of the server, in order: hook type or method, and input."""
 
     def __init__(self, wire: Wire, answers: Answers) -> None:
-        self.asked: list[tuple[str, JsonObject]] = []
+        self.requests: list[tuple[str, JsonObject]] = []
         self._wire = wire
         self._answers = {name: list(some) for name, some in answers.items()}
 
     def names(self) -> list[str]:
         """Return the hook types and methods of the requests so far, in order."""
-        return [name for name, _ in self.asked]
+        return [name for name, _ in self.requests]
 
     def inputs(self, name: str) -> list[JsonObject]:
         """Return the inputs of the requests with one name."""
-        return [given for request, given in self.asked if request == name]
+        return [given for request, given in self.requests if request == name]
 
     async def run(self) -> None:
         """Answer every request; runs as a task beside the test."""
         position = 0
         while True:
-            await self._wire.grown(position)
+            await self._wire.wait_for_message_at(position)
             message = self._wire.messages[position]
             position += 1
             if "method" in message and "id" in message:
@@ -73,7 +73,7 @@ class AnsweringClient:
         params = message["params"]
         is_hook = message["method"] == "hooks.invoke"
         name: str = params["hookType"] if is_hook else message["method"]
-        self.asked.append((name, params["input"] if is_hook else params))
+        self.requests.append((name, params["input"] if is_hook else params))
         left = self._answers.get(name, [])
         answer = left.pop(0) if left else None if is_hook else THROWS
         if answer is SILENT:
@@ -105,7 +105,7 @@ async def answering(wire: Wire, answers: Answers | None = None) -> AsyncGenerato
         raise failure
 
 
-async def asked_for(wire: Wire, name: str, *, since: int = 0) -> JsonObject:
+async def server_request(wire: Wire, name: str, *, since: int = 0) -> JsonObject:
     """Wait for the request of the server for a hook type or a method."""
 
     def fits(message: JsonObject) -> bool:

@@ -5,7 +5,7 @@
     async with running_editor(tmp_path, schemas, script) as (server, editor):
         session = await editor.new(tmp_path)
         answer = await editor.say(session, "hi")
-        assert editor.said(session) == "hello"
+        assert editor.answer_text(session) == "hello"
 
 Requests of the server are answered from ``editor.answers``: per method a result, or a function from params to
 result. The test answers other requests itself, or not at all. Both directions are validated, except bytes sent with
@@ -193,7 +193,7 @@ class Editor(Wire):
         ]
         return [update for update in found if kind in (None, update["sessionUpdate"])]
 
-    def said(self, session: str, *, since: int = 0) -> str:
+    def answer_text(self, session: str, *, since: int = 0) -> str:
         """Return the text of the agent so far."""
         return "".join(
             update["content"]["text"] for update in self.updates(session, "agent_message_chunk", since=since)

@@ -52,7 +52,7 @@ class FakeCopilot:
         """The environment that makes a server use this fake."""
         return {"COPILOT_DEBUG_GITHUB_API_URL": f"{self.server.url}/github"}
 
-    def seen(self, path: str) -> list[str]:
+    def tokens_of(self, path: str) -> list[str]:
         """Return the tokens of the requests whose path ends with ``path``, in order."""
         return [
             request.headers["authorization"].removeprefix("Bearer ")
@@ -60,7 +60,7 @@ class FakeCopilot:
             if request.path.endswith(path)
         ]
 
-    def called(self) -> list[str]:
+    def called_models(self) -> list[str]:
         """Return the models that were called over any wire, in order."""
         return [request.json["model"] for request in self.server.requests if request.path in _WIRES]
 

@@ -8,7 +8,7 @@ The server knows no provider's format; the test writes the replies, one per requ
 
 A request without a reply gets status 599. If the test does not know the order of the requests, ``answer`` returns
 the reply to each. Replies can be cut off, held back until the test sets an event, or never end; see :class:`Reply`.
-:meth:`ModelServer.hung_up` waits until a caller hangs up.
+:meth:`ModelServer.wait_for_hang_up` waits until a caller hangs up.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class ModelServer:
     def _next_reply(self, _request: SeenRequest) -> Reply:
         return self.replies.pop(0) if self.replies else text_reply("no reply left", status=599)
 
-    async def hung_up(self) -> None:
+    async def wait_for_hang_up(self) -> None:
         """Wait until a caller has closed its connection before the end of a response."""
         await self._hung_up.wait()
 

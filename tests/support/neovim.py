@@ -191,7 +191,7 @@ class Neovim:
         """Return the transcript of the chat."""
         return "\n".join(self.lua("return lines(require('jumpseat').chat().transcript.buf)"))
 
-    def says(self, text: str) -> None:
+    def wait_for_text(self, text: str) -> None:
         """Wait until the transcript contains ``text``."""
         self.until("transcript():find((...), 1, true)", text)
 
@@ -213,7 +213,7 @@ class Neovim:
         """Queue answers to the next questions: the text of a choice or an input; "" cancels."""
         self.lua("vim.list_extend(answers, (...))", list(answers))
 
-    def asked(self) -> list[dict[str, Any]]:
+    def questions(self) -> list[dict[str, Any]]:
         """Return the questions so far: prompt and choices."""
         return self.lua("return asked")
 

@@ -4,7 +4,7 @@
 
     async with serving(tmp_path, says("Hello")) as (server, provider):
         session = await server.wire.create(at(provider), model="m")
-        request = await asked(server.wire, provider, session, "hi")
+        request = await send_prompt(server.wire, provider, session, "hi")
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def at(provider: ModelServer, **fields: Any) -> dict[str, Any]:
     return {"type": "openai", "baseUrl": f"{provider.url}/v1", "apiKey": "sk-key", **fields}
 
 
-async def asked(wire: Wire, provider: ModelServer, session: str, prompt: str = "go", **params: Any) -> SeenRequest:
+async def send_prompt(
+    wire: Wire, provider: ModelServer, session: str, prompt: str = "go", **params: Any
+) -> SeenRequest:
     """Send a prompt and return the last request that the provider received for it."""
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": prompt, **params})
@@ -50,7 +52,7 @@ async def asked(wire: Wire, provider: ModelServer, session: str, prompt: str = "
     return provider.requests[-1]
 
 
-async def failed(wire: Wire, session: str) -> str:
+async def send_failing_prompt(wire: Wire, session: str) -> str:
     """Send a prompt that must fail and return the error message."""
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})

@@ -135,7 +135,7 @@ class Wire:
         recent = [_short(message) for message in self.messages[-20:]]
         raise AssertionError(f"no {what or 'such message'}: {state}; last messages: {recent}")
 
-    async def grown(self, position: int) -> None:
+    async def wait_for_message_at(self, position: int) -> None:
         """Wait, without a time limit, until there is a message at ``position``."""
         while len(self.messages) <= position:
             await self._news.wait()
@@ -157,7 +157,7 @@ class Wire:
         """Send the result of a request of the server."""
         await self.send(self.encode({"jsonrpc": "2.0", "id": request["id"], "result": result}))
 
-    async def refused(self, method: str, params: Any = None) -> JsonObject:
+    async def error_of(self, method: str, params: Any = None) -> JsonObject:
         """Send a request that must fail and return the error."""
         answer = await self.response(await self.ask(method, params))
         assert "result" not in answer, f"{method} was not refused: {answer['result']}"
@@ -188,7 +188,7 @@ class Wire:
             if message.get("method") == "session.event" and session in (None, message["params"]["sessionId"])
         ]
 
-    async def alive(self) -> None:
+    async def check_alive(self) -> None:
         """Fail unless a ``ping`` is answered."""
         assert (await self.call("ping", {"message": "still there"}))["message"] == "pong: still there"
 
@@ -288,11 +288,11 @@ class RunningServer:
         """Return the path of the session's log."""
         return self.home / "session-state" / session / "events.jsonl"
 
-    async def lets_go_of_logs(self) -> None:
+    async def wait_until_logs_are_closed(self) -> None:
         """Wait until the server has no session log open; fails after :data:`WAIT_S`."""
         with anyio.fail_after(WAIT_S):
             while any(name.endswith("events.jsonl") for name in self._open_files()):
-                await self.wire.alive()
+                await self.wire.check_alive()
 
     def _open_files(self) -> list[str]:
         names: list[str] = []
@@ -321,7 +321,7 @@ class RunningServer:
         with suppress(ProcessLookupError):
             os.kill(self.process.pid, number)
 
-    async def exited(self, within_s: float = EXIT_S) -> int:
+    async def exit_code(self, within_s: float = EXIT_S) -> int:
         """Wait for the exit code; fails if the process takes longer than ``within_s``."""
         with anyio.move_on_after(within_s):
             return await self.process.wait()
@@ -330,7 +330,7 @@ class RunningServer:
     async def kill(self) -> None:
         """Kill the server with SIGKILL, then the processes that it had started."""
         self.signal(signal.SIGKILL)
-        await self.exited(WAIT_S)
+        await self.exit_code(WAIT_S)
         self.expect_exit = -signal.SIGKILL
         for pid in self.descendants():
             with suppress(ProcessLookupError):
@@ -351,11 +351,11 @@ class RunningServer:
                 await self.close_stdin()
             else:
                 self.signal(signal.SIGTERM)
-        code = await self.exited()
+        code = await self.exit_code()
         # A process that was killed just now may take a moment to disappear.
         with anyio.move_on_after(EXIT_S):
             for pid in self.descendants():
-                await gone(pid)
+                await wait_until_gone(pid)
         left = self.descendants()
         assert not left, f"processes left behind: {left}"
         assert code == self.expect_exit, f"exit code {code}; stderr: {self.stderr}"
@@ -464,7 +464,7 @@ def request(request_id: Any, method: str, params: Any = None) -> JsonObject:
     return message if params is None else message | {"params": params}
 
 
-async def gone(pid: int) -> None:
+async def wait_until_gone(pid: int) -> None:
     """Wait for the end of any process, not only of a child; fails after :data:`WAIT_S`."""
     try:
         process = os.pidfd_open(pid)

@@ -4,7 +4,7 @@
 
     made = make_session(tasks, script=[{"tool_calls": [{"name": "add"}]}, {"text": "3"}], tools=[ADD])
     made.send("What is 1 + 2?")
-    asked = await made.client.heard(events.ExternalToolRequested)
+    asked = await made.client.wait_for(events.ExternalToolRequested)
     made.answer_tool(asked, result="3")
     await made.idle()
     assert made.client.types() == [...]
@@ -72,7 +72,7 @@ class RecordingClient:
         default_factory=dict[str, "list[JsonObject | Exception | None]"]
     )
     """Results of the hooks by type, one per call."""
-    asked: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
+    hook_calls: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
     """The hook calls so far: type and input."""
     user_answers: list[UserInputResponse] = field(default_factory=list[UserInputResponse])
     to_transform: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
@@ -88,7 +88,7 @@ class RecordingClient:
         await anyio.lowlevel.checkpoint()
 
     async def invoke_hook(self, session_id: str, hook_type: str, hook_input: JsonObject) -> JsonObject | None:
-        self.asked.append((hook_type, hook_input))
+        self.hook_calls.append((hook_type, hook_input))
         answers = self.hooks.get(hook_type, [])
         answer = answers.pop(0) if answers else None
         if isinstance(answer, Exception):
@@ -136,7 +136,7 @@ class RecordingClient:
         """Wait for the next event."""
         await self._news.wait()
 
-    async def heard(self, kind: type[P], count: int = 1) -> P:
+    async def wait_for(self, kind: type[P], count: int = 1) -> P:
         """Wait for the ``count``-th event of a type; returns its payload."""
         with anyio.fail_after(WAIT_S):
             while len(found := self.payloads(kind)) < count:
@@ -207,7 +207,7 @@ class MadeSession:
 
     async def idle(self, count: int = 1) -> events.SessionIdle:
         """Wait for the end of the ``count``-th run."""
-        return await self.client.heard(events.SessionIdle, count)
+        return await self.client.wait_for(events.SessionIdle, count)
 
     def answer_tool(
         self, request: events.ExternalToolRequested, result: Any = None, *, error: str | None = None

@@ -107,7 +107,7 @@ class Terminal:
         def match() -> str | None:
             screen = self.screen()
             gone = without is None or not re.search(without, screen, re.MULTILINE)
-            return screen if gone and all(re.search(one, screen, re.MULTILINE) for one in wanted) else None
+            return screen if gone and all(re.search(pattern, screen, re.MULTILINE) for pattern in wanted) else None
 
         found = self._until(match, WAIT_S)
         assert found is not None, f"no {wanted} (without {without!r}) on:\n{self.screen()}"

@@ -164,7 +164,7 @@ def test_question_directly_follows_its_call(place: Place) -> None:
         terminal.until(r"Both are made\.")
 
 
-def test_only_reads_outside_the_folder_are_asked_about(place: Place) -> None:
+def test_only_reads_outside_the_folder_need_approval(place: Place) -> None:
     (place.project / "notes.txt").write_text("something\n")
     with chat(place) as terminal:
         terminal.submit("look inside")
@@ -290,4 +290,4 @@ def test_rate_limited_model_can_be_replaced_by_its_providers_choice(tmp_path: Pa
             terminal.until("rate limited .user_weekly_rate_limited.", "Let the provider choose another")
             terminal.press("y")
             terminal.until("chat/completions of alice", r"^auto ", **IDLE)
-        assert copilot.called() == ["by-chat", "auto"]
+        assert copilot.called_models() == ["by-chat", "auto"]

@@ -80,7 +80,7 @@ def test_piped_input_is_added_to_the_prompt(place: Place) -> None:
             assert "from a file" in run.communicate(timeout=40)[0]
 
 
-def test_socket_without_input_is_not_waited_for(place: Place) -> None:
+def test_the_run_does_not_wait_for_a_socket_without_input(place: Place) -> None:
     """Some programs start others with a socket as stdin, and never close it."""
     ours, its = socket.socketpair()
     pipes: Streams = {"stdin": its, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -150,7 +150,7 @@ def test_call_that_needs_approval_ends_the_run_and_the_allowing_rule_is_suggeste
     assert "--allow-tool write" in done.stderr
     assert not (place.project / "a.txt").exists()
     result = json.loads(place.run("-p", "write it", "--output-format", "json").stdout)
-    assert [(one["tool"], one["kind"]) for one in result["denied"]] == [("create", "write")]
+    assert [(denial["tool"], denial["kind"]) for denial in result["denied"]] == [("create", "write")]
 
 
 def test_suggested_rule_names_a_path_outside_the_folder(place: Place) -> None:

@@ -31,7 +31,7 @@ async def run_with_answer(tasks: TaskGroup, result: Any = None, **answer: Any) -
     """Run a session in which the tool is called and gives this answer."""
     made = make_session(tasks, script=SCRIPT, tools=[TOOL])
     made.send("go")
-    assert made.answer_tool(await made.client.heard(events.ExternalToolRequested), result, **answer)
+    assert made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), result, **answer)
     await made.idle()
     return made
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.callbacks import SILENT, THROWS, answering, asked_for
+from tests.support.callbacks import SILENT, THROWS, answering, server_request
 from tests.support.events import data_of
 from tests.support.fake_openai import MODEL, calls, fake_openai, says, texts
 from tests.support.server import JsonObject, Wire, running_server, scripted
@@ -108,7 +108,7 @@ async def test_a_question_fails_with_its_client_and_the_turn_continues(tmp_path:
         async with server.connect() as asked:
             await asked.call("session.resume", {"sessionId": session, "provider": ASKING, "requestUserInput": True})
             await watcher.call("session.send", {"sessionId": session, "prompt": "go"})
-            await asked_for(asked, "userInput.request")
+            await server_request(asked, "userInput.request")
         await watcher.event("user_input.completed")
         completion = await watcher.event("tool.execution_complete")
         await watcher.event("session.idle")
@@ -124,7 +124,7 @@ async def test_a_question_moves_to_another_client_if_its_client_dies(tmp_path: P
                     "session.resume", {"sessionId": session, "provider": ASKING, "requestUserInput": True}
                 )
                 await stays.call("session.send", {"sessionId": session, "prompt": "go"})
-                await asked_for(dies, "userInput.request")
+                await server_request(dies, "userInput.request")
             await stays.event("assistant.message", content="User selected: Red")
     assert len([event for event in stays.events() if event["type"] == "user_input.requested"]) == 1
 
@@ -134,7 +134,7 @@ async def test_an_abort_withdraws_a_question(tmp_path: Path) -> None:
         wire = server.wire
         session = await wire.create(ASKING, requestUserInput=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        request = await asked_for(wire, "userInput.request")
+        request = await server_request(wire, "userInput.request")
         requested = await wire.event("user_input.requested")
         await wire.call("session.abort", {"sessionId": session})
         await wire.event("session.idle", aborted=True)

@@ -27,7 +27,7 @@ def write(home: Path, name: str, text: str) -> None:
     (home / "adapters" / name).write_text(text)
 
 
-def test_every_adapter_that_comes_with_the_server_is_found_with_its_wire() -> None:
+def test_every_built_in_adapter_is_found_with_its_wire() -> None:
     for name in PROVIDERS:
         known = catalogue().get(name)
 
@@ -37,17 +37,17 @@ def test_every_adapter_that_comes_with_the_server_is_found_with_its_wire() -> No
         assert known.origin == "built-in"
 
 
-def test_azure_goes_by_both_its_names() -> None:
+def test_azure_is_found_under_both_of_its_names() -> None:
     assert catalogue().get("azure_openai") is not None
     assert catalogue().get("azure_openai").declaration.name == "azure"
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+def test_the_error_for_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"unknown adapter 'opnai', expected one of anthropic, azure, .*openai"):
         catalogue().get("opnai")
 
 
-def test_a_file_in_the_home_folder_needs_twenty_lines_at_most(tmp_path: Path) -> None:
+def test_an_adapter_in_the_home_folder_needs_at_most_twenty_lines(tmp_path: Path) -> None:
     write(tmp_path, "work.toml", 'extends = "openai"\n[env]\nbase_url = "https://llm.example.com/v1"\n')
 
     known = catalogue(home=tmp_path).get("work")
@@ -59,7 +59,7 @@ def test_a_file_in_the_home_folder_needs_twenty_lines_at_most(tmp_path: Path) ->
     assert known.origin == "home"
 
 
-def test_a_file_in_python_may_bring_handlers(tmp_path: Path) -> None:
+def test_a_python_file_can_define_handlers(tmp_path: Path) -> None:
     write(
         tmp_path,
         "mine.py",
@@ -73,7 +73,7 @@ def test_a_file_in_python_may_bring_handlers(tmp_path: Path) -> None:
     assert list(known.declaration.handlers) == ["parse_chat"]
 
 
-def test_the_configuration_may_change_an_adapter_that_comes_with_the_server() -> None:
+def test_the_configuration_can_change_a_built_in_adapter() -> None:
     found = catalogue({"openai": {"extends": "openai", "headers": {"X-Team": "blue"}}})
 
     known = found.get("openai")
@@ -83,7 +83,7 @@ def test_the_configuration_may_change_an_adapter_that_comes_with_the_server() ->
     assert known.origin == "configuration"
 
 
-def test_the_configuration_goes_before_the_home_folder_and_that_before_the_server(tmp_path: Path) -> None:
+def test_the_configuration_overrides_the_home_folder_which_overrides_built_in_adapters(tmp_path: Path) -> None:
     write(tmp_path, "openai.toml", 'extends = "openai"\nvendor = "home"\n')
     write(tmp_path, "one.toml", 'extends = "openai"\nvendor = "home"\n')
 
@@ -93,7 +93,7 @@ def test_the_configuration_goes_before_the_home_folder_and_that_before_the_serve
     assert found.get("one").declaration.vendor == "configuration"
 
 
-def test_extending_goes_on_over_several_steps() -> None:
+def test_adapters_can_be_extended_in_several_steps() -> None:
     found = catalogue(
         {
             "a": {"extends": "openai", "headers": {"A": "a", "B": "a"}},
@@ -105,7 +105,7 @@ def test_extending_goes_on_over_several_steps() -> None:
     assert (declaration.name, declaration.title, declaration.headers) == ("b", "B", {"A": "a", "B": "b"})
 
 
-def test_adapters_that_extend_each_other_are_an_error_and_no_hang() -> None:
+def test_adapters_that_extend_each_other_are_an_error() -> None:
     found = catalogue({"a": {"extends": "b"}, "b": {"extends": "a"}})
 
     with pytest.raises(ConfigError, match="it extends itself"):
@@ -121,14 +121,14 @@ def test_adapters_that_extend_each_other_are_an_error_and_no_hang() -> None:
         ("x.py", "ADAPTER = 3\n", r"x\.py: expected a mapping ADAPTER"),
     ],
 )
-def test_a_file_that_is_wrong_is_named(tmp_path: Path, name: str, text: str, expected: str) -> None:
+def test_an_invalid_file_is_named(tmp_path: Path, name: str, text: str, expected: str) -> None:
     write(tmp_path, name, text)
 
     with pytest.raises(ConfigError, match=expected):
         catalogue(home=tmp_path).get("x")
 
 
-def test_an_installed_package_brings_adapters_by_an_entry_point(
+def test_an_installed_package_provides_adapters_by_an_entry_point(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "their_adapter.py").write_text('ADAPTER = {"extends": "openai", "vendor": "them"}\n')
@@ -145,7 +145,7 @@ def test_an_installed_package_brings_adapters_by_an_entry_point(
     sys.modules.pop("their_adapter", None)
 
 
-def test_what_a_client_registers_is_there_at_once_and_may_be_registered_anew() -> None:
+def test_a_registered_adapter_is_available_at_once_and_can_be_registered_again() -> None:
     found = catalogue()
 
     for vendor in ("one", "two"):
@@ -155,14 +155,14 @@ def test_what_a_client_registers_is_there_at_once_and_may_be_registered_anew() -
 
 
 @pytest.mark.parametrize("name", ["openai", "configured"])
-def test_a_client_cannot_take_the_name_of_an_adapter_that_is_there(name: str) -> None:
+def test_a_client_cannot_register_the_name_of_an_existing_adapter(name: str) -> None:
     found = catalogue({"configured": {"extends": "openai"}})
 
     with pytest.raises(InvalidRequestError, match=f"there is an adapter '{name}' already"):
         found.register({"name": name, "extends": "openai"})
 
 
-def test_a_declaration_that_is_wrong_is_not_kept() -> None:
+def test_an_invalid_declaration_is_not_registered() -> None:
     found = catalogue()
     found.register({"name": "theirs", "extends": "openai", "vendor": "good"})
 
@@ -175,7 +175,7 @@ def test_a_declaration_that_is_wrong_is_not_kept() -> None:
     assert not found.has("new")
 
 
-def test_two_adapters_over_one_wire_sign_with_their_own_names_and_can_do_what_the_wire_can() -> None:
+def test_adapters_on_the_same_wire_sign_with_their_own_names() -> None:
     with all_cases() as case:
         for kind in PROVIDERS:
             with case(kind):
@@ -188,7 +188,7 @@ def test_two_adapters_over_one_wire_sign_with_their_own_names_and_can_do_what_th
                 assert load_adapter(kind).signs_as in (None, "anthropic")
 
 
-def test_a_wire_of_somebody_else_that_knows_one_name_only_gets_that_of_its_adapter() -> None:
+def test_a_foreign_wire_without_a_signature_signs_with_the_name_of_its_adapter() -> None:
     class Theirs:
         name = "theirs"
 
@@ -211,13 +211,13 @@ def test_a_wire_of_somebody_else_that_knows_one_name_only_gets_that_of_its_adapt
         ({"env": {"base_url": "ELSEWHERE_URL"}}, False),
     ],
 )
-def test_the_key_of_a_known_server_stays_with_that_server(table: dict[str, Any], keeps_key: bool) -> None:
+def test_the_key_of_a_known_server_is_kept_for_that_server_only(table: dict[str, Any], keeps_key: bool) -> None:
     entry = catalogue({"one": {"extends": "openai", **table}}).get("one").declaration.env["api_key"]
 
     assert (entry["value"] == "OPENAI_API_KEY") is keeps_key
 
 
-def test_a_table_of_a_type_does_not_take_over_the_table_that_is_called_like_the_type() -> None:
+def test_a_type_does_not_inherit_from_an_adapter_with_the_same_name() -> None:
     found = catalogue(
         {
             "openai": {"base_url": "https://proxy.example/v1", "headers": {"X": "1"}},
@@ -230,7 +230,7 @@ def test_a_table_of_a_type_does_not_take_over_the_table_that_is_called_like_the_
     assert found.get("by_name").declaration.headers == {"X": "1", "Y": "2"}
 
 
-async def test_a_list_of_models_that_a_function_gives_is_asked_for_once() -> None:
+async def test_a_function_that_lists_models_is_called_once() -> None:
     asked: list[str] = []
 
     def choices(adapter: Any) -> list[str]:
@@ -244,7 +244,7 @@ async def test_a_list_of_models_that_a_function_gives_is_asked_for_once() -> Non
     assert asked == ["one"]
 
 
-async def test_a_list_of_models_that_fails_says_so_without_its_text() -> None:
+async def test_the_error_of_a_failing_list_of_models_has_no_message_of_the_function() -> None:
     def choices(_adapter: Any) -> list[str]:
         raise OSError("the key is secret")
 
@@ -254,7 +254,7 @@ async def test_a_list_of_models_that_fails_says_so_without_its_text() -> None:
         await found.get_ready("one")
 
 
-def test_another_value_of_env_is_taken_as_it_says_and_not_as_the_one_before() -> None:
+def test_a_redeclared_variable_replaces_the_inherited_one_field_by_field() -> None:
     found = catalogue(
         {
             "one": {"extends": "openai", "env": {"api_key": {"value": "it is this", "literal": True}}},

@@ -19,7 +19,7 @@ def handler(*_: Any) -> None: ...
 def other(*_: Any) -> None: ...
 
 
-def test_every_name_works_flat_and_in_its_group() -> None:
+def test_every_handler_can_be_declared_flat_and_in_its_group() -> None:
     with all_cases() as case:
         for group, names in GROUPS.items():
             for name, older in names.items():
@@ -29,7 +29,7 @@ def test_every_name_works_flat_and_in_its_group() -> None:
                         assert read_handlers({group: {alias: handler}}) == {name: handler}
 
 
-def test_groups_and_flat_names_may_be_mixed_and_each_handler_is_found_by_itself() -> None:
+def test_groups_and_flat_names_can_be_mixed() -> None:
     raw = {
         "response": {"parse_chat": handler, "parse_extra": handler},
         "chat_output": other,
@@ -54,7 +54,7 @@ def test_groups_and_flat_names_may_be_mixed_and_each_handler_is_found_by_itself(
         ({"request": handler}, "handlers.request: expected a table of handlers"),
     ],
 )
-def test_what_is_no_handler_is_named(raw: dict[str, Any], text: str) -> None:
+def test_an_invalid_handler_is_named(raw: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigError) as raised:
         read_handlers(raw)
 
@@ -110,14 +110,14 @@ def test_extending_merges_tables_and_replaces_everything_else() -> None:
         ({"name": "x", "raw": ["--proxy"]}, "mine.raw: '--proxy' needs a value"),
     ],
 )
-def test_what_a_declaration_cannot_say_is_named(raw: dict[str, Any], text: str) -> None:
+def test_an_invalid_field_of_a_declaration_is_named(raw: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigError) as raised:
         read_declaration(raw, where="mine")
 
     assert text in str(raised.value)
 
 
-def test_dotted_paths_lead_into_tables_and_entries_and_nowhere_else() -> None:
+def test_dotted_paths_resolve_in_tables_and_entries_only() -> None:
     declaration = read_declaration(
         {"name": "x", "opts": {"region": {"name": "eu"}}, "schema": {"model": {"default": "m"}}}, where="x"
     )

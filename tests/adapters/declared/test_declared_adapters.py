@@ -101,7 +101,7 @@ async def test_the_models_of_a_declared_adapter_are_listed(tmp_path: Path) -> No
     async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
         models = (await server.wire.call("models.list", {}))["models"]
 
-    assert [one["id"] for one in models] == ["work/large", "work/small"]
+    assert [model["id"] for model in models] == ["work/large", "work/small"]
     assert models[1]["capabilities"] == {
         "supports": {"vision": True, "reasoningEffort": False},
         "limits": {"max_context_window_tokens": 32000, "max_output_tokens": 4000},
@@ -223,7 +223,7 @@ ADAPTER = {{
     sent = model.requests[0].json
     assert (sorted(sent), sent["team"]) == (["prompt", "team"], "blue")
     assert "\n\nhi\n\n" in sent["prompt"]
-    assert [one["id"] for one in models] == ["mine/m", "mine/n"]
+    assert [model["id"] for model in models] == ["mine/m", "mine/n"]
 
 
 async def test_an_invalid_declaration_ends_its_run_and_hides_no_other(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ async def test_an_invalid_declaration_ends_its_run_and_hides_no_other(tmp_path: 
         models = (await server.wire.call("models.list", {}))["models"]
 
     assert "bad.toml: headres: Extra inputs are not permitted" in text
-    assert [one["id"] for one in models] == ["work/large", "work/small"]
+    assert [model["id"] for model in models] == ["work/large", "work/small"]
 
 
 async def test_limits_and_proxy_apply_to_their_adapter_only(tmp_path: Path) -> None:
@@ -291,13 +291,13 @@ async def test_invalid_settings_are_refused_as_early_as_possible(
     tmp_path: Path, settings: JsonObject, expected: str
 ) -> None:
     async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env={"WORK_KEY": KEY}) as server:
-        error = await server.wire.refused("session.create", {"model": "work/small", "adapterSettings": settings})
+        error = await server.wire.error_of("session.create", {"model": "work/small", "adapterSettings": settings})
         provider = {"type": "work", "baseUrl": "http://127.0.0.1:1"}
-        other = await server.wire.refused("session.create", {"provider": provider, "adapterSettings": settings})
-        unnamed = await server.wire.refused("session.create", {"adapterSettings": settings})
+        other = await server.wire.error_of("session.create", {"provider": provider, "adapterSettings": settings})
+        unnamed = await server.wire.error_of("session.create", {"adapterSettings": settings})
         session = (await server.wire.call("session.create", {}))["sessionId"]
         prompt = {"sessionId": session, "prompt": "hi", "adapterSettings": settings}
-        sent = await server.wire.refused("session.send", prompt)
+        sent = await server.wire.error_of("session.send", prompt)
         history = (await server.wire.call("session.getMessages", {"sessionId": session}))["events"]
 
     for refusal in (error, other, unnamed, sent):
@@ -338,7 +338,7 @@ async def test_invalid_settings_of_a_wire_are_refused_when_the_session_opens(
 ) -> None:
     async with running_server(tmp_path) as server:
         options = {"model": "m", "provider": {**provider, "baseUrl": "http://127.0.0.1:1"}}
-        error = await server.wire.refused("session.create", {**options, "adapterSettings": settings})
+        error = await server.wire.error_of("session.create", {**options, "adapterSettings": settings})
 
     assert expected in error["message"]
 
@@ -385,7 +385,7 @@ async def test_settings_unknown_to_the_next_model_are_removed_and_reported(
         await wire.call("session.resume", {**session, "providers": providers})
         await wire.call("session.sendAndWait", {**session, "prompt": "hi"})
 
-    sent = [{key: one.json.get(key) for key in settings} for one in model.requests]
+    sent = [{key: request.json.get(key) for key in settings} for request in model.requests]
     assert sent == [settings, *[{"warmth": None, "temperature": 0.5}] * 2]
     assert (warning["warningType"], "dropped: warmth." in warning["message"]) == ("portability", True)
 
@@ -399,14 +399,14 @@ async def test_the_settings_of_a_built_in_adapter_are_described_for_a_form(tmp_p
         "type": "enum",
         "description": "How hard the model thinks, if it can.",
         "choices": [
-            {"id": one, "name": one, "meta": {}, "opts": {}}
-            for one in ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+            {"id": effort, "name": effort, "meta": {}, "opts": {}}
+            for effort in ("none", "minimal", "low", "medium", "high", "xhigh", "max")
         ],
         "optional": True,
         "enabled": True,
         "mapping": "request.reasoning_effort",
     }
-    assert [one["key"] for one in adapter["settings"]] == [
+    assert [setting["key"] for setting in adapter["settings"]] == [
         "effort",
         "max_tokens",
         "temperature",
@@ -426,7 +426,7 @@ async def test_adapters_are_listed_and_invalid_ones_with_the_reason(tmp_path: Pa
     async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
         adapters = (await server.wire.call("jumpseat.adapters.list", {}))["adapters"]
 
-    by_name = {one["name"]: one for one in adapters}
+    by_name = {adapter["name"]: adapter for adapter in adapters}
     assert by_name["work"] == {"name": "work", "title": "Work", "origin": "configuration"}
     assert by_name["anthropic"] == {"name": "anthropic", "title": "anthropic", "origin": "built-in"}
     assert by_name["bad"]["origin"] == "home"
@@ -442,7 +442,7 @@ async def test_an_adapter_is_described_for_a_form_without_its_secrets(tmp_path: 
     text = text.replace('team = "cmd:', 'plain = {value = "hidden", literal = true}\nteam = "cmd:')
     async with running_server(tmp_path, config=text, env={"WORK_KEY": "hidden"}) as server:
         result = await server.wire.call("jumpseat.adapters.get", {"name": "work"})
-        unknown = await server.wire.refused("jumpseat.adapters.get", {"name": "nothing"})
+        unknown = await server.wire.error_of("jumpseat.adapters.get", {"name": "nothing"})
 
     adapter = result["adapter"]
     assert "hidden" not in json.dumps(adapter)
@@ -450,18 +450,18 @@ async def test_an_adapter_is_described_for_a_form_without_its_secrets(tmp_path: 
     assert (adapter["title"], adapter["wireName"], adapter["origin"]) == ("Work", "openai", "configuration")
     assert (adapter["headers"], adapter["body"]) == (["X-Team"], {"deep": {"kept": 1}})
     assert adapter["url"] == "http://127.0.0.1:1/special/chat/completions"
-    assert {one["name"]: one["source"] for one in adapter["env"]} == {
+    assert {variable["name"]: variable["source"] for variable in adapter["env"]} == {
         "api_key": "variable",
         "base_url": "literal",
         "plain": "literal",
         "team": "command",
     }
-    settings = {one["key"]: one for one in adapter["settings"]}
+    settings = {setting["key"]: setting for setting in adapter["settings"]}
     assert [*settings][:3] == ["model", "reasoning.effort", "reasoning_effort"]
     effort, model, temperature = (settings[key] for key in ("reasoning.effort", "model", "temperature"))
     assert (effort["key"], effort["type"], effort["default"]) == ("reasoning.effort", "enum", "low")
-    assert [(one["id"], one["name"]) for one in effort["choices"]] == [("low", "low"), ("high", "High")]
-    assert (model["key"], model["default"], [one["id"] for one in model["choices"]]) == (
+    assert [(choice["id"], choice["name"]) for choice in effort["choices"]] == [("low", "low"), ("high", "High")]
+    assert (model["key"], model["default"], [choice["id"] for choice in model["choices"]]) == (
         "model",
         "large",
         ["small", "large"],
@@ -484,22 +484,22 @@ async def test_an_adapter_registered_by_a_client_answers_a_session(tmp_path: Pat
         async with running_server(tmp_path, config="[retry]\nattempts = 1\n") as server:
             call = server.wire.call
             result = await call("jumpseat.adapters.register", {"declaration": declaration})
-            assert [one["key"] for one in result["adapter"]["settings"] if not one["optional"]] == [
+            assert [setting["key"] for setting in result["adapter"]["settings"] if not setting["optional"]] == [
                 "model",
                 "top_k",
             ]
             assert KEY not in json.dumps(result)
             assert await ask(server, model="theirs/m") == "Registered."
-            assert [one["id"] for one in (await call("models.list", {}))["models"]] == ["theirs/m"]
+            assert [model["id"] for model in (await call("models.list", {}))["models"]] == ["theirs/m"]
 
             await call("jumpseat.adapters.register", {"declaration": {**declaration, "parameters": {"seed": 1}}})
             assert await ask(server, model="theirs/m") == "Again."
             assert await ask(server, provider={"type": "theirs"}) == "As a provider."
 
-    first, second, third = [one.json for one in model.requests]
+    first, second, third = [request.json for request in model.requests]
     assert (first["model"], first["top_k"], "seed" in first) == ("m", 4, False)
     assert (second["seed"], third["model"]) == (1, "m")
-    assert {one.headers["authorization"] for one in model.requests} == {f"Token {KEY}"}
+    assert {request.headers["authorization"] for request in model.requests} == {f"Token {KEY}"}
 
 
 @pytest.mark.parametrize(
@@ -521,8 +521,8 @@ async def test_an_invalid_declaration_is_refused_and_not_registered(
     tmp_path: Path, declaration: JsonObject, expected: str
 ) -> None:
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("jumpseat.adapters.register", {"declaration": declaration})
-        names = [one["name"] for one in (await server.wire.call("jumpseat.adapters.list", {}))["adapters"]]
+        error = await server.wire.error_of("jumpseat.adapters.register", {"declaration": declaration})
+        names = [adapter["name"] for adapter in (await server.wire.call("jumpseat.adapters.list", {}))["adapters"]]
 
     assert expected in error["message"]
     assert "x" not in names
@@ -539,8 +539,8 @@ async def test_a_single_model_call_needs_no_session(tmp_path: Path) -> None:
         running_server(tmp_path, config=config(model.url), env={"WORK_KEY": KEY}) as server,
     ):
         call = server.wire.call
-        one = {"adapter": "work", "model": "small", "prompt": "hi", "settings": {"temperature": 1}}
-        result = await call("jumpseat.complete", one)
+        params = {"adapter": "work", "model": "small", "prompt": "hi", "settings": {"temperature": 1}}
+        result = await call("jumpseat.complete", params)
         said_before = [
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": "a"},
@@ -579,7 +579,7 @@ async def test_a_single_model_call_needs_no_session(tmp_path: Path) -> None:
 )
 async def test_a_failed_single_call_reports_the_reason(tmp_path: Path, params: JsonObject, expected: str) -> None:
     async with running_server(tmp_path, config=config("http://127.0.0.1:1"), env={"WORK_KEY": KEY}) as server:
-        error = await server.wire.refused("jumpseat.complete", params)
+        error = await server.wire.error_of("jumpseat.complete", params)
 
     assert expected in error["message"]
 
@@ -608,7 +608,7 @@ ADAPTER = {{
         async with running_server(tmp_path) as server:
             params = {"adapter": "mine", "model": "m", "prompt": "hi"}
             result = await server.wire.call("jumpseat.complete", params)
-            error = await server.wire.refused("jumpseat.complete", params)
+            error = await server.wire.error_of("jumpseat.complete", params)
 
     assert (result["text"], result["usage"]["inputTokens"]) == ("Inline.", 5)
     assert "No." in error["message"]

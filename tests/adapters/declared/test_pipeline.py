@@ -55,8 +55,8 @@ def request(text: str = "hi", *, settings: Mapping[str, Any] | None = None, **fi
 def nothing(*_: Any) -> None: ...
 
 
-def said(answer: Any) -> Callable[..., Any]:
-    """A handler that always says the same."""
+def returning(answer: Any) -> Callable[..., Any]:
+    """Return a handler that always returns ``answer``."""
 
     def handler(*_: Any) -> Any:
         return answer
@@ -68,22 +68,22 @@ def of_view(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return function
 
 
-async def begun(
+async def prepare(
     declaration: Declaration, wanted: ModelRequest | None = None, *, wire: str | None = None
 ) -> PreparedCall:
     return await caller(declaration, wire=wire, base_url="http://127.0.0.1:1/v1").prepare(wanted or request())
 
 
-def messages_as_they_are(_self: Any, messages: Any) -> dict[str, Any]:
+def unchanged_messages(_self: Any, messages: Any) -> dict[str, Any]:
     return {"messages": messages}
 
 
 # --- the request ------------------------------------------------------------------------------------------------
 
 
-async def test_the_earlier_part_of_a_body_wins_and_tables_are_merged() -> None:
+async def test_earlier_parts_of_a_body_take_precedence_and_tables_are_merged() -> None:
     def build(name: str) -> Any:
-        return said({name: name, "who": name, "table": {name: 1, "who": name}})
+        return returning({name: name, "who": name, "table": {name: 1, "who": name}})
 
     declaration = declared(
         body={"body": "body", "who": "body", "table": {"body": 1, "who": "body"}},
@@ -98,7 +98,7 @@ async def test_the_earlier_part_of_a_body_wins_and_tables_are_merged() -> None:
         parameters={"who": "parameters", "table": {"who": "parameters"}},
     )
 
-    exchange = await begun(declaration, request(tools=[ToolSpec("t", "", {})]))
+    exchange = await prepare(declaration, request(tools=[ToolSpec("t", "", {})]))
 
     assert exchange.request.body == {
         "who": "parameters",
@@ -110,10 +110,10 @@ async def test_the_earlier_part_of_a_body_wins_and_tables_are_merged() -> None:
     }
 
 
-async def test_what_no_handler_says_the_wire_says() -> None:
+async def test_the_wire_writes_the_parts_without_a_handler() -> None:
     declaration = declared(url=None, parameters={"safe_prompt": True, "stream_options": {"x": 1}})
 
-    exchange = await begun(declaration, wire="openai")
+    exchange = await prepare(declaration, wire="openai")
 
     assert exchange.request.url == "http://127.0.0.1:1/v1/chat/completions"
     assert exchange.request.body == {
@@ -125,19 +125,19 @@ async def test_what_no_handler_says_the_wire_says() -> None:
     }
 
 
-async def test_a_part_that_a_handler_writes_is_not_written_by_the_wire_too() -> None:
+async def test_a_part_written_by_a_handler_replaces_that_of_the_wire() -> None:
     declaration = declared(
         url=None,
-        handlers={"form_messages": said({"messages": ["mine"]}), "form_tools": nothing},
+        handlers={"form_messages": returning({"messages": ["mine"]}), "form_tools": nothing},
     )
 
-    exchange = await begun(declaration, request(tools=[ToolSpec("t", "", {})]), wire="openai")
+    exchange = await prepare(declaration, request(tools=[ToolSpec("t", "", {})]), wire="openai")
 
     assert exchange.request.body["messages"] == ["mine"]
     assert "tools" not in exchange.request.body
 
 
-async def test_placeholders_are_filled_in_address_headers_and_parameters_and_not_in_the_body() -> None:
+async def test_placeholders_are_replaced_in_address_headers_and_parameters_but_not_in_the_body() -> None:
     declaration = declared(
         url="${host}/v1/${model}:go",
         env={"host": "http://127.0.0.1:1", "key": "THE_KEY", "model": "schema.model.default", "none": "NOT_SET"},
@@ -148,7 +148,7 @@ async def test_placeholders_are_filled_in_address_headers_and_parameters_and_not
         handlers={"form_messages": nothing, "chat_output": nothing},
     )
 
-    exchange = await begun(declaration)
+    exchange = await prepare(declaration)
 
     assert exchange.request.url == "http://127.0.0.1:1/v1/m:go"
     assert exchange.request.headers["X-Key"] == f"Key {SECRET}"
@@ -158,7 +158,7 @@ async def test_placeholders_are_filled_in_address_headers_and_parameters_and_not
 
 
 @pytest.mark.parametrize("field", ["url", "headers", "parameters"])
-async def test_a_value_that_is_nowhere_is_an_error_with_its_name(field: str) -> None:
+async def test_an_undefined_value_is_an_error_with_its_name(field: str) -> None:
     fields: dict[str, Any] = {
         "url": "http://x/${api_key}",
         "headers": {"A": "${api_key}"},
@@ -167,31 +167,31 @@ async def test_a_value_that_is_nowhere_is_an_error_with_its_name(field: str) -> 
     declaration = declared(env={"api_key": "NOT_SET"}, handlers={"chat_output": nothing}, **{field: fields[field]})
 
     with pytest.raises(MissingValueError, match=r"\$\{api_key\} has no value: .* NOT_SET is not set"):
-        await begun(declaration)
+        await prepare(declaration)
 
 
-async def test_a_header_with_an_optional_value_that_is_not_there_is_left_out() -> None:
+async def test_a_header_with_a_missing_optional_value_is_omitted() -> None:
     declaration = declared(
         env={"key": {"value": "NOT_SET", "optional": True}},
         headers={"Authorization": "Bearer ${key}", "X-Off": False},
         handlers={"chat_output": nothing},
     )
 
-    exchange = await begun(declaration)
+    exchange = await prepare(declaration)
 
     assert not {"Authorization", "X-Off"} & set(exchange.request.headers)
 
 
-async def test_headers_are_worked_out_after_the_body() -> None:
+async def test_headers_are_computed_after_the_body() -> None:
     def build_body(self: Any, payload: Any) -> None:
         self.headers["X-Messages"] = str(len(payload["messages"]))
 
-    exchange = await begun(declared(handlers={"set_body": build_body, "chat_output": nothing}))
+    exchange = await prepare(declared(handlers={"set_body": build_body, "chat_output": nothing}))
 
     assert exchange.request.headers["X-Messages"] == "2"
 
 
-async def test_setup_runs_before_values_are_looked_up_and_may_change_where_they_come_from() -> None:
+async def test_setup_runs_before_values_are_resolved_and_can_change_their_source() -> None:
     def setup(self: Any) -> bool:
         assert self.env_replaced == {}
         self.env["key"] = "THE_KEY"
@@ -201,29 +201,29 @@ async def test_setup_runs_before_values_are_looked_up_and_may_change_where_they_
         env={"key": "NOT_SET"}, headers={"A": "${key}"}, handlers={"setup": setup, "chat_output": nothing}
     )
 
-    assert (await begun(declaration)).request.headers["A"] == SECRET
+    assert (await prepare(declaration)).request.headers["A"] == SECRET
 
 
-async def test_a_setup_that_says_no_ends_the_request_and_only_false_is_no() -> None:
+async def test_only_a_setup_that_returns_false_ends_the_request() -> None:
     for answer in (None, 0, ""):
-        await begun(declared(handlers={"setup": said(answer), "chat_output": nothing}))
+        await prepare(declared(handlers={"setup": returning(answer), "chat_output": nothing}))
 
     with pytest.raises(ProviderRequestError, match="adapter 'mine' refused the request: its setup returned false"):
-        await begun(declared(handlers={"setup": said(False), "chat_output": nothing}))
+        await prepare(declared(handlers={"setup": returning(False), "chat_output": nothing}))
 
 
 @pytest.mark.parametrize("kind", [KeyError, SystemExit, KeyboardInterrupt])
-async def test_a_handler_that_fails_is_named_without_its_text(kind: type[BaseException]) -> None:
+async def test_the_error_of_a_failing_handler_has_its_name_without_its_message(kind: type[BaseException]) -> None:
     def broken(*_: Any) -> None:
         raise kind(SECRET)
 
     with pytest.raises(ProviderRequestError) as raised:
-        await begun(declared(handlers={"form_messages": broken, "chat_output": nothing}))
+        await prepare(declared(handlers={"form_messages": broken, "chat_output": nothing}))
 
     assert str(raised.value) == f"adapter 'mine': its handler build_messages failed ({kind.__name__})"
 
 
-async def test_settings_go_where_their_mapping_says_and_a_message_may_bring_its_own() -> None:
+async def test_settings_are_written_as_mapped_and_a_message_can_override_them() -> None:
     declaration = declared(
         url=None,
         schema={
@@ -234,19 +234,19 @@ async def test_settings_go_where_their_mapping_says_and_a_message_may_bring_its_
             "unsent": {"default": "x"},
         },
     )
-    one = await begun(declaration, wire="openai")
-    other = await begun(declaration, request(settings={"temperature": 1.5}), wire="openai")
+    first = await prepare(declaration, wire="openai")
+    other = await prepare(declaration, request(settings={"temperature": 1.5}), wire="openai")
 
-    assert (one.request.body["temperature"], other.request.body["temperature"]) == (0.5, 1.5)
-    assert one.request.body["model"] == "m"
-    assert one.request.body["reasoning"] == {"effort": "low"}
-    assert one.request.body["generationConfig"] == {"thinkingConfig": {"thinkingLevel": "high"}}
-    assert "unsent" not in one.request.body
+    assert (first.request.body["temperature"], other.request.body["temperature"]) == (0.5, 1.5)
+    assert first.request.body["model"] == "m"
+    assert first.request.body["reasoning"] == {"effort": "low"}
+    assert first.request.body["generationConfig"] == {"thinkingConfig": {"thinkingLevel": "high"}}
+    assert "unsent" not in first.request.body
     with pytest.raises(InvalidRequestError, match="there is no setting 'temp'"):
-        await begun(declaration, request(settings={"temp": 1}), wire="openai")
+        await prepare(declaration, request(settings={"temp": 1}), wire="openai")
 
 
-async def test_what_is_known_of_the_chosen_model_narrows_the_adapter() -> None:
+async def test_the_options_of_the_chosen_model_override_those_of_the_adapter() -> None:
     seen: list[Any] = []
 
     def setup(self: Any) -> None:
@@ -267,7 +267,7 @@ async def test_what_is_known_of_the_chosen_model_narrows_the_adapter() -> None:
         handlers={"setup": setup, "chat_output": nothing},
     )
 
-    exchange = await begun(declaration)
+    exchange = await prepare(declaration)
 
     assert seen == [({"vision": False, "tools": True}, {"context_window": 5}, "M")]
     assert "effort" not in exchange.request.body
@@ -315,10 +315,10 @@ CALL = {
 async def test_handlers_see_the_conversation_in_canonical_form() -> None:
     declaration = declared(
         roles={"llm": "model", "user": "human"},
-        handlers={"form_messages": messages_as_they_are, "chat_output": nothing},
+        handlers={"form_messages": unchanged_messages, "chat_output": nothing},
     )
 
-    exchange = await begun(declaration, ModelRequest("m", "be kind", list(CONVERSATION)))
+    exchange = await prepare(declaration, ModelRequest("m", "be kind", list(CONVERSATION)))
 
     hidden = {"visible": False}
     assert exchange.request.body["messages"] == [
@@ -342,20 +342,20 @@ async def test_handlers_see_the_conversation_in_canonical_form() -> None:
     ]
 
 
-async def test_format_response_makes_the_message_of_a_result() -> None:
+async def test_format_response_returns_the_message_for_a_tool_result() -> None:
     def format_response(self: Any, call: Any, output: str) -> dict[str, Any]:
         return {"role": self.roles["tool"], "content": f"{call['function']['name']}: {output}"}
 
     declaration = declared(
         roles={"tool": "function"},
         handlers={
-            "form_messages": messages_as_they_are,
+            "form_messages": unchanged_messages,
             "chat_output": nothing,
             "tools": {"output_response": format_response},
         },
     )
 
-    exchange = await begun(declaration, ModelRequest("m", "", list(CONVERSATION)))
+    exchange = await prepare(declaration, ModelRequest("m", "", list(CONVERSATION)))
 
     assert exchange.request.body["messages"][-1] == {
         "role": "function",
@@ -405,7 +405,7 @@ async def talk(
         return [event async for event in events]
 
 
-async def test_handlers_alone_read_text_reasoning_calls_and_tokens(transport: HttpTransport) -> None:
+async def test_handlers_without_a_wire_decode_text_reasoning_calls_and_tokens(transport: HttpTransport) -> None:
     def build_reasoning(_self: Any, chunks: list[Any]) -> dict[str, Any]:
         return {"content": "".join(c["content"] for c in chunks), "sig": chunks[-1]["sig"]}
 
@@ -427,7 +427,7 @@ async def test_handlers_alone_read_text_reasoning_calls_and_tokens(transport: Ht
             server.url,
             handlers={
                 "response": {"parse_chat": parse_chat, "parse_tokens": tokens},
-                "request": {"build_messages": messages_as_they_are, "build_reasoning": build_reasoning},
+                "request": {"build_messages": unchanged_messages, "build_reasoning": build_reasoning},
             },
         )
 
@@ -445,7 +445,7 @@ async def test_handlers_alone_read_text_reasoning_calls_and_tokens(transport: Ht
     assert done.usage.input_tokens == 12
 
 
-async def test_format_calls_makes_canonical_calls_of_what_was_gathered(transport: HttpTransport) -> None:
+async def test_format_calls_converts_the_collected_calls_to_canonical_ones(transport: HttpTransport) -> None:
     def format_calls(_self: Any, tools: list[Any]) -> list[Any]:
         return [{"id": t["id"], "function": {"name": t["n"], "arguments": t["a"]}, "sig": "s"} for t in tools]
 
@@ -461,7 +461,7 @@ async def test_format_calls_makes_canonical_calls_of_what_was_gathered(transport
     assert done.message.blocks == [ToolUseBlock("c1", "weather", "{}", {}, "mine", {"sig": "s"})]
 
 
-async def test_an_error_that_a_handler_reports_is_a_typed_error_with_secrets_covered(
+async def test_an_error_reported_by_a_handler_is_a_typed_error_with_secrets_masked(
     transport: HttpTransport,
 ) -> None:
     async with ModelServer(lines({"say": "x"}, {"fail": f"bad key {SECRET}"})) as server:
@@ -475,14 +475,14 @@ async def test_an_error_that_a_handler_reports_is_a_typed_error_with_secrets_cov
             )
 
 
-async def test_a_parser_that_fails_is_named(transport: HttpTransport) -> None:
+async def test_the_error_of_a_failing_parser_has_its_name(transport: HttpTransport) -> None:
     async with ModelServer(event_stream(b"data: no json\n\n")) as server:
         with pytest.raises(ProviderProtocolError, match="its handler parse_chat failed on the answer"):
             await talk(transport, server.url, handlers={"chat_output": parse_chat})
 
 
 @pytest.mark.parametrize("name", ["parse_meta", "parse_extra", "parse_message_meta"])
-async def test_extra_fields_beside_a_wire_reach_the_handler_under_each_of_its_names(
+async def test_fields_unknown_to_the_wire_reach_the_handler_under_each_of_its_names(
     transport: HttpTransport, name: str
 ) -> None:
     def parse_extra(_self: Any, data: Any) -> Any:
@@ -519,7 +519,7 @@ def recorder() -> tuple[list[Any], dict[str, Any]]:
     return log, {"on_exit": on_exit, "teardown": teardown, "chat_output": parse_chat}
 
 
-async def test_on_exit_and_teardown_follow_the_answer_in_this_order(transport: HttpTransport) -> None:
+async def test_on_exit_and_then_teardown_run_after_the_answer(transport: HttpTransport) -> None:
     log, handlers = recorder()
     async with ModelServer(lines({"say": "x"})) as server:
         await talk(transport, server.url, handlers=handlers)
@@ -527,7 +527,7 @@ async def test_on_exit_and_teardown_follow_the_answer_in_this_order(transport: H
     assert log == [("on_exit", 200, ""), "teardown"]
 
 
-async def test_on_exit_sees_the_body_of_an_error(transport: HttpTransport) -> None:
+async def test_on_exit_receives_the_body_of_an_error(transport: HttpTransport) -> None:
     log, handlers = recorder()
     async with ModelServer(json_reply({"error": "no"}, status=401)) as server:
         with pytest.raises(ProviderError):
@@ -536,7 +536,7 @@ async def test_on_exit_sees_the_body_of_an_error(transport: HttpTransport) -> No
     assert log == [("on_exit", 401, '{"error": "no"}'), "teardown"]
 
 
-async def test_a_call_that_is_cancelled_is_tidied_up_too(transport: HttpTransport) -> None:
+async def test_a_cancelled_call_is_torn_down(transport: HttpTransport) -> None:
     log, handlers = recorder()
     async with ModelServer(event_stream(b'data: {"say": "x"}\n\n', ending="hang")) as server:
         model = HttpModel(caller(declared(url=server.url, handlers=handlers)), transport)
@@ -548,7 +548,7 @@ async def test_a_call_that_is_cancelled_is_tidied_up_too(transport: HttpTranspor
     assert log == [("on_exit", 200, ""), "teardown"]
 
 
-async def test_two_calls_at_once_share_nothing(transport: HttpTransport) -> None:
+async def test_concurrent_calls_share_no_state(transport: HttpTransport) -> None:
     views: list[Any] = []
 
     def setup(self: Any) -> None:
@@ -557,9 +557,9 @@ async def test_two_calls_at_once_share_nothing(transport: HttpTransport) -> None
         self.temp["n"] = len(views)
 
     declaration = declared(handlers={"setup": setup, "chat_output": parse_chat}, parameters={"deep": {"x": 1}})
-    one, two = await begun(declaration), await begun(declaration)
+    first, second = await prepare(declaration), await prepare(declaration)
 
-    assert (one.request.body, two.request.body) == ({"deep": {"x": 1}, "n": 1}, {"deep": {"x": 1}, "n": 2})
+    assert (first.request.body, second.request.body) == ({"deep": {"x": 1}, "n": 1}, {"deep": {"x": 1}, "n": 2})
     assert declaration.parameters == {"deep": {"x": 1}}
 
 
@@ -586,7 +586,7 @@ def chunk(text: str, reason: str | None = None) -> JsonObject:
     return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": reason}]}
 
 
-async def test_a_function_in_place_of_the_network_gets_the_call_and_answers_it(transport: HttpTransport) -> None:
+async def test_a_function_in_place_of_the_network_receives_and_answers_the_call(transport: HttpTransport) -> None:
     seen: list[Any] = []
 
     def whole(client: Any, payload: Any, _actions: Any, opts: Any) -> Any:
@@ -606,7 +606,7 @@ async def test_a_function_in_place_of_the_network_gets_the_call_and_answers_it(t
         actions.callback(None, "data: [DONE]")
         actions.done()
 
-    assert [await told(replaced(one), transport) for one in (whole, pieces, lines, called)] == [
+    assert [await told(replaced(reply), transport) for reply in (whole, pieces, lines, called)] == [
         "Whole.",
         "In pieces.",
         "Lines.",
@@ -620,7 +620,7 @@ async def test_a_function_in_place_of_the_network_gets_the_call_and_answers_it(t
     assert opts == {"stream": True}
 
 
-async def test_what_goes_wrong_in_place_of_the_network_is_a_typed_error(transport: HttpTransport) -> None:
+async def test_a_failing_function_in_place_of_the_network_is_a_typed_error(transport: HttpTransport) -> None:
     def raises(*_: Any) -> Any:
         raise ValueError(SECRET)
 
@@ -647,7 +647,7 @@ async def test_what_goes_wrong_in_place_of_the_network_is_a_typed_error(transpor
     assert "the line is dead" in str(await failing(reports))
 
 
-async def test_on_exit_and_teardown_follow_a_function_too(transport: HttpTransport) -> None:
+async def test_on_exit_and_teardown_run_after_a_function(transport: HttpTransport) -> None:
     seen: list[str] = []
 
     def noted(name: str) -> Callable[..., None]:

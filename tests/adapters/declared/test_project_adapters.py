@@ -38,7 +38,7 @@ def trusting(folder: Path) -> str:
 async def list_adapters(server: RunningServer, cwd: Path | None) -> dict[str, JsonObject]:
     params = {} if cwd is None else {"cwd": str(cwd)}
     adapters = (await server.wire.call("jumpseat.adapters.list", params))["adapters"]
-    return {one["name"]: one for one in adapters}
+    return {adapter["name"]: adapter for adapter in adapters}
 
 
 async def test_an_adapter_of_a_trusted_project_serves_only_sessions_in_the_project(tmp_path: Path) -> None:
@@ -53,10 +53,10 @@ async def test_an_adapter_of_a_trusted_project_serves_only_sessions_in_the_proje
             assert await ask(server, **options) == "As a provider."
             options = {"workingDirectory": str(deep), "model": "ours/m", "adapterSettings": {"top_k": 3}}
             assert await ask(server, **options) == "Set."
-            wrong = await server.wire.refused("session.create", {**options, "adapterSettings": {"top_k": "x"}})
+            wrong = await server.wire.error_of("session.create", {**options, "adapterSettings": {"top_k": "x"}})
             assert "setting 'top_k': expected an integer" in wrong["message"]
             options = {"workingDirectory": str(elsewhere), "provider": provider, "model": "m"}
-            refused = await server.wire.refused("session.create", options)
+            refused = await server.wire.error_of("session.create", options)
             assert "provider.type 'ours' is unknown" in refused["message"]
             assert await failure(server, model="ours/m", workingDirectory=str(elsewhere))
             assert (await list_adapters(server, deep))["ours"]["origin"] == "project"

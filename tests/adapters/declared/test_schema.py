@@ -34,7 +34,7 @@ def test_a_form_shows_entries_by_order_then_required_ones_then_by_name() -> None
     assert ordered(schema) == ["first", "second", "beta", "zeta", "alpha"]
 
 
-def test_dotted_keys_and_dotted_mappings_nest_on_both_sides() -> None:
+def test_dotted_keys_and_mappings_become_nested_tables() -> None:
     containers: dict[str, Any] = {"parameters": {"reasoning": {"summary": "auto"}}, "body": {}}
 
     write_value(containers, "parameters", "reasoning.effort", "high")
@@ -47,7 +47,7 @@ def test_dotted_keys_and_dotted_mappings_nest_on_both_sides() -> None:
     }
 
 
-def test_a_mapping_through_something_that_is_no_table_is_named() -> None:
+def test_a_mapping_through_a_value_that_is_not_a_table_is_named() -> None:
     with pytest.raises(ConfigError, match="leads to 'text', which is not a table"):
         write_value({"parameters": {"text": "x"}}, "parameters.text", "verbosity", "low")
 
@@ -63,13 +63,13 @@ def test_a_mapping_through_something_that_is_no_table_is_named() -> None:
         ("map", {}, []),
     ],
 )
-def test_each_type_takes_its_values_and_refuses_others(kind: str, good: Any, bad: Any) -> None:
+def test_each_type_accepts_its_own_values_only(kind: str, good: Any, bad: Any) -> None:
     check_value("it", entry(type=kind), good, None)
     with pytest.raises(InvalidRequestError, match="'it'"):
         check_value("it", entry(type=kind), bad, None)
 
 
-def test_truth_is_no_number() -> None:
+def test_a_boolean_is_not_a_number() -> None:
     with pytest.raises(InvalidRequestError, match="expected an integer, got bool"):
         check_value("it", entry(type="integer"), True, None)
 
@@ -89,7 +89,7 @@ CHOICES = [
 
 
 @pytest.mark.parametrize("choices", CHOICES)
-def test_choices_of_every_form_are_checked_against(choices: Any) -> None:
+def test_values_are_checked_against_choices_of_every_form(choices: Any) -> None:
     enum = entry(type="enum", choices=choices)
 
     assert [choice.id for choice in choices_of("it", enum, "a")] == ["a", "b"]
@@ -98,7 +98,7 @@ def test_choices_of_every_form_are_checked_against(choices: Any) -> None:
         check_value("it", enum, "c", "a")
 
 
-def test_what_is_known_of_a_choice_is_kept() -> None:
+def test_the_fields_of_a_choice_are_kept() -> None:
     enum = entry(
         type="enum", choices={"o3": {"formatted_name": "O3", "meta": {"context_window": 9}, "opts": {"x": 1}}}
     )
@@ -108,17 +108,17 @@ def test_what_is_known_of_a_choice_is_kept() -> None:
     ]
 
 
-def test_choices_of_no_form_are_named() -> None:
+def test_invalid_choices_are_named() -> None:
     with pytest.raises(ConfigError, match=r"model\.choices: expected a list or a table, got str"):
         choices_of("model", entry(choices="a"), None)
 
 
-def test_a_model_that_is_in_no_list_is_tried_all_the_same() -> None:
+def test_an_unlisted_model_is_accepted() -> None:
     check_value("model", entry(type="enum", choices=["a"]), "brand-new", None)
 
 
 @pytest.mark.parametrize("name", ["enabled", "condition"])
-def test_an_entry_that_is_off_is_neither_sent_nor_set(name: str) -> None:
+def test_a_disabled_entry_is_not_sent_and_cannot_be_set(name: str) -> None:
     schema = {"effort": entry(**{name: lambda view: view == "reasons", "default": "high"})}  # pyright: ignore[reportUnknownLambdaType]
 
     assert values_of(schema, "reasons", {}) == {"effort": "high"}
@@ -127,13 +127,13 @@ def test_an_entry_that_is_off_is_neither_sent_nor_set(name: str) -> None:
         values_of(schema, "does not", {"effort": "low"})
 
 
-def test_a_value_given_goes_before_the_default_which_may_be_a_function() -> None:
+def test_a_given_value_overrides_the_default_which_can_be_a_function() -> None:
     schema = {"a": entry(default=lambda view: view), "b": entry(default=1), "c": entry(), "_d": entry(default=4)}  # pyright: ignore[reportUnknownLambdaType]
 
     assert values_of(schema, "view", {"b": 2}) == {"a": "view", "b": 2}
 
 
-def test_validate_says_why() -> None:
+def test_the_error_has_the_reason_given_by_validate() -> None:
     temperature = entry(type="number", validate=lambda n: (0 <= n <= 2, "Must be between 0 and 2"))  # pyright: ignore[reportUnknownLambdaType]
 
     check_value("temperature", temperature, 2, None)
@@ -141,7 +141,7 @@ def test_validate_says_why() -> None:
         check_value("temperature", temperature, 3, None)
 
 
-def test_bounds_need_no_function() -> None:
+def test_minimum_and_maximum_are_checked_without_a_function() -> None:
     bounded = entry(type="number", minimum=0, maximum=2)
 
     for wrong in (-0.1, 2.1):
@@ -149,7 +149,7 @@ def test_bounds_need_no_function() -> None:
             check_value("t", bounded, wrong, None)
 
 
-def test_nothing_is_a_value_for_optional_entries_only() -> None:
+def test_null_is_accepted_for_optional_entries_only() -> None:
     schema = {"stop": entry(optional=True, default="x"), "model": entry()}
 
     assert values_of(schema, None, {"stop": None}) == {}
@@ -157,6 +157,6 @@ def test_nothing_is_a_value_for_optional_entries_only() -> None:
         values_of(schema, None, {"model": None})
 
 
-def test_a_setting_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+def test_an_unknown_setting_is_refused_with_a_list_of_the_known_ones() -> None:
     with pytest.raises(InvalidRequestError, match="there is no setting 'temprature'; settings: temperature"):
         values_of({"temperature": entry()}, None, {"temprature": 1})

@@ -73,16 +73,16 @@ async def test_each_session_has_the_identity_of_its_token(tmp_path: Path, copilo
         listed = [await wire.call("session.model.list", {"sessionId": session}) for session in (alice, bob)]
         older = await wire.call("session.auth.getStatus", {"sessionId": bob})
 
-    assert [(one["login"], one["copilotPlan"]) for one in seen] == [
+    assert [(status["login"], status["copilotPlan"]) for status in seen] == [
         ("alice", "individual_pro"),
         ("bob", "business"),
     ]
     assert all(
-        (one["isAuthenticated"], one["authType"], one["host"]) == (True, "token", "https://github.com")
-        for one in seen
+        (status["isAuthenticated"], status["authType"], status["host"]) == (True, "token", "https://github.com")
+        for status in seen
     )
     assert heard == ["chat/completions of alice", "chat/completions of bob"]
-    assert [one["list"][-1]["id"] for one in listed] == ["only-for-alice", "only-for-bob"]
+    assert [answer["list"][-1]["id"] for answer in listed] == ["only-for-alice", "only-for-bob"]
     assert older == seen[1]
     files = "".join(path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file())
     assert "token-of-" not in files
@@ -92,7 +92,7 @@ async def test_each_session_has_the_identity_of_its_token(tmp_path: Path, copilo
 @pytest.mark.parametrize("bad", ["token-of-nobody", "token\r\nX-Evil: 1", "töken", " "])
 async def test_an_invalid_token_creates_no_session(tmp_path: Path, copilot: FakeCopilot, bad: str) -> None:
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": ALICE}) as server:
-        error = await server.wire.refused("session.create", {"gitHubToken": bad, "sessionId": "s"})
+        error = await server.wire.error_of("session.create", {"gitHubToken": bad, "sessionId": "s"})
         left = await server.wire.call("session.list", {})
         # The id can be used again.
         assert await open_session(server.wire, gitHubToken=BOB, sessionId="s") == "s"
@@ -124,7 +124,7 @@ async def test_a_resumed_session_keeps_its_identity_unless_a_client_changes_it(
         await answer_to_prompt(wire, session)
         await wire.call("session.resume", {"sessionId": session})
         kept = await status(wire, session)
-        await wire.refused("session.resume", {"sessionId": session, "gitHubToken": "token-of-nobody"})
+        await wire.error_of("session.resume", {"sessionId": session, "gitHubToken": "token-of-nobody"})
         still = await status(wire, session)
         await wire.call("session.resume", {"sessionId": session, "gitHubToken": BOB})
         changed = await status(wire, session)
@@ -132,7 +132,7 @@ async def test_a_resumed_session_keeps_its_identity_unless_a_client_changes_it(
         await wire.call("session.resume", {"sessionId": session})
         cold = await status(wire, session)
 
-    assert [one.get("login") for one in (kept, still, changed, cold)] == ["alice", "alice", "bob", None]
+    assert [status.get("login") for status in (kept, still, changed, cold)] == ["alice", "alice", "bob", None]
 
 
 @pytest.mark.parametrize("streaming", [True, False])
@@ -148,7 +148,7 @@ async def test_a_model_is_called_over_the_wire_in_its_list_entry(
         assert await answer_to_prompt(server.wire, session) == f"{wire_name} of alice"
         assert await answer_to_prompt(server.wire, session) == f"{wire_name} of alice"
 
-    paths = [one.path for one in copilot.server.requests]
+    paths = [request.path for request in copilot.server.requests]
     # The list is requested once, the user only at the start of the session.
     assert paths == ["/github/copilot_internal/user", "/tenant/models", *[f"/tenant/{wire_name}"] * 2]
     assert copilot.server.requests[-1].json["model"] == model
@@ -231,7 +231,7 @@ async def test_invalid_credentials_are_refused_and_change_nothing(
     async with running_server(tmp_path, env=copilot.environ) as server:
         session = await open_session(server.wire, gitHubToken=ALICE)
         params = {"sessionId": session, "credentials": credentials}
-        error = await server.wire.refused("session.gitHubAuth.setCredentials", params)
+        error = await server.wire.error_of("session.gitHubAuth.setCredentials", params)
         assert (await status(server.wire, session))["login"] == "alice"
 
     assert text in error["message"]
@@ -251,15 +251,15 @@ async def test_the_quota_is_that_of_the_given_token_or_of_the_process(tmp_path: 
         }
     }
     async with running_server(tmp_path, env=copilot.environ) as server:
-        nobody = await server.wire.refused("account.getQuota", {})
+        nobody = await server.wire.error_of("account.getQuota", {})
         given = await server.wire.call("account.getQuota", {"gitHubToken": ALICE})
-        bad = await server.wire.refused("account.getQuota", {"gitHubToken": "token-of-nobody"})
-        unknown = await server.wire.refused("account.getQuota", {"selectionId": "a"})
+        bad = await server.wire.error_of("account.getQuota", {"gitHubToken": "token-of-nobody"})
+        unknown = await server.wire.error_of("account.getQuota", {"selectionId": "a"})
     async with running_server(tmp_path, env=copilot.environ | {"GH_TOKEN": BOB}) as server:
         ambient = await server.wire.call("account.getQuota", {})
 
     assert given == ambient == {"quotaSnapshots": expected}
-    assert copilot.seen("/user") == [ALICE, "token-of-nobody", BOB]
+    assert copilot.tokens_of("/user") == [ALICE, "token-of-nobody", BOB]
     assert "Not authenticated" in nobody["message"]
     assert "401 Unauthorized" in bad["message"]
     assert "selectionId" in unknown["message"]
@@ -270,11 +270,11 @@ async def test_models_are_listed_for_the_given_token(tmp_path: Path, copilot: Fa
         lists = [await server.wire.call("models.list", params) for params in ({}, {"gitHubToken": BOB})]
         session = await open_session(server.wire)
         await server.wire.call("session.model.list", {"sessionId": session})
-        asked = len(copilot.seen("/models"))
+        asked = len(copilot.tokens_of("/models"))
         await server.wire.call("session.model.list", {"sessionId": session, "skipCache": True})
 
-    assert [one["models"][-1]["id"] for one in lists] == ["only-for-alice", "only-for-bob"]
-    assert (asked, len(copilot.seen("/models"))) == (2, 3)
+    assert [answer["models"][-1]["id"] for answer in lists] == ["only-for-alice", "only-for-bob"]
+    assert (asked, len(copilot.tokens_of("/models"))) == (2, 3)
 
 
 async def test_the_endpoint_of_a_session_suffices_for_a_call(tmp_path: Path, copilot: FakeCopilot) -> None:
@@ -326,7 +326,7 @@ async def test_a_token_is_requested_when_the_session_opens_and_reused_while_vali
         await wire.response(creating)
         seen = await status(wire, "s")
         heard = [await answer_to_prompt(wire, "s") for _ in range(2)]
-        asked = [one for one in wire.messages if one.get("method") == "gitHubToken.getToken"]
+        asked = [message for message in wire.messages if message.get("method") == "gitHubToken.getToken"]
 
     assert params == {
         "registrationId": REGISTRATION,
@@ -359,7 +359,7 @@ async def test_a_token_with_an_hour_or_less_left_is_replaced_before_it_is_used(
         await wire.event("session.idle", session=session)
         assert await answer_to_prompt(wire, session) == "chat/completions of bob"
 
-    assert copilot.seen("/chat/completions") == [BOB, BOB]
+    assert copilot.tokens_of("/chat/completions") == [BOB, BOB]
 
 
 @pytest.mark.parametrize(
@@ -387,12 +387,12 @@ async def test_without_the_requested_token_no_session_is_created(
         since, creating = await start_session(wire, sessionId="s")
         await asked_for_token(wire, since, **answer)
         error = (await wire.response(creating))["error"]
-        await wire.refused("session.send", {"sessionId": "s", "prompt": "hi"})
-        await wire.alive()
+        await wire.error_of("session.send", {"sessionId": "s", "prompt": "hi"})
+        await wire.check_alive()
 
     assert text in error["message"]
     assert ALICE not in str(error)
-    assert BOB not in copilot.seen("/user")
+    assert BOB not in copilot.tokens_of("/user")
 
 
 async def test_a_failed_resume_keeps_the_identity_of_the_session(tmp_path: Path, copilot: FakeCopilot) -> None:
@@ -416,7 +416,7 @@ async def test_a_failed_resume_keeps_the_identity_of_the_session(tmp_path: Path,
 async def test_a_token_and_a_callback_for_tokens_exclude_each_other(tmp_path: Path, copilot: FakeCopilot) -> None:
     async with running_server(tmp_path, env=copilot.environ) as server:
         params = {"gitHubToken": ALICE, "gitHubTokenProviderRegistrationId": REGISTRATION}
-        error = await server.wire.refused("session.create", params)
+        error = await server.wire.error_of("session.create", params)
 
     assert "exclude each other" in error["message"]
 
@@ -428,7 +428,7 @@ async def test_a_client_that_disconnects_instead_of_providing_a_token_leaves_no_
         async with server.connect() as leaving:
             since, _ = await start_session(leaving, sessionId="s")
             await leaving.until(lambda message: message.get("method") == "gitHubToken.getToken", since=since)
-        await other.refused("session.send", {"sessionId": "s", "prompt": "hi"})
+        await other.error_of("session.send", {"sessionId": "s", "prompt": "hi"})
         assert await open_session(other, sessionId="s", gitHubToken=BOB) == "s"
 
 
@@ -452,7 +452,7 @@ async def test_the_server_never_requests_a_client_to_cancel_a_task(tmp_path: Pat
         wire = server.wire
         await wire.call("connect", {"supportedTaskKinds": ["agent", "client", "shell"], "clientInfo": {}})
         session = await open_session(wire, provider=BYOK, model="m")
-        refused = await wire.refused(
+        refused = await wire.error_of(
             "session.tasks.register", {"sessionId": session, "clientTaskId": "t", "type": "client"}
         )
         listed = await wire.call("session.tasks.list", {"sessionId": session})

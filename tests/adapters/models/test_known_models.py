@@ -74,12 +74,12 @@ def test_every_entry_of_the_file_is_valid_and_found_by_its_names() -> None:
     names: list[str] = []
     for vendor, table in vendors.items():
         for name, entry in table["models"].items():
-            for one in (name, *entry.get("also", ())):
-                found = KNOWN.find(one)
+            for known_name in (name, *entry.get("also", ())):
+                found = KNOWN.find(known_name)
                 assert found is not None
                 assert (found.id, found.vendor) == (name, vendor)
-                assert KNOWN.find(f"{table['prefixes'][0]}/{one}") == found
-                names.append(one)
+                assert KNOWN.find(f"{table['prefixes'][0]}/{known_name}") == found
+                names.append(known_name)
             window = entry.get("context")
             assert all(limit <= window for limit in (entry.get("input"), entry.get("output")) if limit), name
             assert entry["reasoning"] or "efforts" not in entry, name

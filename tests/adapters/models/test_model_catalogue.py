@@ -18,11 +18,11 @@ USED = {"prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_details"
 
 
 def names(*ids: str) -> Reply:
-    return json_reply({"data": [{"id": one} for one in ids]})
+    return json_reply({"data": [{"id": model_id} for model_id in ids]})
 
 
 async def list_models(server: RunningServer) -> dict[str, Any]:
-    return {one["id"]: one for one in (await server.wire.call("models.list", {}))["models"]}
+    return {model["id"]: model for model in (await server.wire.call("models.list", {}))["models"]}
 
 
 def cents(model: dict[str, Any]) -> float:
@@ -76,8 +76,8 @@ choices = [{id = "m", meta = {price = {input = 3, output = 4}}, opts = {can_reas
     async with running_server(tmp_path, config=config) as server:
         models = await list_models(server)
 
-    supports = {name: one["capabilities"]["supports"] for name, one in models.items()}
-    prices = {name: one["billing"]["tokenPrices"] for name, one in models.items()}
+    supports = {name: model["capabilities"]["supports"] for name, model in models.items()}
+    prices = {name: model["billing"]["tokenPrices"] for name, model in models.items()}
     assert supports["work/gpt-5"] == {
         "vision": True,
         "reasoningEffort": True,
@@ -166,7 +166,7 @@ model = "gpt-5-nano"
     assert again == models
     # Both aliases have the known facts, also the second, whose model is in no list.
     assert [cents(models[name]) for name in ("fast", "other", "declared/gpt-5-nano")] == [25, 5, 5]
-    asked = {one.path.partition("?")[0]: one.headers for one in provider.requests}
+    asked = {request.path.partition("?")[0]: request.headers for request in provider.requests}
     assert len(provider.requests) == len(asked) == 3
     theirs = asked["/declared/models"]
     assert (theirs["x-team"], theirs["authorization"]) == ("blue", "Bearer key")
@@ -224,7 +224,7 @@ async def test_the_models_of_a_session_are_listed_with_known_facts(tmp_path: Pat
     provider = {"type": "anthropic", "apiKey": KEY, "baseUrl": "http://127.0.0.1:1"}
     async with running_server(tmp_path) as server:
         own = await server.wire.create(provider, model="claude-sonnet-4-5-20250929")
-        one = await server.wire.call("session.model.list", {"sessionId": own})
+        listing = await server.wire.call("session.model.list", {"sessionId": own})
         more = {
             "sessionId": own,
             "providers": [{**provider, "name": "a"}],
@@ -233,8 +233,8 @@ async def test_the_models_of_a_session_are_listed_with_known_facts(tmp_path: Pat
         added = await server.wire.call("session.provider.add", more)
         both = await server.wire.call("session.model.list", {"sessionId": own})
 
-    assert [model["id"] for model in one["list"]] == ["claude-sonnet-4-5-20250929"]
-    assert (cents(one["list"][0]), cents(added["models"][0])) == (300, 300)
+    assert [model["id"] for model in listing["list"]] == ["claude-sonnet-4-5-20250929"]
+    assert (cents(listing["list"][0]), cents(added["models"][0])) == (300, 300)
     assert [model["id"] for model in both["list"]] == ["claude-sonnet-4-5-20250929", "a/c"]
 
 

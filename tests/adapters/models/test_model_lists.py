@@ -117,7 +117,7 @@ async def test_the_list_of_anthropic_is_read_page_by_page(server: ModelServer, t
         ),
         ModelInfo("b"),
     ]
-    assert [one.path for one in server.requests] == [
+    assert [request.path for request in server.requests] == [
         "/v1/models?limit=1000",
         "/v1/models?limit=1000&after_id=claude-a",
     ]
@@ -150,7 +150,7 @@ async def test_the_list_of_gemini_has_the_models_that_generate_content(
         ),
         ModelInfo("gemma-3-27b-it"),
     ]
-    assert [one.path for one in server.requests] == [
+    assert [request.path for request in server.requests] == [
         "/v1beta/models?pageSize=1000",
         "/v1beta/models?pageSize=1000&pageToken=a%20b",
     ]
@@ -236,7 +236,7 @@ async def test_an_invalid_list_is_empty(adapter: str, server: ModelServer, trans
         for value in (nonsense, {"a": 1}, "x", None):
             server.replies.append(json_reply({key: value}))
             assert await get_list(transport, server, adapter, "") == []
-    assert all(one.headers.get("x-mine") == "1" for one in server.requests)
+    assert all(request.headers.get("x-mine") == "1" for request in server.requests)
 
 
 def test_every_list_belongs_to_an_adapter() -> None:
@@ -352,8 +352,8 @@ async def test_only_the_selected_providers_are_requested_and_declared_models_com
         resolved = await models.resolve(SessionSettings(cwd=Path("/"), model="work/new"))
     await models.connections.close()
 
-    assert [one.path for one in server.requests] == ["/work/models"]
-    assert [one.id for one in listed] == ["work/mine", "work/other", "work/new", "quiet/q"]
+    assert [request.path for request in server.requests] == ["/work/models"]
+    assert [model.id for model in listed] == ["work/mine", "work/other", "work/new", "quiet/q"]
     mine, other, new, _ = listed
     assert (mine.vision, mine.context_window, mine.tools) == (False, 7, True)
     assert other.vision is True

@@ -96,7 +96,7 @@ async def call(server: ModelServer, models: Models, model: str | None = None, **
     request = ModelRequest(resolved.wire_name, "", [UserMessage([TextBlock("p")])], stream=False)
     with anyio.fail_after(5):
         async with resolved.model.stream(request) as stream:
-            assert [type(event) for event in [one async for one in stream]] == [Completed]
+            assert [type(event) for event in [event async for event in stream]] == [Completed]
     return server.requests[-1]
 
 
@@ -169,7 +169,7 @@ async def test_an_undeclared_name_resolves_to_copilot_if_there_is_a_token(build:
     models = build(auth_token=TOKEN, **two_adapters(server))
     seen = await call(server, models, "of-tomorrow", client_name="editor")
 
-    assert [one.path for one in server.requests] == ["/copilot/models", "/copilot/chat/completions"]
+    assert [request.path for request in server.requests] == ["/copilot/models", "/copilot/chat/completions"]
     assert (seen.json["model"], seen.headers["authorization"]) == ("of-tomorrow", f"Bearer {TOKEN}")
     assert seen.headers["user-agent"] == f"jumpseat/{__version__} editor (Copilot API)"
 
@@ -201,7 +201,7 @@ async def test_the_token_of_a_session_wins_over_that_of_the_process(build: Make,
     await resolve(models)
     seen = await call(server, models, login=TokenLogin("gho-of-the-session"))
 
-    assert [one.path for one in server.requests] == ["/copilot/models"] * 2 + ["/copilot/chat/completions"]
+    assert [request.path for request in server.requests] == ["/copilot/models"] * 2 + ["/copilot/chat/completions"]
     assert seen.headers["authorization"] == "Bearer gho-of-the-session"
 
 
@@ -327,7 +327,7 @@ async def test_without_any_configuration_the_key_of_another_provider_is_used(
 
     assert (await call(server, build(environ=environ), "any")).json["model"] == "any"
     assert await build(environ=several).default_name(settings_for()) == "mistral/mistral-small-latest"
-    assert [one.id for one in await build(environ=several).catalogue.list()] == ["mistral/mistral-small-latest"]
+    assert [model.id for model in await build(environ=several).catalogue.list()] == ["mistral/mistral-small-latest"]
     assert (await build(environ=several).auth_status()).status_message == "Configured providers: mistral, xai"
     with pytest.raises(ConfigError, match=r"^unknown model 'any': .* adapters: mistral, xai$"):
         await resolve(build(environ=several), "any")
@@ -340,7 +340,7 @@ async def test_models_of_other_providers_are_listed_after_those_of_copilot(
     environ = {"DEEPSEEK_API_KEY": SECRET, "DEEPSEEK_MODEL": "d"}
     listed = await build(environ=environ, auth_token=TOKEN).catalogue.list()
 
-    assert [one.id for one in listed] == ["off", "first", "second", "deepseek/d"]
+    assert [model.id for model in listed] == ["off", "first", "second", "deepseek/d"]
 
 
 async def test_an_ollama_server_needs_only_its_host(build: Make) -> None:
@@ -404,7 +404,7 @@ async def test_tokens_of_the_environment_are_looked_up_in_order(
     server.replies.append(json_reply({"login": "me"}))
     status = await build(environ=environ).auth_status()
 
-    seen = [one.headers["authorization"] for one in server.requests]
+    seen = [request.headers["authorization"] for request in server.requests]
     assert seen == ([] if token is None else [f"Bearer {token}"])
     assert (status.is_authenticated, status.auth_type) == ((False, None) if token is None else (True, "env"))
 
@@ -418,7 +418,7 @@ async def test_a_token_of_the_api_wins_over_github_tokens_and_is_sent_only_to_th
     await models.catalogue.list()
 
     assert (status.is_authenticated, status.auth_type) == (True, "copilot-api-token")
-    assert [(one.path, one.headers["authorization"]) for one in server.requests] == [
+    assert [(request.path, request.headers["authorization"]) for request in server.requests] == [
         ("/copilot/models", "Bearer of-the-api")
     ]
 
@@ -640,7 +640,7 @@ async def test_a_copilot_api_that_does_not_respond_hides_no_other_models(server:
         listed = await models.catalogue.list()
     await models.connections.close()
 
-    assert [one.id for one in listed] == ["fast", "work/gpt", "work/mini", "home/gpt", "home/llama"]
+    assert [model.id for model in listed] == ["fast", "work/gpt", "work/mini", "home/gpt", "home/llama"]
 
 
 async def test_a_token_callback_that_times_out_is_a_typed_error() -> None:
@@ -666,7 +666,7 @@ async def test_no_secret_is_in_the_repr_of_models_and_settings(build: Make, serv
     settings = settings_for(provider=mine, login=TokenLogin(SECRET))
     shown = [models, settings, mine, await models.resolve(settings), await resolve(models, "first")]
 
-    assert SECRET not in "".join(repr(one) + str(one) for one in shown)
+    assert SECRET not in "".join(repr(value) + str(value) for value in shown)
 
 
 async def test_no_secret_is_in_the_text_of_a_failed_call(build: Make, server: ModelServer) -> None:
@@ -676,7 +676,7 @@ async def test_no_secret_is_in_the_text_of_a_failed_call(build: Make, server: Mo
 
     with anyio.fail_after(5), pytest.raises(ProviderAuthError) as caught:
         async with resolved.model.stream(ModelRequest("m", "", [UserMessage([TextBlock("p")])])) as stream:
-            [one async for one in stream]
+            [event async for event in stream]
     text = repr(caught.value) + str(caught.value)
     assert "bad key [redacted]" in text
     assert SECRET not in text

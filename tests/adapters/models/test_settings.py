@@ -117,7 +117,9 @@ async def test_a_setting_wins_over_an_option_of_the_session() -> None:
     with all_cases() as case:
         for name in PROVIDERS:
             entries = wire_declaration(name).settings
-            limit = next((key for key, one in entries.items() if one.mapping == "request.max_output_tokens"), None)
+            limit = next(
+                (key for key, entry in entries.items() if entry.mapping == "request.max_output_tokens"), None
+            )
             with case(name):
                 if limit is None:
                     assert name == "ollama"

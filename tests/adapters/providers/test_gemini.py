@@ -172,6 +172,6 @@ async def test_a_wrong_key_is_an_authentication_error_to_the_client(tmp_path: Pa
         events = await server.wire.prompt(session)
 
     told = [event["data"] for event in events if event["type"] == "session.error"]
-    assert [(one["errorType"], one["message"]) for one in told] == [
+    assert [(error["errorType"], error["message"]) for error in told] == [
         ("authentication", "Execution failed: HTTP 400 Bad Request: API key not valid.")
     ]

@@ -85,7 +85,9 @@ def test_a_new_provider_is_listed_with_its_alias_and_its_variables() -> None:
     assert list(environment_providers(fallback=True))[-1] == NAME
     assert load_adapter(NAME).name == NAME
     known = known_adapters(models("http://127.0.0.1:1/v1"), Config(), {"THROWAWAY_API_KEY": "the-key"})
-    assert [(one.key_env, one.has_key) for one in known if one.name == NAME] == [("THROWAWAY_API_KEY", True)]
+    assert [(adapter.key_env, adapter.has_key) for adapter in known if adapter.name == NAME] == [
+        ("THROWAWAY_API_KEY", True)
+    ]
 
 
 def test_its_settings_are_checked() -> None:
@@ -129,5 +131,5 @@ async def test_its_models_are_listed() -> None:
             listed = await found.catalogue.of_adapter(NAME)
         await found.connections.close()
 
-    assert [one.id for one in listed] == [f"{NAME}/big", f"{NAME}/small"]
+    assert [model.id for model in listed] == [f"{NAME}/big", f"{NAME}/small"]
     assert (listed[0].context_window, listed[1].context_window) == (5_000, None)

@@ -54,7 +54,7 @@ def ollama_loop() -> list[Reply]:
 
     def lines(*messages: JsonObject) -> Reply:
         chunks: list[JsonObject] = [
-            {"model": "m", "message": {"role": "assistant", **one}, "done": False} for one in messages
+            {"model": "m", "message": {"role": "assistant", **message}, "done": False} for message in messages
         ]
         chunks.append({"model": "m", "message": {"role": "assistant", "content": ""}, **counts})
         return Reply([f"{json.dumps(chunk)}\n".encode() for chunk in chunks], headers=NDJSON)
@@ -109,7 +109,7 @@ async def test_a_session_works_with_every_compatible_provider(server: RunningSer
         events = wire.events(session)
 
     first, second = provider.requests
-    assert {(one.method, one.path, one.headers["authorization"]) for one in (first, second)} == {
+    assert {(request.method, request.path, request.headers["authorization"]) for request in (first, second)} == {
         ("POST", path, f"Bearer {KEY}")
     }
     assert [tool["function"]["name"] for tool in first.json["tools"] if tool["type"] == "function"][-1] == "lookup"
@@ -122,7 +122,7 @@ async def test_a_session_works_with_every_compatible_provider(server: RunningSer
     deltas = [event["data"]["deltaContent"] for event in events if event["type"] == "assistant.message_delta"]
     assert "".join(deltas) == "It is a letter."
     used = [event["data"] for event in events if event["type"] == "assistant.usage"]
-    assert [(one["inputTokens"], one["outputTokens"]) for one in used] == [(7, 3), (7, 3)]
+    assert [(usage["inputTokens"], usage["outputTokens"]) for usage in used] == [(7, 3), (7, 3)]
 
 
 @pytest.mark.parametrize("kind", FAMILY)
@@ -149,6 +149,6 @@ async def test_the_cost_of_a_call_is_reported_if_the_provider_reports_it(server:
 
 async def test_a_compatible_server_needs_an_address(server: RunningServer) -> None:
     async with server.connect() as wire:
-        refused = await wire.refused("session.create", {"provider": {"type": "openai_compatible"}, "model": "m"})
+        refused = await wire.error_of("session.create", {"provider": {"type": "openai_compatible"}, "model": "m"})
 
     assert "provider.baseUrl is required for provider type 'openai_compatible'" in refused["message"]

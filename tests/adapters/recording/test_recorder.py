@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.model_server import ModelServer, event_stream
-from tests.support.provided import at, failed, says
+from tests.support.provided import at, says, send_failing_prompt
 from tests.support.server import RunningServer, running_server
 
 pytestmark = pytest.mark.anyio
@@ -42,7 +42,7 @@ async def tool_loop(server: RunningServer, provider: dict[str, Any], prompt: str
         {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "a letter"},
     )
     await wire.event("session.idle", session=session)
-    return [one["data"]["content"] for one in wire.events(session) if one["type"] == "assistant.message"]
+    return [event["data"]["content"] for event in wire.events(session) if event["type"] == "assistant.message"]
 
 
 async def test_a_recorded_session_with_tools_replays_identically(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ async def test_a_recorded_session_with_tools_replays_identically(tmp_path: Path)
     async with running_server(offline, env={"JUMPSEAT_REPLAY": str(folder)}) as server:
         assert await tool_loop(server, nowhere) == said
         session = await server.wire.create(nowhere, model="m")
-        complaint = await failed(server.wire, session)
+        complaint = await send_failing_prompt(server.wire, session)
     assert "offline, and no recording in 'recorded' is of this POST /v1/chat/completions" in complaint
 
 
@@ -114,9 +114,11 @@ async def test_a_call_sent_by_a_client_is_recorded(tmp_path: Path) -> None:
         await wire.call("llmInference.setProvider", {})
         session = await wire.create(nowhere, model="m")
         await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
-        start = await wire.until(lambda one: one.get("method") == "llmInference.httpRequestStart")
+        start = await wire.until(lambda message: message.get("method") == "llmInference.httpRequestStart")
         await wire.answer(start, {})
-        await wire.answer(await wire.until(lambda one: one.get("method") == "llmInference.httpRequestChunk"), {})
+        await wire.answer(
+            await wire.until(lambda message: message.get("method") == "llmInference.httpRequestChunk"), {}
+        )
         request_id = start["params"]["requestId"]
         head = {"requestId": request_id, "status": 200, "headers": {"content-type": ["application/json"]}}
         await wire.call("llmInference.httpResponseStart", head)
@@ -153,7 +155,7 @@ async def test_an_account_and_its_models_are_replayed_and_its_tokens_are_not_rec
 async def answers(server: RunningServer) -> list[str]:
     session = (await server.wire.call("session.create", {}))["sessionId"]
     events = await server.wire.prompt(session)
-    return [one["data"]["content"] for one in events if one["type"] == "assistant.message"]
+    return [event["data"]["content"] for event in events if event["type"] == "assistant.message"]
 
 
 async def test_an_abort_ends_the_recording_with_the_call(tmp_path: Path) -> None:

@@ -242,8 +242,8 @@ def _decoded(fact: Fact, content: bytes) -> Iterator[Outcome]:
     chance = random.Random(fact.file)
     cuts = [sorted(chance.randrange(len(whole)) for _ in range(chance.randrange(1, 30))) for _ in range(20)]
     pieces = [lines] + [[whole[a:b] for a, b in pairwise([0, *cut, len(whole)])] for cut in cuts]
-    for one in pieces:
-        yield decode_stream(load_adapter(fact.adapter), one, lines=fact.adapter == "ollama")
+    for piece in pieces:
+        yield decode_stream(load_adapter(fact.adapter), piece, lines=fact.adapter == "ollama")
 
 
 def _said(fact: Fact, outcome: Outcome) -> dict[str, Any]:

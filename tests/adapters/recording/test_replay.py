@@ -90,8 +90,8 @@ async def test_a_recorded_call_is_a_file_with_the_request_the_answer_and_each_pi
     assert ["authorization", "[redacted]"] in request["headers"]
     assert request["body"]["messages"][-1] == {"role": "user", "content": "hi"}
     assert (response["status"], dict(response["headers"])["content-type"]) == (200, "text/event-stream")
-    assert [one["text"].encode() for one in pieces] == [delta("Hel"), delta("lo"), STOP + DONE]
-    assert all(one["afterS"] >= 0 for one in (response, *pieces))
+    assert [piece["text"].encode() for piece in pieces] == [delta("Hel"), delta("lo"), STOP + DONE]
+    assert all(line["afterS"] >= 0 for line in (response, *pieces))
     assert (end["type"], end["how"]) == ("end", "end")
 
 
@@ -119,7 +119,7 @@ async def test_a_key_echoed_in_two_pieces_is_in_no_recording(tmp_path: Path, kin
                             await ask(model_at(server.url, transport))
 
                     assert KEY not in all_text(folder)
-                    told = "".join(one["text"] for one in lines(folder) if one["type"] == "piece")
+                    told = "".join(line["text"] for line in lines(folder) if line["type"] == "piece")
                     assert json.loads(told) == {"error": {"message": "bad key [redacted]!"}}
 
 
@@ -176,7 +176,7 @@ async def test_a_compressed_answer_is_recorded_as_text(tmp_path: Path) -> None:
     async with recording(tmp_path / "r") as transport, ModelServer(reply) as server:
         said = await ask(model_at(server.url, transport))
 
-    assert delta("a").decode() in "".join(one.get("text", "") for one in lines(tmp_path / "r"))
+    assert delta("a").decode() in "".join(line.get("text", "") for line in lines(tmp_path / "r"))
     async with replaying(tmp_path / "r") as transport:
         assert await ask(model_at("http://nowhere.invalid", transport)) == said
 

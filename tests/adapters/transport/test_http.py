@@ -130,7 +130,7 @@ async def test_the_completed_event_comes_with_the_end_mark_before_the_end_of_the
     async with ModelServer(event_stream(delta("a") + STOP + DONE, ending="hang")) as server:
         assert await events_of(openai(server.url, transport)) == [TextDelta("a"), done("a")]
         with anyio.fail_after(WAIT_S):
-            await server.hung_up()
+            await server.wait_for_hang_up()
 
 
 async def test_a_connection_is_reused_after_each_kind_of_complete_answer(transport: HttpTransport) -> None:
@@ -313,7 +313,7 @@ async def test_leaving_a_stream_early_closes_its_connection(transport: HttpTrans
         with anyio.fail_after(WAIT_S):
             async with openai(server.url, transport).stream(a_request()) as events:
                 assert await anext(events) == TextDelta("a")
-            await server.hung_up()
+            await server.wait_for_hang_up()
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ async def test_cancelling_a_call_closes_its_connection_at_once(transport: HttpTr
                 while not server.requests:
                     await anyio.lowlevel.checkpoint()
                 tasks.cancel_scope.cancel()
-            await server.hung_up()
+            await server.wait_for_hang_up()
 
 
 async def test_errors_of_the_caller_pass_through_a_stream_untouched(transport: HttpTransport) -> None:

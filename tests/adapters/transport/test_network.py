@@ -179,9 +179,9 @@ async def test_an_invalid_proxy_is_reported_without_its_password(monkeypatch: py
 
 
 def _closed_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @pytest.mark.anyio

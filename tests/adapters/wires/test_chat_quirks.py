@@ -71,7 +71,7 @@ def test_content_with_only_text_is_a_string() -> None:
     texts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     messages = [user(texts), user([*texts, IMAGE]), reply(None), {"role": "assistant"}]
 
-    assert [one["content"] for one in string_content(messages)] == ["a\nb", [*texts, IMAGE], "", ""]
+    assert [message["content"] for message in string_content(messages)] == ["a\nb", [*texts, IMAGE], "", ""]
 
 
 def test_a_file_becomes_a_line_with_its_name() -> None:
@@ -90,15 +90,15 @@ def test_a_file_becomes_a_line_with_its_name() -> None:
 def test_an_answer_is_put_between_a_result_and_a_prompt() -> None:
     messages = [user("a"), reply("", tool_calls=[CALL]), result("1"), result("2"), user("b"), user("c")]
 
-    roles = [one["role"] for one in answer_before_user(messages, "stopped")]
+    roles = [message["role"] for message in answer_before_user(messages, "stopped")]
     assert roles == ["user", "assistant", "tool", "tool", "assistant", "user", "user"]
 
 
 def test_shortened_ids_are_stable_and_distinct_and_short_ones_unchanged() -> None:
     ids = [f"call_{number}" for number in range(2000)]
-    short = [short_id(one) for one in ids]
+    short = [short_id(call_id) for call_id in ids]
 
     assert len(set(short)) == len(ids)
-    assert all(len(one) == 9 and one.isalnum() for one in short)
-    assert short == [short_id(one) for one in ids]
+    assert all(len(shortened) == 9 and shortened.isalnum() for shortened in short)
+    assert short == [short_id(call_id) for call_id in ids]
     assert (short_id("3sKXImamX"), len(short_id("3sKXImam-"))) == ("3sKXImamX", 9)

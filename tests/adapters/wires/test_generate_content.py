@@ -542,6 +542,6 @@ async def test_two_concurrent_streams_do_not_mix(transport: HttpTransport) -> No
     assert len(pairs) == 3
 
 
-async def _together(one: Any, other: Any) -> AsyncGenerator[tuple[ModelEvent, ModelEvent]]:
-    async for event in one:
-        yield event, await anext(other)
+async def _together(first: Any, second: Any) -> AsyncGenerator[tuple[ModelEvent, ModelEvent]]:
+    async for event in first:
+        yield event, await anext(second)

@@ -123,14 +123,14 @@ def test_the_end_of_the_last_call_is_marked_because_the_cache_looks_back_over_fe
     history: list[Message] = [PROMPT]
     for turn in range(2):
         calls = [ToolUseBlock(f"c{turn}_{number}", "t", "{}", {}) for number in range(15)]
-        history += [AssistantMessage([*calls]), ToolMessage([ToolResultBlock(one.id, "t", "r") for one in calls])]
+        history += [AssistantMessage([*calls]), ToolMessage([ToolResultBlock(call.id, "t", "r") for call in calls])]
     tools = [ToolSpec("t", "", {})]
 
     before = body(ModelRequest("m", "s", history[:-2], tools=tools))["messages"]
     written = body(ModelRequest("m", "s", history, tools=tools))
 
     assert "cache_control" in before[-1]["content"][-1]
-    marked = [index for index, one in enumerate(written["messages"]) if "cache_control" in str(one)]
+    marked = [index for index, message in enumerate(written["messages"]) if "cache_control" in str(message)]
     assert marked == [len(before) - 1, len(written["messages"]) - 1]
     # The wire takes at most four marks.
     assert str(written).count("cache_control") == 4

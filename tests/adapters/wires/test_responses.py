@@ -66,7 +66,7 @@ def test_the_system_message_is_sent_once_as_instructions_or_as_an_item() -> None
     item = body(REQUESTS["prompt"], system_role="developer")
 
     assert plain["instructions"] == "Be brief."
-    assert [one["role"] for one in plain["input"]] == ["user"]
+    assert [item["role"] for item in plain["input"]] == ["user"]
     assert "instructions" not in item
     assert item["input"][0] == {"type": "message", "role": "developer", "content": "Be brief."}
 
@@ -82,15 +82,15 @@ def test_an_id_too_long_for_the_wire_is_shortened_the_same_way_for_a_call_and_it
     ids = ["c" * 100, "c" * 101]
     messages: list[Message] = [
         PROMPT,
-        AssistantMessage([ToolUseBlock(one, "t", "{}", {}) for one in ids]),
-        ToolMessage([ToolResultBlock(one, "t", "r") for one in ids]),
+        AssistantMessage([ToolUseBlock(call_id, "t", "{}", {}) for call_id in ids]),
+        ToolMessage([ToolResultBlock(call_id, "t", "r") for call_id in ids]),
     ]
     items = body(ModelRequest("m", "", messages))["input"][1:]
 
     assert items[0]["call_id"] == items[2]["call_id"]
     assert items[1]["call_id"] == items[3]["call_id"]
-    assert len({one["call_id"] for one in items}) == 2
-    assert all(len(one["call_id"]) <= MAX_CALL_ID for one in items)
+    assert len({item["call_id"] for item in items}) == 2
+    assert all(len(item["call_id"]) <= MAX_CALL_ID for item in items)
 
 
 def test_an_answer_goes_back_in_its_order() -> None:

@@ -91,15 +91,15 @@ async def test_reasoning_calls_and_usage_are_events_and_the_reasoning_goes_back_
         await wire.call("session.resume", {"sessionId": session, "provider": provider(server), **options})
         await wire.prompt(session, "again")
 
-    assert [one["deltaContent"] for one in data(events, "assistant.reasoning_delta")] == ["Hm"]
-    assert [one["deltaContent"] for one in data(events, "assistant.message_delta")] == [
+    assert [delta["deltaContent"] for delta in data(events, "assistant.reasoning_delta")] == ["Hm"]
+    assert [delta["deltaContent"] for delta in data(events, "assistant.message_delta")] == [
         "Let me",
         " add.",
         "Three.",
     ]
     calls = data(events, "assistant.tool_call_delta")
-    assert {one["toolCallId"] for one in calls} == {"call_1"}
-    assert "".join(one["inputDelta"] for one in calls) == CALL["arguments"]
+    assert {call["toolCallId"] for call in calls} == {"call_1"}
+    assert "".join(call["inputDelta"] for call in calls) == CALL["arguments"]
     first, last = data(events, "assistant.message")
     assert (first["content"], last["content"]) == ("Let me add.", "Three.")
     usage = data(events, "assistant.usage")[0]
@@ -109,17 +109,17 @@ async def test_reasoning_calls_and_usage_are_events_and_the_reasoning_goes_back_
         7,
         5,
     ]
-    one, two, three = (request.json for request in server.requests)
-    assert [(body["store"], body["include"]) for body in (one, two, three)] == [
+    initial, second, third = (request.json for request in server.requests)
+    assert [(body["store"], body["include"]) for body in (initial, second, third)] == [
         (False, ["reasoning.encrypted_content"])
     ] * 3
-    replayed = two["input"][len(one["input"]) :]
+    replayed = second["input"][len(initial["input"]) :]
     assert [item["type"] for item in replayed] == ["reasoning", "message", "function_call", "function_call_output"]
     assert replayed[0] == THOUGHT
     assert replayed[2]["arguments"] == CALL["arguments"]
     assert replayed[3] == {"type": "function_call_output", "call_id": "call_1", "output": "3"}
     # Loaded from disk, the conversation is identical.
-    assert three["input"][: len(two["input"])] == two["input"]
+    assert third["input"][: len(second["input"])] == second["input"]
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ async def test_a_failed_answer_is_one_error_and_the_next_prompt_works(
     assert text in error["message"]
     assert "sk-x" not in error["message"]
     assert failed[-1]["type"] == "session.idle"
-    shown = [one["deltaContent"] for one in data(failed, "assistant.message_delta")]
-    assert [one["content"] for one in data(failed, "assistant.message")] == shown
-    assert [one["content"] for one in data(after, "assistant.message")] == ["Fine."]
+    shown = [delta["deltaContent"] for delta in data(failed, "assistant.message_delta")]
+    assert [message["content"] for message in data(failed, "assistant.message")] == shown
+    assert [message["content"] for message in data(after, "assistant.message")] == ["Fine."]
     # The conversation contains the part of the failed answer that was shown.
     assert ("Half an" in json.dumps(server.requests[-1].json["input"])) == (shown == ["Half an"])
 
@@ -202,7 +202,7 @@ async def test_a_truncated_answer_or_a_refusal_is_an_answer(
         session = await ours.wire.create(provider(server), model="m", streaming=streaming)
         events = await ours.wire.prompt(session)
 
-    assert [one["content"] for one in data(events, "assistant.message")] == [content]
+    assert [message["content"] for message in data(events, "assistant.message")] == [content]
     (usage,) = data(events, "assistant.usage")
     assert usage["finishReason"] == reason
     # A refusal of the model and a content filter of the provider are distinct.
@@ -221,8 +221,8 @@ async def test_the_response_format_reaches_the_provider_only_with_its_prompt(
     chat = [json_reply({"choices": [{"message": content, "finish_reason": "stop"}]})] * 2
     async with ModelServer(*replies, *chat) as server, running_server(tmp_path) as ours:
         wire = ours.wire
-        for one in (provider(server), provider(server) | {"wireApi": "completions"}):
-            session = await wire.create(one, model="m")
+        for options in (provider(server), provider(server) | {"wireApi": "completions"}):
+            session = await wire.create(options, model="m")
             for extra in ({"responseFormat": wanted}, {}):
                 await wire.call("session.sendAndWait", {"sessionId": session, "prompt": "where", **extra})
 

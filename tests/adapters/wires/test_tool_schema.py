@@ -47,14 +47,14 @@ def schemas_of(value: Any) -> list[JsonObject]:
     """Return the parameters of a tool in a request, from the place of its wire."""
     found: list[JsonObject] = []
     if isinstance(value, dict):
-        for key, one in cast("JsonObject", value).items():
-            if key in ("parameters", "input_schema", "parametersJsonSchema") and isinstance(one, dict):
-                found.append(cast("JsonObject", one))
+        for key, item in cast("JsonObject", value).items():
+            if key in ("parameters", "input_schema", "parametersJsonSchema") and isinstance(item, dict):
+                found.append(cast("JsonObject", item))
             else:
-                found += schemas_of(one)
+                found += schemas_of(item)
     elif isinstance(value, list):
-        for one in cast("list[Any]", value):
-            found += schemas_of(one)
+        for item in cast("list[Any]", value):
+            found += schemas_of(item)
     return found
 
 
@@ -75,7 +75,11 @@ def assert_object_schema(schema: JsonObject) -> None:
     assert isinstance(schema["properties"], dict)
     assert not {"anyOf", "oneOf", "allOf", "$ref"} & schema.keys()
     properties = cast("JsonObject", schema["properties"])
-    assert all("items" in one for one in properties.values() if "array" in str(one.get("type")))
+    assert all(
+        "items" in property_schema
+        for property_schema in properties.values()
+        if "array" in str(property_schema.get("type"))
+    )
 
 
 def test_alternative_objects_are_merged() -> None:
@@ -113,5 +117,5 @@ def test_names_that_are_too_long_or_taken_become_unique_and_stable() -> None:
     assert first != second
     assert first == tool_name("s", long + "a")
     assert tool_name("s", "a b", {"s-a_b"}) != "s-a_b"
-    for one in (first, second, tool_name("s", "a b", {"s-a_b"})):
-        assert re.fullmatch("[A-Za-z0-9_-]{1,64}", one)
+    for name in (first, second, tool_name("s", "a b", {"s-a_b"})):
+        assert re.fullmatch("[A-Za-z0-9_-]{1,64}", name)

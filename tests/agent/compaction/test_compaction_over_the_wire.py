@@ -336,7 +336,7 @@ async def test_nothing_is_compacted_after_the_limits_are_used_up(tmp_path: Path)
         session = await open_session(server, provider, sessionLimits={"maxAiCredits": 30})
         await server.wire.prompt(session, "one")
         refused = [
-            await server.wire.refused(f"session.history.{name}", {"sessionId": session})
+            await server.wire.error_of(f"session.history.{name}", {"sessionId": session})
             for name in ("compact", "summarizeForHandoff")
         ]
     assert all("used up" in error["message"] for error in refused)
@@ -422,7 +422,7 @@ async def test_the_command_compacts_and_reports_the_freed_tokens(tmp_path: Path)
     provider = Provider()
     async with serving(tmp_path, provider) as server:
         session = await open_session(server, provider)
-        empty = await server.wire.refused("session.commands.invoke", {"sessionId": session, "name": "compact"})
+        empty = await server.wire.error_of("session.commands.invoke", {"sessionId": session, "name": "compact"})
         await server.wire.prompt(session, "one")
         about = {"sessionId": session, "name": "/compact", "input": "Keep names."}
         told = await server.wire.call("session.commands.invoke", about)
@@ -460,11 +460,11 @@ async def test_prompts_wait_for_a_requested_compaction(tmp_path: Path) -> None:
         await wire.prompt(session, "one")
         request_id = await wire.ask("session.history.compact", {"sessionId": session})
         await wire.event("session.compaction_start")
-        second = await wire.refused("session.history.compact", {"sessionId": session})
+        second = await wire.error_of("session.history.compact", {"sessionId": session})
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "two"})
         await wire.event("assistant.turn_start", since=since)
-        busy = await wire.refused("session.history.compact", {"sessionId": session})
+        busy = await wire.error_of("session.history.compact", {"sessionId": session})
         gate.set()
         assert (await wire.response(request_id))["result"]["success"] is True
         await wire.event("session.idle", since=since)
@@ -495,7 +495,7 @@ async def test_a_requested_compaction_can_be_aborted(tmp_path: Path, method: str
         if answer == {"cancelled": False}:
             await wire.call("session.abort", {"sessionId": session})
         result = (await wire.response(request_id))["result"]
-        await provider.server.hung_up()
+        await provider.server.wait_for_hang_up()
         again = await wire.call("session.history.abortManualCompaction", {"sessionId": session})
         await wire.prompt(session, "two")
     assert result == {"success": False, "tokensRemoved": 0, "messagesRemoved": 0}
@@ -517,7 +517,7 @@ async def test_an_abort_ends_a_turn_and_the_compaction_it_waits_for(tmp_path: Pa
         manual = await wire.call("session.history.abortManualCompaction", {"sessionId": session})
         await wire.call("session.abort", {"sessionId": session})
         await wire.event("session.idle", since=since, aborted=True)
-        await provider.server.hung_up()
+        await provider.server.wait_for_hang_up()
         kinds = [event["type"] for event in wire.events(since=since)]
     assert manual == {"aborted": False}
     assert kinds.index("session.compaction_complete") < kinds.index("session.idle")
@@ -550,7 +550,7 @@ async def test_a_running_compaction_ends_when_its_client_detaches(tmp_path: Path
         await provider.summing_up.wait()
         await wire.call("session.destroy", {"sessionId": session})
         assert (await wire.response(request_id))["result"]["success"] is False
-        await provider.server.hung_up()
+        await provider.server.wait_for_hang_up()
         await wire.call("session.resume", {"sessionId": session, "provider": at(provider.server), "model": "m"})
         await wire.prompt(session, "two")
     assert provider.asked[-1] == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
@@ -778,7 +778,7 @@ async def test_a_write_error_loses_the_file_and_not_the_summary(tmp_path: Path) 
 )
 async def test_invalid_thresholds_are_refused(tmp_path: Path, wrong: JsonObject) -> None:
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("session.create", {"infiniteSessions": wrong})
+        error = await server.wire.error_of("session.create", {"infiniteSessions": wrong})
     assert error["code"] == -32602
     assert f"infiniteSessions.{next(iter(wrong))}" in error["message"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.model_server import SeenRequest, json_reply
-from tests.support.provided import asked, at, says, serving
+from tests.support.provided import at, says, send_prompt, serving
 from tests.support.server import frame, running_server
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +63,7 @@ async def test_an_attached_file_is_named_and_not_sent(tmp_path: Path) -> None:
         for attachment, line in NAMED:
             sent = {"type": "file", **attachment, "path": attachment["path"].format(folder=tmp_path)}
             session = await server.wire.create(at(provider), model="m")
-            request = await asked(server.wire, provider, session, attachments=[sent])
+            request = await send_prompt(server.wire, provider, session, attachments=[sent])
             message = await server.wire.event("user.message", session=session)
             text = last_user(request)
             assert attached(text) == f"\n\n<tagged_files>\n* {line.format(folder=tmp_path)}\n</tagged_files>"
@@ -91,7 +91,7 @@ async def test_a_selection_comes_first_and_references_last(tmp_path: Path) -> No
     }
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m")
-        text = last_user(await asked(server.wire, provider, session, attachments=[issue, selection]))
+        text = last_user(await send_prompt(server.wire, provider, session, attachments=[issue, selection]))
     assert text.startswith(
         "<ide_selection>\nThe user has the following text selected in their IDE. This may or may not be related to"
         " their request.\nFile: a.cs (line 2)\n```\nvar x;\n```\n</ide_selection>\n\n<current_datetime>"
@@ -143,7 +143,7 @@ async def test_a_reference_to_github_is_one_line_with_its_url(
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m")
         attachment = {"type": f"github_{kind}", "url": URL, **fields}
-        text = attached(last_user(await asked(server.wire, provider, session, attachments=[attachment])))
+        text = attached(last_user(await send_prompt(server.wire, provider, session, attachments=[attachment])))
     head, told, tail = text.strip().split("\n")
     assert (head, tail) == ("<github_references>", "</github_references>")
     assert told == URL if line is None else told.startswith(f"ada/engine{line}")
@@ -155,9 +155,9 @@ async def test_an_image_is_sent_to_a_model_with_vision(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m")
-        seen = last_user(await asked(wire, provider, session, attachments=[picture]))
+        seen = last_user(await send_prompt(wire, provider, session, attachments=[picture]))
         blind = await wire.create(at(provider), model="m", modelCapabilities={"supports": {"vision": False}})
-        unseen = last_user(await asked(wire, provider, blind, attachments=[picture]))
+        unseen = last_user(await send_prompt(wire, provider, blind, attachments=[picture]))
         message = await wire.event("user.message", session=blind)
     assert [part["type"] for part in seen] == ["text", "text", "image_url"]
     assert seen[1]["text"] == "shot.png"
@@ -193,10 +193,10 @@ async def test_an_unusable_attachment_is_refused(tmp_path: Path) -> None:
         session = await server.wire.create(at(provider), model="m")
         for attachment, what in REFUSED:
             params = {"sessionId": session, "prompt": "go", "attachments": [fine, attachment]}
-            error = await server.wire.refused("session.send", params)
+            error = await server.wire.error_of("session.send", params)
             assert error["message"].startswith(f"attachments.1.{what}"), attachment
             assert "secret" not in error["message"]
-        await asked(server.wire, provider, session, attachments=[fine])
+        await send_prompt(server.wire, provider, session, attachments=[fine])
     assert len(provider.requests) == 1
 
 
@@ -232,8 +232,8 @@ async def test_headers_of_a_message_are_sent_with_its_calls_and_win_over_those_o
         wire = server.wire
         mine = at(provider, headers={"X-Session": "s", "X-Both": "session"}, apiKey=" sk-key\n")
         session = await wire.create(mine, model="m", clientName="my-app/1.0")
-        first = await asked(wire, provider, session, requestHeaders={"x-message": "1", "x-both": "message"})
-        second = await asked(wire, provider, session)
+        first = await send_prompt(wire, provider, session, requestHeaders={"x-message": "1", "x-both": "message"})
+        second = await send_prompt(wire, provider, session)
     names = ("x-session", "x-both", "x-message", "authorization")
     assert [first.headers.get(name) for name in names] == ["s", "message", "1", "Bearer sk-key"]
     assert [second.headers.get(name) for name in names] == ["s", "session", None, "Bearer sk-key"]
@@ -263,10 +263,10 @@ async def test_values_that_cannot_be_sent_are_refused_when_they_are_set(
     tmp_path: Path, options: dict[str, Any], what: str
 ) -> None:
     async with serving(tmp_path) as (server, provider):
-        error = await server.wire.refused("session.create", {"model": "m", **options})
+        error = await server.wire.error_of("session.create", {"model": "m", **options})
         session = await server.wire.create(at(provider), model="m")
         headers = {"requestHeaders": {"X-A": "sk-a\r\nB: 1"}}
-        unsent = await server.wire.refused("session.send", {"sessionId": session, "prompt": "x", **headers})
+        unsent = await server.wire.error_of("session.send", {"sessionId": session, "prompt": "x", **headers})
     assert what in error["message"]
     assert "requestHeaders: the value of 'X-A' must not contain line breaks" in unsent["message"]
     assert "sk-a" not in f"{error}{unsent}"
@@ -346,7 +346,7 @@ async def test_a_prompt_during_a_turn_steers_it_or_waits(tmp_path: Path) -> None
 async def test_steering_an_idle_session_is_an_ordinary_prompt(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m")
-        await asked(server.wire, provider, session, mode="immediate")
+        await send_prompt(server.wire, provider, session, mode="immediate")
         assert kinds(server.wire.events(session))[0] == "idle go"
 
 

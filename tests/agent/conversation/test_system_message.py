@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.support.callbacks import SILENT, THROWS, AnsweringClient, answering, asked_for
+from tests.support.callbacks import SILENT, THROWS, AnsweringClient, answering, server_request
 from tests.support.fake_openai import MODEL, FakeOpenAI, fake_openai, says, texts
 from tests.support.server import JsonObject, Wire, running_server
 
@@ -147,7 +147,7 @@ async def test_edits_of_a_resume_replace_earlier_ones(tmp_path: Path) -> None:
 
 async def test_an_unknown_action_is_refused_with_its_field(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("session.create", {"systemMessage": customized(tone="sing")})
+        error = await server.wire.error_of("session.create", {"systemMessage": customized(tone="sing")})
     assert error["code"] == -32602
     assert "systemMessage.sections.tone.action" in error["message"]
 
@@ -209,7 +209,7 @@ async def test_an_abort_does_not_wait_for_a_rewrite(tmp_path: Path) -> None:
     answers: dict[str, list[Any]] = {"systemMessage.transform": [SILENT]}
     async with open_session(tmp_path, "created", answers, systemMessage=REWRITTEN) as scene:
         await scene.wire.call("session.send", {"sessionId": scene.session, "prompt": "Hello"})
-        await asked_for(scene.wire, "systemMessage.transform")
+        await server_request(scene.wire, "systemMessage.transform")
         await scene.wire.call("session.abort", {"sessionId": scene.session})
         await scene.wire.event("session.idle", aborted=True)
         assert IDENTITY in await scene.system()

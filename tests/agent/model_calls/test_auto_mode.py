@@ -56,7 +56,7 @@ async def test_after_consent_the_provider_chooses_the_model(tmp_path: Path) -> N
     (changed,) = data_of(events, "session.model_change")
     assert (changed["newModel"], changed["previousModel"]) == ("auto", "by-chat")
     assert changed["cause"] == "rate_limit_auto_switch"
-    assert (copilot.called(), current["modelId"]) == (["by-chat", "auto"], "auto")
+    assert (copilot.called_models(), current["modelId"]) == (["by-chat", "auto"], "auto")
     assert [said["content"] for said in data_of(events, "assistant.message")] == ["chat/completions of alice"]
     assert len(data_of(events, "assistant.turn_start")) == 1
     assert data_of(events, "session.error") == []
@@ -83,8 +83,8 @@ async def test_without_consent_the_same_model_is_called_again(tmp_path: Path, an
         await wire.event("session.idle", session=session)
 
     assert (completed["data"]["response"], client.names()) == ("no", [QUESTION])
-    assert set(copilot.called()) == {"by-chat"}
-    assert copilot.called()[1:]
+    assert set(copilot.called_models()) == {"by-chat"}
+    assert copilot.called_models()[1:]
 
 
 async def test_the_answer_always_applies_to_later_rate_limits(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ async def test_the_answer_always_applies_to_later_rate_limits(tmp_path: Path) ->
         await wire.prompt(session)
 
     assert client.names() == [QUESTION]
-    assert copilot.called() == ["by-chat", "auto"] * 3
+    assert copilot.called_models() == ["by-chat", "auto"] * 3
 
 
 async def test_an_option_can_give_consent_in_advance(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ async def test_an_option_can_give_consent_in_advance(tmp_path: Path) -> None:
         events = await wire.prompt(session)
 
     assert (client.names(), data_of(events, "auto_mode_switch.requested")) == ([], [])
-    assert copilot.called() == ["by-chat", "auto"]
+    assert copilot.called_models() == ["by-chat", "auto"]
 
 
 async def test_the_request_can_be_answered_by_the_id_of_its_event(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ async def test_the_request_can_be_answered_by_the_id_of_its_event(tmp_path: Path
         await wire.call("session.ui.unregisterDirectAutoModeSwitchHandler", {**params, "handle": handle})
 
     assert client.names() == []
-    assert copilot.called() == ["by-chat", "auto"]
+    assert copilot.called_models() == ["by-chat", "auto"]
 
 
 async def test_the_request_ends_with_the_last_client(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ async def test_the_request_ends_with_the_last_client(tmp_path: Path) -> None:
         await wire.call("session.ui.unregisterDirectAutoModeSwitchHandler", {**params, "handle": handle})
         await wire.event("session.idle", session=session)
 
-    assert copilot.called() == ["by-chat", "by-chat"]
+    assert copilot.called_models() == ["by-chat", "by-chat"]
 
 
 async def test_an_abort_ends_the_request(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ async def test_an_abort_ends_the_request(tmp_path: Path) -> None:
         await wire.event("session.idle", session=session)
 
     assert completed == {"requestId": request["requestId"], "response": "no"}
-    assert copilot.called() == ["by-chat"]
+    assert copilot.called_models() == ["by-chat"]
 
 
 @pytest.mark.parametrize(
@@ -183,5 +183,5 @@ async def test_no_request_is_made_if_a_switch_cannot_help(
         events = wire.events(session)
 
     assert (client.names(), data_of(events, "auto_mode_switch.requested")) == ([], [])
-    assert set(copilot.called()) == {"by-chat"}
+    assert set(copilot.called_models()) == {"by-chat"}
     assert data_of(events, "assistant.message")

@@ -128,7 +128,7 @@ async def test_an_invalid_schema_is_refused_with_its_location(tmp_path: Path) ->
             ("session.options.update", {"sessionId": session}),
             ("session.create", {"provider": scripted()}),
         ):
-            error = await ours.wire.refused(method, {**params, **wrong})
+            error = await ours.wire.error_of(method, {**params, **wrong})
             assert error["code"] == -32003
             assert error["message"].startswith("responseFormat.jsonSchema.schema.properties.a.type ")
         assert data_of(await run_prompt(ours.wire, session), "assistant.message")[0]["content"] == "fine"

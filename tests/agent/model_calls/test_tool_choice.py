@@ -119,7 +119,7 @@ async def test_an_invalid_choice_is_refused_and_changes_nothing(tmp_path: Path) 
     unknown = {"toolChoice": {"mode": "specific", "toolName": "div"}}
     async with running_server(tmp_path) as ours:
         wire, model = ours.wire, scripted({"text": "fine"})
-        error = await wire.refused(
+        error = await wire.error_of(
             "session.create", {"sessionId": "s1", "provider": model, "tools": TOOLS, **unknown}
         )
         assert error["code"] == -32003
@@ -130,16 +130,16 @@ async def test_an_invalid_choice_is_refused_and_changes_nothing(tmp_path: Path) 
             ("session.options.update", {"streaming": True}),
             ("session.resume", {"availableTools": ["add"]}),
         ):
-            error = await wire.refused(method, {"sessionId": session, **params, **unknown})
+            error = await wire.error_of(method, {"sessionId": session, **params, **unknown})
             assert "unknown tool 'div'" in error["message"]
         left_out = {
             "sessionId": session,
             "availableTools": ["mul"],
             "toolChoice": {"mode": "specific", "toolName": "add"},
         }
-        assert "expected one of mul" in (await wire.refused("session.options.update", left_out))["message"]
+        assert "expected one of mul" in (await wire.error_of("session.options.update", left_out))["message"]
         for wrong in ({"mode": "specific"}, {"toolName": "add"}, {"mode": "any"}):
-            error = await wire.refused("session.send", {"sessionId": session, "prompt": "go", "toolChoice": wrong})
+            error = await wire.error_of("session.send", {"sessionId": session, "prompt": "go", "toolChoice": wrong})
             assert (error["code"], "toolChoice" in error["message"]) == (-32602, True)
         events = await wire.prompt(session)
 

@@ -61,8 +61,8 @@ def permissions(
     path_scope = PathScope(lambda: project, guarded=(project / "HOME",))
     policy = Policy(rules=lambda _cwd: (parsed, []))
     made = Permissions(lambda _event: None, lambda: False, lambda: allow_unasked, path_scope, policy)
-    for one in approvals:
-        run_without_event_loop(made.add_location_approval("/", one))
+    for approval in approvals:
+        run_without_event_loop(made.add_location_approval("/", approval))
     return made
 
 
@@ -98,7 +98,7 @@ def shell(line: str) -> ShellPermission:
 APPROVED = ApprovalRecord(
     SessionApproval(kind="commands", command_identifiers=list(hostile.APPROVED)), hosts=frozenset(["ok.example"])
 )
-RULES = {"allow": [*(f"shell({one})" for one in hostile.APPROVED), "url(ok.example)"]}
+RULES = {"allow": [*(f"shell({command})" for command in hostile.APPROVED), "url(ok.example)"]}
 
 
 def test_the_corpus_is_large() -> None:

@@ -257,17 +257,17 @@ async def test_one_approval_allows_one_call(scene: Scene) -> None:
 @pytest.mark.parametrize(
     "kind", ["approve-for-session", "approve-for-location", "approved-for-session", "approved-for-location"]
 )
-@pytest.mark.parametrize("asked_for", [READ, WRITE, ASK], ids=["read", "write", "custom-tool"])
+@pytest.mark.parametrize("server_request", [READ, WRITE, ASK], ids=["read", "write", "custom-tool"])
 async def test_an_approval_for_the_session_covers_later_calls_of_its_kind(
-    scene: Scene, kind: str, asked_for: PermissionRequest
+    scene: Scene, kind: str, server_request: PermissionRequest
 ) -> None:
-    await scene.judge(asked_for, {"kind": kind})
+    await scene.judge(server_request, {"kind": kind})
     published = len(scene.published)
 
-    assert await scene.judge(asked_for) == ALLOWED
+    assert await scene.judge(server_request) == ALLOWED
     assert len(scene.published) == published
     for other in (READ, WRITE, ASK):
-        if other is not asked_for:
+        if other is not server_request:
             assert (await scene.judge(other, {"kind": "reject"})).status == "rejected"
 
 
@@ -354,7 +354,7 @@ async def test_an_approved_url_covers_its_host_only(scene: Scene, decision: dict
         return UrlPermission(intention="Fetch", url=url)
 
     assert await scene.judge(fetch("https://SITE.example:8443/a"), decision) == ALLOWED
-    results = [one.result.kind for one in scene.published if isinstance(one, events.PermissionCompleted)]
+    results = [event.result.kind for event in scene.published if isinstance(event, events.PermissionCompleted)]
     # The protocol has no kind of approval for hosts.
     assert results == ["approved"]
     assert await scene.judge(fetch("http://site.example/b?c")) == ALLOWED
@@ -386,7 +386,7 @@ async def test_reset_drops_approvals(scene: Scene) -> None:
 async def test_allow_all_asks_nothing_until_it_is_switched_off(scene: Scene) -> None:
     scene.permissions.mode = "allow-all"
 
-    assert [await scene.judge(one) for one in (READ, WRITE, ASK)] == [ALLOWED] * 3
+    assert [await scene.judge(request) for request in (READ, WRITE, ASK)] == [ALLOWED] * 3
     assert scene.published == []
     scene.permissions.mode = "manual"
     assert (await scene.judge(READ, {"kind": "reject"})).status == "rejected"
@@ -398,7 +398,7 @@ async def test_requests_in_flight_are_answered_in_any_order(scene: Scene) -> Non
         scene.ask(WRITE) as (second, wrote),
         scene.ask(ASK) as (third, ran),
     ):
-        assert [one.question for one in scene.permissions.questions.pending.open()] == [READ, WRITE, ASK]
+        assert [request.question for request in scene.permissions.questions.pending.open()] == [READ, WRITE, ASK]
         assert scene.answer(third, {"kind": "reject"})
         assert scene.answer(first, {"kind": "approve-once"})
         assert scene.answer(second, {"kind": "user-not-available"})
@@ -414,7 +414,7 @@ async def test_the_first_answer_wins(scene: Scene) -> None:
 
     assert verdicts == [ALLOWED]
     assert not scene.answer(asked, {"kind": "reject"})
-    assert [one.type for one in scene.published] == ["permission.requested", "permission.completed"]
+    assert [event.type for event in scene.published] == ["permission.requested", "permission.completed"]
 
 
 async def test_an_answer_to_an_unknown_question_is_refused(scene: Scene) -> None:
@@ -424,7 +424,7 @@ async def test_an_answer_to_an_unknown_question_is_refused(scene: Scene) -> None
 async def test_without_a_handler_calls_are_denied_with_one_warning() -> None:
     scene = Scene(asks=False)
 
-    assert [await scene.judge(one) for one in (READ, WRITE, ASK)] == [Verdict("denied", COULD_NOT_ASK)] * 3
+    assert [await scene.judge(request) for request in (READ, WRITE, ASK)] == [Verdict("denied", COULD_NOT_ASK)] * 3
     (warning,) = scene.published
     assert isinstance(warning, events.SessionWarning)
     assert warning.warning_type == "permission"

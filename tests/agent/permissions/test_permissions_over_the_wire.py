@@ -48,7 +48,7 @@ async def run(wire: Wire, session: str, *decisions: JsonObject) -> list[JsonObje
     place = since
     for decision in decisions:
         asked = await wire.until(
-            lambda one: _type(one) == "permission.requested", since=place, what="permission.requested"
+            lambda message: _type(message) == "permission.requested", since=place, what="permission.requested"
         )
         place = wire.messages.index(asked) + 1
         answer = {
@@ -73,7 +73,10 @@ def data_of(events: list[JsonObject], kind: str) -> list[JsonObject]:
 
 def outcomes(events: list[JsonObject]) -> list[str]:
     """Return the outcome of each call: ``ok``, or the code of its error."""
-    return ["ok" if one["success"] else one["error"]["code"] for one in data_of(events, "tool.execution_complete")]
+    return [
+        "ok" if completion["success"] else completion["error"]["code"]
+        for completion in data_of(events, "tool.execution_complete")
+    ]
 
 
 @asynccontextmanager
@@ -171,7 +174,7 @@ async def test_the_server_answers_other_clients_while_an_approval_is_being_store
                 "session.permissions.handlePendingPermissionRequest",
                 answer | {"result": {"kind": "approve-for-location"}},
             )
-            await wire.alive()
+            await wire.check_alive()
             assert data_of(wire.events(session), "permission.completed") == []
         await wire.event("session.idle")
         assert data_of(wire.events(session), "permission.completed")[0]["result"]["kind"] == "approved-for-location"
@@ -237,7 +240,7 @@ async def test_the_user_can_change_a_call_and_the_model_is_informed(tmp_path: Pa
         assert data_of(events, "permission.completed")[0]["result"] == {"kind": "approved"}
         await run(server.wire, session, REJECT)
     assert set(os.listdir(project)) == {"note.txt", "better"}
-    (told,) = [one for one in data_of(events, "user.message") if one.get("source")]
+    (told,) = [message for message in data_of(events, "user.message") if message.get("source")]
     assert "touch a" in told["content"]
     assert "touch better" in told["content"]
 
@@ -318,7 +321,7 @@ async def outcome_of(wire: Wire, session: str) -> str:
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
     kinds = ("permission.requested", "external_tool.requested", "tool.execution_complete")
-    message = await wire.until(lambda one: _type(one) in kinds, since=since, what="what comes of the call")
+    message = await wire.until(lambda message: _type(message) in kinds, since=since, what="what comes of the call")
     await wire.call("session.abort", {"sessionId": session})
     event = message["params"]["event"]
     if event["type"] == "permission.requested":
@@ -342,7 +345,7 @@ async def test_an_invalid_rule_is_reported_at_the_start(tmp_path: Path) -> None:
     async with running_server(tmp_path, config="[permissions]\ndeny = ['bash(rm)']\n", handshake=False) as server:
         server.expect_exit = 1
         await server.wire.ended.wait()
-        assert await server.exited(5) == 1
+        assert await server.exit_code(5) == 1
         assert "permissions.deny: invalid rule 'bash(rm)': expected one of shell, read" in server.stderr
 
 
@@ -364,9 +367,9 @@ async def test_rules_of_a_project_allow_calls_only_if_it_is_trusted(
             assert await wire.call("session.permissions.folderTrust.isTrusted", trust) == {"trusted": True}
         events = await run(wire, session, *([] if trusted else [REJECT]))
     assert outcomes(events) == (["ok", "denied"] if trusted else ["denied", "denied"])
-    assert len([one for one in data_of(events, "session.warning") if "not trusted" in one["message"]]) == (
-        not trusted
-    )
+    assert len(
+        [warning for warning in data_of(events, "session.warning") if "not trusted" in warning["message"]]
+    ) == (not trusted)
 
 
 async def test_a_hook_cannot_allow_what_a_rule_denies(tmp_path: Path, project: Path) -> None:
@@ -465,9 +468,9 @@ async def test_every_change_of_the_mode_is_announced(tmp_path: Path, project: Pa
             ("setApproveAll", {"enabled": False}),
         ):
             assert (await wire.call(f"session.permissions.{method}", here | params))["success"] is True
-        await wire.alive()
+        await wire.check_alive()
         changes = data_of(wire.events(session), "session.permissions_changed")
-    assert [(one["previousMode"], one["mode"]) for one in changes] == [
+    assert [(change["previousMode"], change["mode"]) for change in changes] == [
         ("manual", "allow-all"),
         ("allow-all", "assisted"),
         ("assisted", "allow-all"),
@@ -530,7 +533,7 @@ async def test_folders_are_listed_added_and_checked_with_links_resolved(tmp_path
         listed = await ask("list")
         assert listed == {"directories": [str(outside), str(project)], "primary": str(outside)}
         assert (await ask("isPathWithinWorkspace", path=str(outside)))["allowed"]
-        error = await wire.refused("session.permissions.paths.add", {"sessionId": session, "path": "note.txt"})
+        error = await wire.error_of("session.permissions.paths.add", {"sessionId": session, "path": "note.txt"})
         assert "is not a directory" in error["message"]
 
 
@@ -555,7 +558,7 @@ async def test_options_of_a_client_apply_to_its_session(tmp_path: Path, project:
         policies = {"sessionId": session, "additionalContentExclusionPolicies": [{"scope": "all"}]}
         assert (
             "additionalContentExclusionPolicies"
-            in (await wire.refused("session.permissions.configure", policies))["message"]
+            in (await wire.error_of("session.permissions.configure", policies))["message"]
         )
 
 
@@ -640,7 +643,7 @@ async def test_a_relative_folder_is_resolved_from_the_working_directory(tmp_path
                 )
                 assert found["locationKey"] == str(key)
             odd = {"sessionId": session, "workingDirectory": "a\0b"}
-            error = await wire.refused(f"session.permissions.locations.{method}", odd)
+            error = await wire.error_of(f"session.permissions.locations.{method}", odd)
             assert error["message"] == "invalid path 'a\\x00b'"
 
 

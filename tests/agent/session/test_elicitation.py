@@ -43,7 +43,7 @@ async def test_a_form_is_shown_and_its_first_answer_is_returned(tmp_path: Path) 
 async def test_a_form_is_refused_if_no_client_can_show_it(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(QUIET)
-        error = await server.wire.refused(
+        error = await server.wire.error_of(
             "session.ui.elicitation", {"sessionId": session, "message": "?", "requestedSchema": SCHEMA}
         )
     assert "elicitation" in error["message"]

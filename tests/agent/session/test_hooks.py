@@ -23,17 +23,17 @@ CALL: dict[str, Any] = {"tool_calls": [{"id": "c1", "name": "echo", "arguments":
 
 
 def hook_inputs(made: MadeSession, hook: str) -> list[dict[str, Any]]:
-    return [hook_input for kind, hook_input in made.client.asked if kind == hook]
+    return [hook_input for kind, hook_input in made.client.hook_calls if kind == hook]
 
 
 async def test_the_hooks_of_a_prompt_with_a_tool_call_are_called_in_order() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[CALL, {"text": "ok"}], tools=[ECHO], approve_all=True, hooks={})
         prompt = made.send("go")
-        made.answer_tool(await made.client.heard(events.ExternalToolRequested), "out")
+        made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "out")
         with anyio.fail_after(5):
             await prompt.run.done.wait()
-        assert [kind for kind, _ in made.client.asked] == [
+        assert [kind for kind, _ in made.client.hook_calls] == [
             "userPromptSubmitted",
             "userPromptTransformed",
             "sessionStart",
@@ -41,7 +41,7 @@ async def test_the_hooks_of_a_prompt_with_a_tool_call_are_called_in_order() -> N
             "postToolUse",
             "agentStop",
         ]
-        for _, hook_input in made.client.asked:
+        for _, hook_input in made.client.hook_calls:
             assert hook_input["sessionId"] == "session-1"
             assert hook_input["cwd"] == "/project"
             assert isinstance(hook_input["timestamp"], int)
@@ -59,7 +59,7 @@ async def test_without_hooks_nothing_is_called_and_nothing_published() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[{"text": "ok"}])
         await made.ask("go")
-        assert made.client.asked == []
+        assert made.client.hook_calls == []
         assert made.client.payloads(events.HookStart) == []
 
 
@@ -140,7 +140,7 @@ async def test_modified_arguments_are_run_and_shown_to_the_model_as_its_own() ->
         }
         made = make_session(tasks, script=[CALL, {"text": "ok"}], tools=[ECHO], hooks=hooks)
         prompt = made.send("go")
-        request = await made.client.heard(events.ExternalToolRequested)
+        request = await made.client.wait_for(events.ExternalToolRequested)
         assert request.arguments == {"value": "theirs"}
         made.answer_tool(request, "x")
         with anyio.fail_after(5):
@@ -155,7 +155,7 @@ async def test_a_hook_can_leave_the_decision_to_the_user() -> None:
         answer = {"permissionDecision": "ask", "permissionDecisionReason": "is this wise?"}
         made = make_session(tasks, script=[CALL, {"text": "-"}], tools=[ECHO], hooks={"preToolUse": [answer]})
         prompt = made.send("go")
-        request = await made.client.heard(events.PermissionRequested)
+        request = await made.client.wait_for(events.PermissionRequested)
         assert request.permission_request.kind == "hook"
         assert request.permission_request.hook_message == "is this wise?"
         made.decide(request, {"kind": "reject"})
@@ -175,7 +175,7 @@ async def test_post_tool_use_can_replace_the_result() -> None:
         script = [CALL, {"text": "{{last_tool_result}}"}]
         made = make_session(tasks, script=script, tools=[ECHO], approve_all=True, hooks=hooks)
         prompt = made.send("go")
-        made.answer_tool(await made.client.heard(events.ExternalToolRequested), "original")
+        made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "original")
         with anyio.fail_after(5):
             await prompt.run.done.wait()
         assert made.client.payloads(events.AssistantMessage)[-1].content == "changed"
@@ -238,7 +238,7 @@ async def test_a_hook_that_fails_or_answers_with_invalid_values_has_no_effect(an
             tasks, script=[CALL, {"text": "ok"}], tools=[ECHO], approve_all=True, hooks={"preToolUse": [answer]}
         )
         prompt = made.send("go")
-        request = await made.client.heard(events.ExternalToolRequested)
+        request = await made.client.wait_for(events.ExternalToolRequested)
         assert request.arguments == {"value": "mine"}
         made.answer_tool(request, "x")
         with anyio.fail_after(5):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from tests.support.callbacks import SILENT, THROWS, AnsweringClient, Whole, answering, asked_for
+from tests.support.callbacks import SILENT, THROWS, AnsweringClient, Whole, answering, server_request
 from tests.support.events import data_of
 from tests.support.fake_openai import MODEL, Answer, FakeOpenAI, calls, fake_openai, says, texts
 from tests.support.server import JsonObject, RunningServer, Wire, running_server, scripted
@@ -96,12 +96,12 @@ async def test_the_hooks_of_a_session_are_called_in_order(tmp_path: Path, openin
         events = await scene.run()
         await scene.wire.call("session.detach", {"sessionId": scene.session})
     assert scene.client.names() == [*HOOKS_OF_A_RUN, "sessionEnd"]
-    for _, given in scene.client.asked:
+    for _, given in scene.client.requests:
         assert given["sessionId"] == scene.session
         assert given["cwd"] == str(tmp_path)
         assert isinstance(given["timestamp"], int)
         assert given["timestamp"] > 1_700_000_000_000
-    told = dict(scene.client.asked)
+    told = dict(scene.client.requests)
     source = {"created": "new", "resumed": "resume"}[opening]
     assert (told["sessionStart"]["source"], told["sessionStart"]["initialPrompt"]) == (source, "Go ahead")
     assert told["userPromptSubmitted"]["prompt"] == told["userPromptTransformed"]["prompt"] == "Go ahead"
@@ -192,13 +192,13 @@ async def test_a_session_is_closed_if_its_client_hangs_up_during_session_end(tmp
                 await wire.call("session.send", {"sessionId": session, "prompt": "go"})
                 await wire.event("tool.execution_start")
                 while not server.descendants():
-                    await other.alive()
+                    await other.check_alive()
                 await wire.ask("session.detach", {"sessionId": session})
-                await asked_for(wire, "sessionEnd")
+                await server_request(wire, "sessionEnd")
         with anyio.fail_after(5):
             while server.descendants():
-                await other.alive()
-        error = await other.refused("session.mode.get", {"sessionId": session})
+                await other.check_alive()
+        error = await other.error_of("session.mode.get", {"sessionId": session})
     assert error["message"] == f"Session not found: {session}"
 
 
@@ -398,7 +398,7 @@ async def test_attempts_that_a_hook_requests_have_the_usual_delay(tmp_path: Path
         async with answering(wire, {"errorOccurred": [{"errorHandling": "retry", "retryCount": 40}]}):
             await wire.call("session.send", {"sessionId": session, "prompt": "go"})
             await wire.event("hook.end", hookType="errorOccurred")
-            await wire.alive()
+            await wire.check_alive()
             await wire.call("session.abort", {"sessionId": session})
             await wire.event("session.idle", aborted=True)
     assert len([event for event in wire.events() if event["type"] == "model.call_failure"]) == 1
@@ -463,7 +463,7 @@ async def test_a_run_continues_if_its_client_dies_during_a_hook(tmp_path: Path, 
         await watcher.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
         async with _dying_client(server, session, turns, hook) as dying:
             await watcher.call("session.send", {"sessionId": session, "prompt": "go"})
-            await asked_for(dying, hook)
+            await server_request(dying, hook)
         answer = await watcher.event("assistant.message", content="Seen.")
         await watcher.event("session.idle")
     ends = [event["data"] for event in watcher.events() if event["type"] == "hook.end"]
@@ -489,7 +489,7 @@ async def test_an_abort_does_not_wait_for_a_hook(tmp_path: Path, hook: str) -> N
         wire = scene.wire
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": scene.session, "prompt": "Go ahead"})
-        await asked_for(wire, hook)
+        await server_request(wire, hook)
         assert await wire.call("session.abort", {"sessionId": scene.session}) == {"success": True}
         await wire.event("session.idle", aborted=True, since=since)
         await wire.until(lambda message: message.get("method") == "$/cancelRequest", since=since)

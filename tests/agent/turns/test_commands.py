@@ -63,23 +63,23 @@ async def test_the_list_has_the_servers_commands_and_the_clients(tmp_path: Path)
         assert await listed(includeBuiltins=False) == own
         assert await listed(includeClientCommands=False) == builtin
         for name in ("/", "  "):
-            error = await server.wire.refused("session.create", {"commands": [{"name": name}]})
+            error = await server.wire.error_of("session.create", {"commands": [{"name": name}]})
             assert error["message"] == f"command name {name!r} is empty"
         bad: list[Any] = [[{"name": ""}], [{}], {"name": "x"}, ["x"]]
         for wrong in bad:
-            assert (await server.wire.refused("session.create", {"commands": wrong}))["code"] == -32602
+            assert (await server.wire.error_of("session.create", {"commands": wrong}))["code"] == -32602
 
 
 async def test_clients_are_notified_when_commands_of_others_change(tmp_path: Path) -> None:
-    async with running_server(tmp_path, tcp=True) as server, server.connect() as one:
-        session = await one.create(HELLO)
-        async with server.connect() as two:
-            await two.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
-            assert (await one.event("commands.changed"))["data"] == {"commands": [DEPLOY]}
-            assert types(one).count("commands.changed") == 1
-            since = len(one.messages)
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as first:
+        session = await first.create(HELLO)
+        async with server.connect() as second:
+            await second.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
+            assert (await first.event("commands.changed"))["data"] == {"commands": [DEPLOY]}
+            assert types(first).count("commands.changed") == 1
+            since = len(first.messages)
         # It disconnected without detaching.
-        assert (await one.event("commands.changed", since=since))["data"] == {"commands": []}
+        assert (await first.event("commands.changed", since=since))["data"] == {"commands": []}
 
 
 async def test_a_single_client_is_not_notified_of_its_own_commands(tmp_path: Path) -> None:
@@ -119,29 +119,29 @@ async def test_a_client_runs_its_command_and_the_caller_gets_the_result(tmp_path
 
 
 async def test_a_command_goes_to_the_client_that_has_it_and_to_no_other(tmp_path: Path) -> None:
-    async with running_server(tmp_path, tcp=True) as server, server.connect() as one, server.connect() as two:
-        session = await one.create(HELLO, commands=[{"name": "other"}])
-        await two.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
-        request_id = await execute(one, session)
-        event = await two.event("command.execute")
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as first, server.connect() as second:
+        session = await first.create(HELLO, commands=[{"name": "other"}])
+        await second.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
+        request_id = await execute(first, session)
+        event = await second.event("command.execute")
         answer = {"sessionId": session, "requestId": event["data"]["requestId"], "error": "it broke"}
-        await two.call("session.commands.handlePendingCommand", answer)
-        assert (await one.response(request_id))["result"] == {"error": "it broke"}
-        assert "command.execute" not in types(one)
+        await second.call("session.commands.handlePendingCommand", answer)
+        assert (await first.response(request_id))["result"] == {"error": "it broke"}
+        assert "command.execute" not in types(first)
 
 
 async def test_a_command_of_a_client_that_disconnected_fails(tmp_path: Path) -> None:
-    async with running_server(tmp_path, tcp=True) as server, server.connect() as one:
-        session = await one.create(HELLO)
-        async with server.connect() as two:
-            await two.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
-            request_id = await execute(one, session)
-            await two.event("command.execute")
-        assert (await one.response(request_id))["result"] == {
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as first:
+        session = await first.create(HELLO)
+        async with server.connect() as second:
+            await second.call("session.resume", {"sessionId": session, "commands": [DEPLOY]})
+            request_id = await execute(first, session)
+            await second.event("command.execute")
+        assert (await first.response(request_id))["result"] == {
             "error": "the client that provides this command has disconnected"
         }
-        again = await execute(one, session)
-        assert (await one.response(again))["result"] == {"error": "unknown command '/deploy'"}
+        again = await execute(first, session)
+        assert (await first.response(again))["result"] == {"error": "unknown command '/deploy'"}
 
 
 async def test_a_running_command_ends_with_its_session(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ async def test_the_servers_commands_work(tmp_path: Path) -> None:
         assert changed["data"] == {"newModel": "other", "previousModel": "first", "source": "command"}
         await server.wire.response(await execute(server.wire, session, "/model", ""))
         assert "other" in (await server.wire.event("session.info", infoType="command"))["data"]["message"]
-        unknown = await server.wire.refused(
+        unknown = await server.wire.error_of(
             "session.commands.invoke", {"sessionId": session, "name": "make coffee"}
         )
         assert unknown["message"] == "unknown command '/make coffee'"
@@ -189,7 +189,7 @@ async def test_the_servers_commands_work(tmp_path: Path) -> None:
             ("respondToQueuedCommand", {"requestId": "x", "result": {}}),
         ]
         for method, wrong in bad:
-            error = await server.wire.refused(f"session.commands.{method}", {"sessionId": session, **wrong})
+            error = await server.wire.error_of(f"session.commands.{method}", {"sessionId": session, **wrong})
             assert error["code"] == -32602, method
 
 
@@ -226,15 +226,15 @@ async def test_a_client_can_hold_later_commands_until_the_next_request(tmp_path:
         await subscribe(wire, session)
         for name in ("/one", "/two", "/three"):
             await enqueue(wire, session, name)
-        one = await wire.event("command.queued", command="/one")
+        first = await wire.event("command.queued", command="/one")
         since = len(wire.messages)
-        await respond(wire, session, one, handled=True, stopProcessingQueue=True)
+        await respond(wire, session, first, handled=True, stopProcessingQueue=True)
         await wire.event("session.idle", since=since)
         assert await queued_items(wire, session) == [("command", "/two"), ("command", "/three")]
         assert await wire.call("session.metadata.isProcessing", {"sessionId": session}) == {"processing": False}
         await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
-        two = await wire.event("command.queued", command="/two")
-        assert await respond(wire, session, two, handled=False)
+        second = await wire.event("command.queued", command="/two")
+        assert await respond(wire, session, second, handled=False)
         three = await wire.event("command.queued", command="/three")
         since = len(wire.messages)
         await respond(wire, session, three, handled=True)
@@ -278,28 +278,28 @@ async def test_an_unknown_queued_command_is_reported_and_stops_nothing(tmp_path:
         await server.wire.event("session.model_change", newModel="second")
         await server.wire.event("session.info", infoType="command")
         for text in ("coffee", "/", "", "/ x"):
-            error = await server.wire.refused("session.commands.enqueue", {"sessionId": session, "command": text})
+            error = await server.wire.error_of("session.commands.enqueue", {"sessionId": session, "command": text})
             assert "expected a slash and a name" in error["message"]
 
 
 @pytest.mark.parametrize("how", ["hangs up", "releases", "leaves"])
 async def test_the_queue_continues_after_the_last_subscriber_left(tmp_path: Path, how: str) -> None:
-    async with running_server(tmp_path, tcp=True) as server, server.connect() as one, server.connect() as two:
-        session = await one.create(HELLO)
-        await two.call("session.resume", {"sessionId": session})
-        handle = await subscribe(two, session)
-        await enqueue(one, session, "/anything")
-        await two.event("command.queued")
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as first, server.connect() as second:
+        session = await first.create(HELLO)
+        await second.call("session.resume", {"sessionId": session})
+        handle = await subscribe(second, session)
+        await enqueue(first, session, "/anything")
+        await second.event("command.queued")
         if how == "hangs up":
-            await two.hang_up()
+            await second.hang_up()
         elif how == "leaves":
-            await two.call("session.destroy", {"sessionId": session})
+            await second.call("session.destroy", {"sessionId": session})
         else:
             for _ in range(2):
                 released = {"sessionId": session, "handle": handle}
-                assert await two.call("session.eventLog.releaseInterest", released) == {"success": True}
-        await one.event("command.completed")
-        await one.prompt(session)
+                assert await second.call("session.eventLog.releaseInterest", released) == {"success": True}
+        await first.event("command.completed")
+        await first.prompt(session)
 
 
 async def test_an_abort_ends_a_queued_command_and_drops_later_ones(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ async def test_user_invocable_skills_are_commands(tmp_path: Path) -> None:
         every = (await server.wire.call("session.commands.list", about))["commands"]
         without = (await server.wire.call("session.commands.list", {**about, "includeSkills": False}))["commands"]
         answer = await server.wire.call("session.commands.invoke", {**about, "name": "/Tea", "input": "green"})
-        hidden = await server.wire.refused("session.commands.invoke", {**about, "name": "models-only"})
+        hidden = await server.wire.error_of("session.commands.invoke", {**about, "name": "models-only"})
     assert [command for command in every if command not in without] == [
         {
             "name": "tea",

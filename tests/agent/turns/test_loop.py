@@ -116,7 +116,7 @@ async def test_a_turn_with_a_tool_call_publishes_call_result_and_answer() -> Non
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[CALL_ADD, {"text": "it is {{last_tool_result}}"}], tools=[ADD])
         prompt = made.send("add")
-        request = await made.client.heard(events.ExternalToolRequested)
+        request = await made.client.wait_for(events.ExternalToolRequested)
         assert made.answer_tool(request, "42")
         with anyio.fail_after(5):
             await prompt.run.done.wait()
@@ -161,7 +161,7 @@ async def test_prompts_that_are_sent_while_busy_run_in_order_with_one_idle_at_th
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[CALL_ADD, {"text": "first"}, {"text": "second"}], tools=[ADD])
         first = made.send("one")
-        request = await made.client.heard(events.ExternalToolRequested)
+        request = await made.client.wait_for(events.ExternalToolRequested)
         second = made.send("two")
         made.answer_tool(request, "1")
         with anyio.fail_after(5):
@@ -180,7 +180,7 @@ async def test_a_steering_prompt_is_added_before_the_next_model_call() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=model, tools=[ADD])
         prompt = made.send("one")
-        request = await made.client.heard(events.ExternalToolRequested)
+        request = await made.client.wait_for(events.ExternalToolRequested)
         made.session.send(Prompt("and be quick"), "immediate")
         made.answer_tool(request, "1")
         with anyio.fail_after(5):
@@ -294,7 +294,7 @@ async def test_a_steering_prompt_that_arrives_too_late_runs_by_itself() -> None:
             await called.wait()
         made.session.send(Prompt("two"), "immediate")
         gate.set()
-        await made.client.heard(events.SessionIdle)
+        await made.client.wait_for(events.SessionIdle)
         assert [user.delivery for user in made.client.payloads(events.UserMessage)] == ["idle", "queued"]
         assert made.client.payloads(events.AssistantMessage)[-1].content == "here you are"
 
@@ -319,7 +319,7 @@ async def test_an_unexpected_exception_is_not_disclosed() -> None:
 async def _abort_at(made: MadeSession, kind: type[P]) -> None:
     """Send a prompt, wait for an event of the type ``kind``, and abort."""
     prompt = made.send("go")
-    await made.client.heard(kind)
+    await made.client.wait_for(kind)
     with anyio.fail_after(5):
         await made.session.abort("user_initiated")
     assert prompt.run.aborted
@@ -359,7 +359,7 @@ async def test_abort_drops_waiting_prompts() -> None:
     async with anyio.create_task_group() as tasks:
         made = make_session(tasks, script=[CALL_ADD], tools=[ADD])
         running = made.send("one")
-        await made.client.heard(events.ExternalToolRequested)
+        await made.client.wait_for(events.ExternalToolRequested)
         waiting = made.send("two")
         await made.session.abort("user_initiated")
         assert running.run.aborted

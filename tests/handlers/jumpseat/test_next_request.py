@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.provided import asked, at, serving
+from tests.support.provided import at, send_prompt, serving
 from tests.support.server import running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -19,10 +19,10 @@ METHOD = "jumpseat.session.nextRequest"
 async def test_the_shown_request_equals_the_one_that_is_sent_next(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider, apiKey=KEY, headers={"X-Mine": "yes"}), model="m")
-        await asked(server.wire, provider, session, "first")
+        await send_prompt(server.wire, provider, session, "first")
         shown = await server.wire.call(METHOD, {"sessionId": session, "prompt": "second"})
         assert len(provider.requests) == 1
-        sent = await asked(server.wire, provider, session, "second")
+        sent = await send_prompt(server.wire, provider, session, "second")
 
     assert (shown["method"], shown["url"]) == ("POST", f"{provider.url}/v1{sent.path.removeprefix('/v1')}")
     expected, written = sent.json, shown["body"]
@@ -40,13 +40,13 @@ async def test_the_shown_request_equals_the_one_that_is_sent_next(tmp_path: Path
 async def test_without_a_prompt_the_conversation_so_far_is_shown(tmp_path: Path) -> None:
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m")
-        await asked(server.wire, provider, session, "first")
+        await send_prompt(server.wire, provider, session, "first")
         shown = await server.wire.call(METHOD, {"sessionId": session})
         events = server.wire.events(session)
         shown_again = await server.wire.call(METHOD, {"sessionId": session})
         assert server.wire.events(session) == events
 
-    assert [one["role"] for one in shown["body"]["messages"]] == ["system", "user", "assistant"]
+    assert [message["role"] for message in shown["body"]["messages"]] == ["system", "user", "assistant"]
     assert shown_again == shown
 
 
@@ -64,8 +64,8 @@ async def test_secrets_in_the_url_and_the_conversation_are_masked(tmp_path: Path
 async def test_the_next_request_requires_a_model_called_over_http(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(scripted({"text": "hi"}))
-        error = await server.wire.refused(METHOD, {"sessionId": session})
-        unknown = await server.wire.refused(METHOD, {"sessionId": "nobody"})
+        error = await server.wire.error_of(METHOD, {"sessionId": session})
+        unknown = await server.wire.error_of(METHOD, {"sessionId": "nobody"})
 
     assert "not called over HTTP" in error["message"]
     assert "nobody" in unknown["message"]

@@ -57,8 +57,8 @@ async def test_create_returns_the_given_id_after_announcing_the_session(tmp_path
 async def test_create_rejects_an_id_that_is_taken_or_invalid(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await server.wire.create(HELLO)
-        taken = await server.wire.refused("session.create", {"sessionId": session, "provider": HELLO})
-        hostile = await server.wire.refused("session.create", {"sessionId": "../../etc", "provider": HELLO})
+        taken = await server.wire.error_of("session.create", {"sessionId": session, "provider": HELLO})
+        hostile = await server.wire.error_of("session.create", {"sessionId": "../../etc", "provider": HELLO})
     assert taken["message"] == f"session {session!r} already exists"
     assert hostile["code"] == -32602
     assert "sessionId" in hostile["message"]
@@ -73,7 +73,7 @@ async def test_create_reports_an_elicitation_handler_as_capability(tmp_path: Pat
 
 async def test_create_rejects_a_working_directory_that_does_not_exist(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("session.create", {"workingDirectory": str(tmp_path / "no")})
+        error = await server.wire.error_of("session.create", {"workingDirectory": str(tmp_path / "no")})
     assert "workingDirectory" in error["message"]
 
 
@@ -101,7 +101,7 @@ async def test_send_and_wait_fails_with_the_error_of_the_run(tmp_path: Path) -> 
     failing = scripted({"text": "-", "errors": [{"status": 401, "message": "who are you"}]})
     async with running_server(tmp_path) as server:
         session = await server.wire.create(failing)
-        error = await server.wire.refused("session.sendAndWait", {"sessionId": session, "prompt": "hi"})
+        error = await server.wire.error_of("session.sendAndWait", {"sessionId": session, "prompt": "hi"})
         told = await server.wire.event("session.error", session=session)
     assert "who are you" in error["message"]
     assert error["data"] == {"completionEventId": told["id"]}
@@ -167,7 +167,7 @@ async def test_detaching_keeps_the_files_and_succeeds_twice(tmp_path: Path, meth
         assert await wire.call(method, {"sessionId": session}) == {"success": True}
         assert await wire.call(method, {"sessionId": session}) == {"success": True}
         assert await wire.call(method, {"sessionId": "unknown"}) == {"success": True}
-        gone = await wire.refused("session.send", {"sessionId": session, "prompt": "hi"})
+        gone = await wire.error_of("session.send", {"sessionId": session, "prompt": "hi"})
         assert gone["message"] == f"Session not found: {session}"
         assert server.log_of(session).exists()
 
@@ -207,7 +207,7 @@ async def test_resume_can_suppress_its_event_and_rejects_unknown_ids(tmp_path: P
         await server.wire.prompt(session)
         await server.wire.call("session.resume", {"sessionId": session, "disableResume": True})
         assert "session.resume" not in types(server.wire.events(session))
-        error = await server.wire.refused("session.resume", {"sessionId": "nobody"})
+        error = await server.wire.error_of("session.resume", {"sessionId": "nobody"})
     assert error["message"] == "Session not found: nobody"
 
 
@@ -219,7 +219,7 @@ async def test_a_second_client_joins_sees_everything_and_leaves_without_ending_i
     ):
         session = await first.create(HELLO, tools=[{"name": "one"}])
         await second.call("session.resume", {"sessionId": session, "tools": [{"name": "two"}]})
-        clash = await second.refused("session.resume", {"sessionId": session, "tools": [{"name": "one"}]})
+        clash = await second.error_of("session.resume", {"sessionId": session, "tools": [{"name": "one"}]})
         assert clash["message"] == "tool 'one' is already registered by another client"
         await first.call("session.send", {"sessionId": session, "prompt": "hi"})
         await second.event("session.idle", session=session)
@@ -254,7 +254,7 @@ async def test_mode_set_emits_a_persisted_event(tmp_path: Path) -> None:
         assert changed["data"] == {"newMode": "autopilot", "previousMode": "interactive"}
         await lifecycle(wire, "session.updated", session)
         assert await wire.call("session.mode.get", {"sessionId": session}) == "autopilot"
-        wrong = await wire.refused("session.mode.set", {"sessionId": session, "mode": "sideways"})
+        wrong = await wire.error_of("session.mode.set", {"sessionId": session, "mode": "sideways"})
     assert wrong["code"] == -32602
 
 
@@ -351,7 +351,7 @@ async def test_the_filters_select_the_offered_tools(tmp_path: Path) -> None:
 
 async def test_a_client_tool_replaces_a_built_in_one_only_if_it_declares_that(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("session.create", {"provider": HELLO, "tools": [{"name": "grep"}]})
+        error = await server.wire.error_of("session.create", {"provider": HELLO, "tools": [{"name": "grep"}]})
         assert "overridesBuiltInTool" in error["message"]
         await server.wire.create(HELLO, tools=[{"name": "grep", "overridesBuiltInTool": True}])
 
@@ -379,7 +379,7 @@ async def test_without_a_configured_model_the_error_names_the_remedy(tmp_path: P
     async with running_server(tmp_path) as server:
         session = (await server.wire.call("session.create", {}))["sessionId"]
         events = await server.wire.prompt(session)
-        assert "no model is configured" in (await server.wire.refused("models.list", {}))["message"]
+        assert "no model is configured" in (await server.wire.error_of("models.list", {}))["message"]
     (error,) = [event["data"] for event in events if event["type"] == "session.error"]
     assert "config.toml" in error["message"]
     assert events[-1]["type"] == "session.idle"
@@ -450,7 +450,7 @@ async def test_idle_sessions_hold_no_open_files(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for _ in range(30):
             await server.wire.create(HELLO)
-        await server.lets_go_of_logs()
+        await server.wait_until_logs_are_closed()
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
@@ -475,8 +475,8 @@ async def test_a_resume_ends_the_open_calls_of_a_client_that_left_unless_it_cont
             log = await wire.call("session.getMessages", {"sessionId": session})
 
     assert answered == {"success": goes_on}
-    (result,) = [one["data"] for one in log["events"] if one["type"] == "tool.execution_complete"]
+    (result,) = [event["data"] for event in log["events"] if event["type"] == "tool.execution_complete"]
     said = result["result"]["content"] if goes_on else result["error"]["message"]
     assert said == ("found it" if goes_on else INTERRUPTED)
-    (resumed,) = [one["data"] for one in log["events"] if one["type"] == "session.resume"]
+    (resumed,) = [event["data"] for event in log["events"] if event["type"] == "session.resume"]
     assert (resumed["continuePendingWork"], resumed["sessionWasActive"]) == (goes_on, False)

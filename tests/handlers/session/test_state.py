@@ -27,8 +27,8 @@ class At:
     async def call(self, method: str, **params: Any) -> Any:
         return await self.wire.call(f"session.{method}", {"sessionId": self.session, **params})
 
-    async def refused(self, method: str, **params: Any) -> str:
-        error = await self.wire.refused(f"session.{method}", {"sessionId": self.session, **params})
+    async def error_of(self, method: str, **params: Any) -> str:
+        error = await self.wire.error_of(f"session.{method}", {"sessionId": self.session, **params})
         return error["message"]
 
     async def event(self, kind: str, **data: Any) -> dict[str, Any]:
@@ -120,7 +120,7 @@ async def test_a_name_is_stripped_stored_and_emitted_each_time_it_is_set(tmp_pat
 async def test_an_empty_name_is_rejected(tmp_path: Path, name: str) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
-        assert "empty" in await at.refused("name.set", name=name)
+        assert "empty" in await at.error_of("name.set", name=name)
 
 
 async def test_a_generated_name_does_not_replace_that_of_the_user(tmp_path: Path) -> None:
@@ -191,11 +191,13 @@ async def test_the_error_about_a_missing_file_or_a_folder_names_it(tmp_path: Pat
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         await at.call("workspaces.createFile", path="folder/file", content="")
-        assert "'nowhere'" in await at.refused("workspaces.readFile", path="nowhere")
-        assert "'folder'" in await at.refused("workspaces.readFile", path="folder")
-        assert "folder" in await at.refused("workspaces.createFile", path="folder", content="")
-        assert "its parent is a file" in await at.refused("workspaces.createFile", path="folder/file/x", content="")
-        assert await at.refused("workspaces.createFile", path="x" * 300, content="")
+        assert "'nowhere'" in await at.error_of("workspaces.readFile", path="nowhere")
+        assert "'folder'" in await at.error_of("workspaces.readFile", path="folder")
+        assert "folder" in await at.error_of("workspaces.createFile", path="folder", content="")
+        assert "its parent is a file" in await at.error_of(
+            "workspaces.createFile", path="folder/file/x", content=""
+        )
+        assert await at.error_of("workspaces.createFile", path="x" * 300, content="")
 
 
 async def test_a_path_outside_of_the_workspace_is_rejected(tmp_path: Path) -> None:
@@ -210,8 +212,8 @@ async def test_a_path_outside_of_the_workspace_is_rejected(tmp_path: Path) -> No
         (files / "circle").symlink_to("circle")
         before = everything_in(tmp_path)
         for path in out:
-            assert "workspace files directory" in await at.refused("workspaces.readFile", path=path)
-            assert "workspace files directory" in await at.refused("workspaces.createFile", path=path, content="x")
+            assert "workspace files directory" in await at.error_of("workspaces.readFile", path=path)
+            assert "workspace files directory" in await at.error_of("workspaces.createFile", path=path, content="x")
         assert await at.call("workspaces.listFiles") == {"files": ["a/inside"]}
         assert everything_in(tmp_path) == before
         assert (tmp_path / "secret").read_text() == "hidden"
@@ -222,7 +224,7 @@ async def test_reading_a_named_pipe_in_the_workspace_does_not_block(tmp_path: Pa
         at = await start(server.wire)
         await at.call("workspaces.createFile", path="x", content="")
         os.mkfifo(server.log_of(at.session).with_name("files") / "pipe")
-        assert "regular file" in await at.refused("workspaces.readFile", path="pipe")
+        assert "regular file" in await at.error_of("workspaces.readFile", path="pipe")
         assert await at.call("workspaces.listFiles") == {"files": ["x"]}
 
 
@@ -289,7 +291,7 @@ async def test_a_changed_working_directory_is_used_and_survives_a_resume(tmp_pat
         await server.wire.prompt(at.session)
         assert at.answers()[-1].startswith(f"{elsewhere}\n")
         for wrong in (str(tmp_path / "nowhere"), "elsewhere"):
-            assert wrong in await at.refused("metadata.setWorkingDirectory", workingDirectory=wrong)
+            assert wrong in await at.error_of("metadata.setWorkingDirectory", workingDirectory=wrong)
     async with running_server(tmp_path) as server:
         await server.wire.call("session.resume", {"sessionId": at.session, "provider": pwd})
         snapshot = await At(server.wire, at.session).call("metadata.snapshot")
@@ -337,7 +339,7 @@ async def test_instructions_of_projects_are_found_without_a_session(tmp_path: Pa
     async with running_server(tmp_path) as server:
         found = (await server.wire.call("instructions.discover", projects))["sources"]
         paths = (await server.wire.call("instructions.getDiscoveryPaths", projects))["paths"]
-        refused = await server.wire.refused("instructions.discover", {"projectPaths": ["below"]})
+        refused = await server.wire.error_of("instructions.discover", {"projectPaths": ["below"]})
 
     path = str(project / "AGENTS.md")
     assert found == [
@@ -351,8 +353,10 @@ async def test_instructions_of_projects_are_found_without_a_session(tmp_path: Pa
             "projectPath": str(project / "below"),
         }
     ]
-    assert [one["path"] for one in paths if one["preferredForCreation"]] == [str(project / "below" / "AGENTS.md")]
-    assert path in [one["path"] for one in paths]
+    assert [entry["path"] for entry in paths if entry["preferredForCreation"]] == [
+        str(project / "below" / "AGENTS.md")
+    ]
+    assert path in [entry["path"] for entry in paths]
     assert refused["message"] == "'below' is not an absolute path"
 
 
@@ -407,8 +411,8 @@ async def test_a_session_lists_the_models_it_can_switch_to(tmp_path: Path) -> No
     async with running_server(tmp_path, config=config) as server:
         own = await start(server.wire, model="mine")
         servers = At(server.wire, (await server.wire.call("session.create", {}))["sessionId"])
-        assert [one["id"] for one in (await own.call("model.list"))["list"]] == ["mine"]
-        assert [one["id"] for one in (await servers.call("model.list"))["list"]] == ["play"]
+        assert [model["id"] for model in (await own.call("model.list"))["list"]] == ["mine"]
+        assert [model["id"] for model in (await servers.call("model.list"))["list"]] == ["play"]
 
 
 async def test_tools_are_listed_for_the_server_and_as_a_session_offers_them(tmp_path: Path) -> None:
@@ -446,7 +450,7 @@ async def test_the_permission_mode_decides_whether_calls_require_approval(tmp_pa
         }
         assert "permission.requested" not in kinds(await server.wire.prompt(at.session))
         assert at.answers()[-1].startswith("ran")
-        assert "mode" in await at.refused("permissions.setMode", mode="unheard")
+        assert "mode" in await at.error_of("permissions.setMode", mode="unheard")
         assert await at.call("permissions.getMode") == {"mode": "allow-all"}
         await at.call("permissions.setMode", mode="manual")
         assert await at.call("permissions.getMode") == {"mode": "manual"}
@@ -457,7 +461,7 @@ async def test_approving_all_calls_requires_a_boolean(tmp_path: Path, truth: Any
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
         for method in ("permissions.setApproveAll", "permissions.setAllowAll"):
-            assert "enabled" in await at.refused(method, enabled=truth)
+            assert "enabled" in await at.error_of(method, enabled=truth)
         assert await at.call("permissions.getMode") == {"mode": "manual"}
 
 
@@ -473,7 +477,7 @@ async def test_the_method_names_of_older_sdks_work(tmp_path: Path) -> None:
         assert await at.call("permissions.getMode") == {"mode": "allow-all"}
         answer = await at.call("permissions.setAllowAll", enabled=True, mode="off")
         assert answer == {"success": True, "enabled": False, "mode": "off"}
-        assert "auto" in await at.refused("permissions.setAllowAll", mode="auto")
+        assert "auto" in await at.error_of("permissions.setAllowAll", mode="auto")
 
 
 async def test_usage_is_counted_by_model_and_changes_by_file(tmp_path: Path) -> None:
@@ -535,7 +539,7 @@ async def test_shutdown_stops_the_run_emits_the_usage_and_closes_the_session(tmp
         assert last["data"]["codeChanges"] == {"linesAdded": 0, "linesRemoved": 0, "filesModified": []}
         (usage,) = last["data"]["modelMetrics"].values()
         assert usage["requests"]["count"] == 1
-        assert await at.refused("send", prompt="hi") == f"Session not found: {at.session}"
+        assert await at.error_of("send", prompt="hi") == f"Session not found: {at.session}"
         assert await at.call("destroy") == {"success": True}
         await server.wire.call("session.resume", {"sessionId": at.session, "provider": HELLO})
         assert "session.shutdown" in kinds(await at.history())
@@ -574,14 +578,14 @@ async def test_queued_prompts_are_listed_and_can_be_removed(tmp_path: Path) -> N
         ids = [(await at.call("send", prompt=text))["messageId"] for text in ("second", "third")]
         await at.call("send", prompt="by the way", mode="immediate")
         shown = await at.call("queue.pendingItems")
-        assert [(one["id"], one["kind"], one["displayText"]) for one in shown["items"]] == [
+        assert [(item["id"], item["kind"], item["displayText"]) for item in shown["items"]] == [
             (ids[0], "message", "second"),
             (ids[1], "message", "third"),
         ]
         assert shown["steeringMessages"] == ["by the way"]
         assert await at.call("queue.removeMostRecent") == {"removed": True}
         shown = await at.call("queue.pendingItems")
-        assert [one["displayText"] for one in shown["items"]] == ["second"]
+        assert [item["displayText"] for item in shown["items"]] == ["second"]
         await at.call("queue.clear")
         assert await at.call("queue.pendingItems") == empty
         assert await at.call("metadata.isProcessing") == {"processing": True}
@@ -670,7 +674,7 @@ async def test_a_cursor_expires_when_its_event_is_removed(tmp_path: Path) -> Non
             page = await at.call("eventLog.read", cursor=cursor)
             assert page["cursorStatus"] == "expired"
             assert page["events"] == await at.history()
-        assert "cursor" in await at.refused("eventLog.read", cursor="yesterday")
+        assert "cursor" in await at.error_of("eventLog.read", cursor="yesterday")
 
 
 async def test_a_waiting_read_ends_when_the_session_closes(tmp_path: Path) -> None:
@@ -680,7 +684,7 @@ async def test_a_waiting_read_ends_when_the_session_closes(tmp_path: Path) -> No
         waiting = await server.wire.ask("session.eventLog.read", params)
         await at.call("destroy")
         assert (await server.wire.response(waiting))["result"]["events"] == []
-        assert await at.refused("eventLog.tail") == f"Session not found: {at.session}"
+        assert await at.error_of("eventLog.tail") == f"Session not found: {at.session}"
 
 
 # --- history ----------------------------------------------------------------------------------------------------
@@ -718,11 +722,11 @@ async def test_truncating_at_an_unknown_event_at_the_first_or_during_a_run_is_an
     async with running_server(tmp_path) as server:
         at = await start(server.wire, scripted({"hang": True}))
         (first,) = await at.history()
-        assert "not found" in await at.refused("history.truncate", eventId=str(uuid.uuid4()))
-        assert "first event" in await at.refused("history.truncate", eventId=first["id"])
+        assert "not found" in await at.error_of("history.truncate", eventId=str(uuid.uuid4()))
+        assert "first event" in await at.error_of("history.truncate", eventId=first["id"])
         sent = await at.call("send", prompt="go")
         await at.event("assistant.turn_start")
-        assert "a prompt is running" in await at.refused("history.truncate", eventId=sent["messageId"])
+        assert "a prompt is running" in await at.error_of("history.truncate", eventId=sent["messageId"])
         await at.call("abort")
 
 
@@ -761,11 +765,11 @@ async def test_a_session_that_cannot_be_forked_is_an_error(tmp_path: Path) -> No
     async with running_server(tmp_path) as server:
         wire = server.wire
         at = await start(wire)
-        empty = await wire.refused("sessions.fork", {"sessionId": at.session})
+        empty = await wire.error_of("sessions.fork", {"sessionId": at.session})
         await wire.prompt(at.session)
         event = str(uuid.uuid4())
-        unknown = await wire.refused("sessions.fork", {"sessionId": at.session, "toEventId": event})
-        nobody = await wire.refused("sessions.fork", {"sessionId": "nobody"})
+        unknown = await wire.error_of("sessions.fork", {"sessionId": at.session, "toEventId": event})
+        nobody = await wire.error_of("sessions.fork", {"sessionId": "nobody"})
         assert len(list((tmp_path / "home" / "session-state").iterdir())) == 1
     assert "not found or has no persisted events" in empty["message"]
     assert f"Event {event} not found" in unknown["message"]

@@ -49,7 +49,7 @@ async def diff_of(wire: Wire, folder: Path, **params: Any) -> dict[str, Any]:
 
 
 def kinds(result: dict[str, Any]) -> dict[str, str]:
-    return {one["path"]: one["changeType"] for one in result["changes"]}
+    return {change["path"]: change["changeType"] for change in result["changes"]}
 
 
 async def test_the_diff_lists_unstaged_and_untracked_changes_by_file(repository: Path, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ async def test_the_diff_lists_unstaged_and_untracked_changes_by_file(repository:
     async with running_server(tmp_path) as server:
         result = await diff_of(server.wire, repository)
         from_below = await diff_of(server.wire, repository / "sub")
-    changes = {one["path"]: one for one in result["changes"]}
+    changes = {change["path"]: change for change in result["changes"]}
     assert {name: result[name] for name in ("requestedMode", "mode", "isFallback")} == {
         "requestedMode": "unstaged",
         "mode": "unstaged",
@@ -87,7 +87,7 @@ async def test_the_diff_lists_unstaged_and_untracked_changes_by_file(repository:
     assert changes["new.txt"]["diff"].endswith("@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n")
     assert "Binary files" in changes["picture.bin"]["diff"]
     assert "new file mode 120000" in changes["link"]["diff"]
-    assert not any("isTruncated" in one for one in result["changes"])
+    assert not any("isTruncated" in change for change in result["changes"])
     assert kinds(from_below) == {f"../{path}": kind for path, kind in kinds(result).items()}
 
 
@@ -97,7 +97,7 @@ async def test_the_diffs_form_a_patch_that_git_can_apply(repository: Path, tmp_p
     (repository / ODD).unlink()
     async with running_server(tmp_path) as server:
         result = await diff_of(server.wire, repository)
-    (tmp_path / "all.patch").write_text("".join(one["diff"] for one in result["changes"]))
+    (tmp_path / "all.patch").write_text("".join(change["diff"] for change in result["changes"]))
     git(repository, "stash", "--include-untracked")
     git(repository, "apply", str(tmp_path / "all.patch"))
     assert (repository / "tracked.txt").read_text() == "after\nmore\n"
@@ -120,7 +120,7 @@ async def test_a_branch_is_compared_with_its_merge_base_on_the_default_branch(
     async with running_server(tmp_path) as server:
         result = await diff_of(server.wire, repository, mode="branch")
     assert kinds(result) == {"elsewhere.txt": "renamed", "tracked.txt": "modified"}
-    (renamed,) = [one for one in result["changes"] if one["changeType"] == "renamed"]
+    (renamed,) = [change for change in result["changes"] if change["changeType"] == "renamed"]
     assert renamed["oldPath"] == "moved.txt"
     assert (result["mode"], result["baseBranch"], result["isFallback"]) == ("branch", "main", False)
 
@@ -164,7 +164,7 @@ async def test_whitespace_can_be_ignored_and_long_diffs_are_truncated(repository
         whole = await diff_of(server.wire, repository)
         without = await diff_of(server.wire, repository, ignoreWhitespace=True)
     assert kinds(whole).keys() - kinds(without).keys() == {"tracked.txt"}
-    left_out = {one["path"] for one in whole["changes"] if one.get("isTruncated") and one["diff"] == ""}
+    left_out = {change["path"] for change in whole["changes"] if change.get("isTruncated") and change["diff"] == ""}
     assert left_out == {"removed.txt", "large.txt"}
 
 
@@ -198,7 +198,7 @@ async def test_a_diff_without_git_or_with_invalid_params_is_refused(repository: 
         there = await wire.create(HELLO, workingDirectory=str(repository))
 
         async def refusal(session: str, **params: Any) -> str:
-            return (await wire.refused("session.workspaces.diff", {"sessionId": session, **params}))["message"]
+            return (await wire.error_of("session.workspaces.diff", {"sessionId": session, **params}))["message"]
 
         assert "has no git working tree" in await refusal(nowhere, mode="unstaged")
         assert await refusal(off, mode="unstaged") == "git is disabled for this session"

@@ -74,7 +74,7 @@ def project(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("wire.ts", "client.ts", "tsconfig.json"):
         shutil.copy(HERE / name, folder)
     for path in transcripts():
-        messages = "".join(statement(one) for one in typed_messages(path))
+        messages = "".join(statement(message) for message in typed_messages(path))
         imports = 'import type { Answer, Failure, Params, Question, Result, Told } from "./wire";\n'
         (folder / f"transcript_{path.stem}.ts").write_text(imports + messages, encoding="utf-8")
     return folder

@@ -100,7 +100,7 @@ async def test_an_abort_ends_an_endless_statement(tmp_path: Path) -> None:
 async def test_a_client_tool_replaces_the_built_in_one_only_if_it_declares_that(tmp_path: Path) -> None:
     tool = {"name": "sql", "description": "Mine.", "parameters": {"type": "object"}}
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("session.create", {"provider": scripted(), "tools": [tool]})
+        error = await server.wire.error_of("session.create", {"provider": scripted(), "tools": [tool]})
         assert "tool 'sql' has the name of a built-in tool" in error["message"]
         await server.wire.create(scripted(), tools=[{**tool, "overridesBuiltInTool": True}])
         # A tool that the session does not have cannot conflict.

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.callbacks import answering
 from tests.support.events import tool_texts
-from tests.support.provided import asked, at, serving
+from tests.support.provided import at, send_prompt, serving
 from tests.support.server import Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ def repository(folder: Path, name: str = "octo/app") -> Path:
 async def memories_shown(wire: Wire, provider: Any, **options: Any) -> str:
     """Return the section on memories in the system message of a new session."""
     session = await wire.create(at(provider), model="m", **options)
-    system = (await asked(wire, provider, session)).json["messages"][0]["content"]
+    system = (await send_prompt(wire, provider, session)).json["messages"][0]["content"]
     return system.partition("<memories>")[2].partition("</memories>")[0].strip()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.events import tool_texts
 from tests.support.model_server import ModelServer, json_reply, text_reply
-from tests.support.provided import asked, at, serving
+from tests.support.provided import at, send_prompt, serving
 from tests.support.server import Wire, calls, running_server, scripted
 from tests.support.skills import write_skill
 
@@ -130,7 +130,7 @@ async def test_the_first_request_stays_small_with_all_tools(tmp_path: Path) -> N
         )
         await wire.prompt(noting)
         plain = await wire.create(at(provider), model="m", workingDirectory=str(tmp_path))
-        request = await asked(wire, provider, plain)
+        request = await send_prompt(wire, provider, plain)
         names = [tool["function"]["name"] for tool in request.json["tools"]]
         assert {"web_fetch", "web_search", "sql"} < set(names)
         assert not {"skill", "store_memory", "task"} & set(names)
@@ -144,7 +144,7 @@ async def test_the_first_request_stays_small_with_all_tools(tmp_path: Path) -> N
             memory={"enabled": True},
             requestUserInput=True,
         )
-        request = await asked(wire, provider, full)
+        request = await send_prompt(wire, provider, full)
         names = [tool["function"]["name"] for tool in request.json["tools"]]
         assert {"skill", "store_memory", "vote_memory", "ask_user"} < set(names)
         assert len(request.body) < 11 * 1024

@@ -62,7 +62,7 @@ async def test_approval_follows_the_options_and_functions_of_the_tool(
     made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
     made.send("go")
     if asked:
-        made.decide(await made.client.heard(events.PermissionRequested), {"kind": "approve-once"})
+        made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": "approve-once"})
     await made.idle()
 
     assert len(made.client.payloads(events.PermissionRequested)) == asked
@@ -99,7 +99,7 @@ async def test_the_request_shows_the_commands_that_will_run(tasks: TaskGroup) ->
     }
     made = session_of(tasks, {"t": tool}, ("t", {"target": "a; b"}), approve_all=False)
     made.send("go")
-    request = (await made.client.heard(events.PermissionRequested)).permission_request
+    request = (await made.client.wait_for(events.PermissionRequested)).permission_request
     await made.session.abort("user_initiated")
 
     assert isinstance(request, ShellPermission)
@@ -112,7 +112,7 @@ async def test_functions_beside_commands_make_it_a_custom_tool_request(tasks: Ta
     tool = {"description": "Both", "cmds": [["true"], lambda args: "x"]}
     made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
     made.send("go")
-    request = (await made.client.heard(events.PermissionRequested)).permission_request
+    request = (await made.client.wait_for(events.PermissionRequested)).permission_request
     await made.session.abort("user_initiated")
 
     assert request == CustomToolPermission(tool_name="t", tool_description="Both", args={}, tool_call_id="c1")
@@ -122,7 +122,7 @@ async def test_the_user_can_change_the_arguments(tasks: TaskGroup) -> None:
     tool = {"cmds": [lambda args: args["n"]], "parameters": {"n": {"type": "integer"}}}
     made = session_of(tasks, {"t": tool}, ("t", {"n": 1}), approve_all=False)
     made.send("go")
-    request = await made.client.heard(events.PermissionRequested)
+    request = await made.client.wait_for(events.PermissionRequested)
     made.decide(request, {"kind": "approve-once", "modifiedArgs": {"n": 2}})
     await made.idle()
 
@@ -140,7 +140,7 @@ async def test_a_tool_excluded_from_yolo_mode_needs_approval_even_if_everything_
     made.session.permissions.set_mode("allow-all")
     made.send("go")
     if excluded:
-        made.decide(await made.client.heard(events.PermissionRequested), {"kind": "approve-for-session"})
+        made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": "approve-for-session"})
     await made.idle()
 
     # A call that was approved for the session needs no further approval.
@@ -172,7 +172,7 @@ async def test_with_require_cmd_approval_an_approval_covers_the_same_command_onl
     made.send("go")
     asked: list[Any] = []
     while len(asked) < (2 if cmd_string else 3):
-        question = await made.client.heard(events.PermissionRequested, count=len(asked) + 1)
+        question = await made.client.wait_for(events.PermissionRequested, count=len(asked) + 1)
         request = question.permission_request
         assert isinstance(request, CustomToolPermission)
         asked.append(request.args)
@@ -190,7 +190,7 @@ async def test_an_approved_program_may_run_with_other_arguments_by_default(tasks
     made = session_of(tasks, {"t": tool}, *(("t", {"text": text}) for text in texts), approve_all=False)
     made.send("go")
     for count in (1, 2) if scoped else (1,):
-        made.decide(await made.client.heard(events.PermissionRequested, count), {"kind": "approve-for-session"})
+        made.decide(await made.client.wait_for(events.PermissionRequested, count), {"kind": "approve-for-session"})
     await made.idle()
 
     assert len(made.client.payloads(events.PermissionRequested)) == (2 if scoped else 1)

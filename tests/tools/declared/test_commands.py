@@ -19,7 +19,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import ShellPermission
 from jumpseat_protocol.sessions import LargeOutputConfig
-from tests.support.server import gone
+from tests.support.server import wait_until_gone
 from tests.tools.declared.runs import completed, results, session_of
 
 pytestmark = pytest.mark.anyio
@@ -115,7 +115,7 @@ async def test_secrets_of_env_are_masked(tasks: TaskGroup) -> None:
     tool = {"cmds": [["echo", "${api_key}"]], "env": {"api_key": "cmd:echo sword-of-fish"}}
     made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
     made.send("go")
-    request = await made.client.heard(events.PermissionRequested)
+    request = await made.client.wait_for(events.PermissionRequested)
     made.decide(request, {"kind": "approve-once"})
     await made.idle()
 
@@ -161,7 +161,7 @@ async def test_a_command_that_times_out_ends_with_all_its_processes(
 
     assert "begun\n" in text
     assert "<timed out after 0.3 s>\n<exited with exit code 124>" in text
-    await gone(int(pid.read_text()))
+    await wait_until_gone(int(pid.read_text()))
 
 
 async def test_an_abort_ends_the_command_with_all_its_processes(tasks: TaskGroup, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ async def test_an_abort_ends_the_command_with_all_its_processes(tasks: TaskGroup
     child = int(await anyio.Path(pid).read_text())
     await made.session.abort("user_initiated")
 
-    await gone(child)
+    await wait_until_gone(child)
 
 
 async def test_background_processes_end_with_the_command(tasks: TaskGroup, tmp_path: Path) -> None:
@@ -181,14 +181,14 @@ async def test_background_processes_end_with_the_command(tasks: TaskGroup, tmp_p
 
     await result_of_call(tasks, {"cmds": [f"sleep 60 >/dev/null 2>&1 & echo $! > {pid}"]})
 
-    await gone(int(pid.read_text()))
+    await wait_until_gone(int(pid.read_text()))
 
 
 async def test_output_is_shown_while_a_command_runs(tasks: TaskGroup, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
     made = session_of(tasks, {"t": {"cmds": [f"echo first; cat {tmp_path / 'go'}"]}}, ("t", {}))
     prompt = made.send("go")
-    shown = await made.client.heard(events.ToolExecutionPartialResult)
+    shown = await made.client.wait_for(events.ToolExecutionPartialResult)
     await anyio.Path(tmp_path / "go").write_text("second\n")
     await prompt.run.done.wait()
 

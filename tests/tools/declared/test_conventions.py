@@ -112,7 +112,7 @@ async def test_the_calculator_multiplies_after_approval(tasks: TaskGroup, today:
     call = ("calculator", {"num1": 100, "num2": 50, "operation": "multiply"})
     made = session_of(tasks, {"calculator": calculator(trace, today=today)}, call, approve_all=False)
     made.send("Use the @{calculator} tool for 100*50")
-    request = await made.client.heard(events.PermissionRequested)
+    request = await made.client.wait_for(events.PermissionRequested)
     made.decide(request, {"kind": "approve-once"})
     await made.idle()
 
@@ -144,7 +144,7 @@ async def test_the_calculator_has_its_own_text_for_a_rejection(tasks: TaskGroup,
     call = ("calculator", {"num1": 1, "num2": 0, "operation": "divide"})
     made = session_of(tasks, {"calculator": calculator([], today=today)}, call, approve_all=False)
     made.send("go")
-    made.decide(await made.client.heard(events.PermissionRequested), {"kind": "reject", "feedback": "no"})
+    made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": "reject", "feedback": "no"})
     await made.idle()
 
     assert results(made) == ["The user declined to run the calculator tool"]

@@ -285,15 +285,15 @@ async def test_invalid_registrations_of_tools_are_refused(tmp_path: Path) -> Non
     write(tmp_path / "home" / "tools" / "mine.toml")
     async with running_server(tmp_path) as server:
         for declaration, expected in WRONG:
-            error = await server.wire.refused("jumpseat.tools.register", {"declaration": declaration})
+            error = await server.wire.error_of("jumpseat.tools.register", {"declaration": declaration})
             assert expected in error["message"]
 
 
 async def test_requesting_an_unknown_tool_is_an_error(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
-        error = await server.wire.refused("jumpseat.tools.get", {"name": "none"})
+        error = await server.wire.error_of("jumpseat.tools.get", {"name": "none"})
         assert "unknown declared tool 'none'" in error["message"]
-        error = await server.wire.refused("jumpseat.tools.list", {"workingDirectory": "here"})
+        error = await server.wire.error_of("jumpseat.tools.list", {"workingDirectory": "here"})
         assert "is not an absolute path" in error["message"]
 
 

@@ -74,7 +74,7 @@ async def test_a_rejected_call_runs_setup_and_rejected_but_not_on_exit(tasks: Ta
     trace: list[str] = []
     made = session_of(tasks, {"t": traced(trace, good)}, ("t", {}), approve_all=False)
     made.send("go")
-    made.decide(await made.client.heard(events.PermissionRequested), {"kind": "reject"})
+    made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": "reject"})
     await made.idle()
 
     assert trace == ["Setup", "Rejected"]
@@ -87,7 +87,7 @@ async def test_withdrawing_a_question_cancels_all_remaining_calls(tasks: TaskGro
     tool = traced(trace, good)
     made = session_of(tasks, {"t": tool}, ("t", {}), ("t", {}), approve_all=False)
     made.send("go")
-    made.decide(await made.client.heard(events.PermissionRequested), {"kind": "cancelled"})
+    made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": "cancelled"})
     await made.idle()
 
     assert trace == ["Setup", "Cancelled", "Exit", "Cancelled"]
@@ -115,7 +115,7 @@ async def test_an_abort_calls_cancelled_of_a_tool_that_awaits_permission(tasks: 
     trace: list[str] = []
     made = session_of(tasks, {"t": traced(trace, good)}, ("t", {}), approve_all=False)
     made.send("go")
-    await made.client.heard(events.PermissionRequested)
+    await made.client.wait_for(events.PermissionRequested)
     await made.session.abort("user_initiated")
 
     assert trace == ["Setup", "Cancelled", "Exit"]
@@ -182,7 +182,7 @@ async def test_a_failing_handler_reveals_nothing_and_every_call_completes(
     made.send("go")
     if place not in ("setup", "prompt"):
         kind = "reject" if place == "rejected" else "approve-once"
-        made.decide(await made.client.heard(events.PermissionRequested), {"kind": kind})
+        made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": kind})
     await made.idle()
 
     (completion,) = completed(made)

@@ -78,7 +78,7 @@ async def test_without_the_search_no_tool_is_deferred(tasks: TaskGroup, more: di
 async def test_a_found_tool_can_be_called_and_stays_in_use(tasks: TaskGroup) -> None:
     made = session_of(tasks, search_then_call("weather forecast", "getWeather"))
     made.send("go")
-    made.answer_tool(await made.client.heard(events.ExternalToolRequested), "sunny")
+    made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "sunny")
     await made.idle()
 
     found, called = made.client.payloads(events.ToolExecutionComplete)
@@ -95,7 +95,7 @@ async def test_a_found_tool_can_be_called_and_stays_in_use(tasks: TaskGroup) -> 
 async def test_a_deferred_tool_runs_when_called_and_stays_in_use(tasks: TaskGroup) -> None:
     made = session_of(tasks, [{"tool_calls": [{"name": "tool_3", "arguments": {}}]}, {"text": "done"}])
     made.send("go")
-    made.answer_tool(await made.client.heard(events.ExternalToolRequested), "ok")
+    made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "ok")
     await made.idle()
 
     assert "tool_3" in shown(made)
@@ -133,7 +133,7 @@ async def test_a_search_of_the_client_names_the_tools_it_has_found(tasks: TaskGr
     own = ClientTool(name=TOOL_SEARCH, description="Mine", overrides_built_in_tool=True, skip_permission=True)
     made = session_of(tasks, search_then_call("x", "getWeather")[::2], tools=[*MANY, WEATHER, own])
     made.send("go")
-    request = await made.client.heard(events.ExternalToolRequested)
+    request = await made.client.wait_for(events.ExternalToolRequested)
     made.answer_tool(request, {"textResultForLlm": "that one", "toolReferences": ["tool_2", "nowhere"]})
     await made.idle()
 
@@ -192,7 +192,7 @@ async def test_finding_one_long_tool_does_not_bring_the_others_back(tasks: TaskG
     made = make_session(tasks, script=script, settings=settings, tools=[LONG, *MANY, PINNED], builtin=[VIEW])
     made.session.permissions.set_mode("allow-all")
     made.send("go")
-    made.answer_tool(await made.client.heard(events.ExternalToolRequested), result="done")
+    made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), result="done")
     await made.idle()
 
     assert shown(made) == ["view", "long", "tool_1", "pinned", TOOL_SEARCH]

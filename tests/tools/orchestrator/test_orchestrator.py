@@ -174,11 +174,11 @@ async def test_parallel_calls_overlap_complete_as_they_finish_and_keep_their_ord
     script = calls(("ask", {"n": 1}), ("ask", {"n": 2}), ("ask", {"n": 3}))
     made = make_session(tasks, script=script, tools=[tool("ask")])
     made.send("go")
-    await made.client.heard(events.ExternalToolRequested, 3)
+    await made.client.wait_for(events.ExternalToolRequested, 3)
     first, second, third = made.client.payloads(events.ExternalToolRequested)
     for count, (asked, answer) in enumerate([(third, "C"), (first, "A"), (second, "B")], 1):
         assert made.answer_tool(asked, answer)
-        await made.client.heard(events.ToolExecutionComplete, count)
+        await made.client.wait_for(events.ToolExecutionComplete, count)
     await made.idle()
 
     assert [asked.arguments for asked in (first, second, third)] == [{"n": 1}, {"n": 2}, {"n": 3}]
@@ -216,9 +216,9 @@ async def test_a_builtin_tool_and_a_client_tool_run_at_the_same_time(tasks: Task
         tools=[tool("ask")],
     )
     made.send("go")
-    request = await made.client.heard(events.ExternalToolRequested)
+    request = await made.client.wait_for(events.ExternalToolRequested)
     inside.set()
-    await made.client.heard(events.ToolExecutionComplete)
+    await made.client.wait_for(events.ToolExecutionComplete)
     made.answer_tool(request, "answered")
     await made.idle()
 
@@ -244,9 +244,9 @@ async def test_a_rejection_ends_the_turn_after_the_other_calls(tasks: TaskGroup)
         tools=[tool("ask")],
     )
     made.send("go")
-    made.decide(await made.client.heard(events.PermissionRequested), {"kind": "reject"})
-    await made.client.heard(events.ToolExecutionComplete)
-    made.answer_tool(await made.client.heard(events.ExternalToolRequested), "fine")
+    made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": "reject"})
+    await made.client.wait_for(events.ToolExecutionComplete)
+    made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "fine")
     await made.idle()
 
     rejected, answered = made.client.payloads(events.ToolExecutionComplete)
@@ -264,7 +264,7 @@ async def test_a_rejection_with_feedback_reaches_the_model_and_the_turn_continue
     text = "The user rejected this tool call. User feedback: use less"
     made = make_session(tasks, script=calls(("ask", {})), tools=[ClientTool(name="ask", description="Ask")])
     made.send("go")
-    request = await made.client.heard(events.PermissionRequested)
+    request = await made.client.wait_for(events.PermissionRequested)
     made.decide(request, {"kind": "reject", "feedback": "use less"})
     await made.idle()
 
@@ -281,7 +281,7 @@ async def test_a_call_changed_by_the_user_runs_changed_and_the_model_is_informed
         builtin=[builtin("count", counted, permission=ReadPermission(intention="Count", path="/x"))],
     )
     made.send("go")
-    request = await made.client.heard(events.PermissionRequested)
+    request = await made.client.wait_for(events.PermissionRequested)
     made.decide(request, {"kind": "approve-once", "modifiedArgs": {"count": 2, "unit": "pears"}})
     await made.idle()
 
@@ -302,7 +302,7 @@ async def test_invalid_arguments_from_the_user_are_reported(tasks: TaskGroup) ->
     )
     made.send("go")
     made.decide(
-        await made.client.heard(events.PermissionRequested),
+        await made.client.wait_for(events.PermissionRequested),
         {"kind": "approve-once", "modifiedArgs": {"count": "many"}},
     )
     await made.idle()
@@ -316,10 +316,10 @@ async def test_a_client_tool_is_announced_then_approved_then_run(tasks: TaskGrou
     script = calls(("ask", {"q": 1}))
     made = make_session(tasks, script=script, tools=[ClientTool(name="ask", description="Ask")])
     made.send("go")
-    request = await made.client.heard(events.PermissionRequested)
+    request = await made.client.wait_for(events.PermissionRequested)
     assert made.client.types()[-2:] == ["tool.execution_start", "permission.requested"]
     made.decide(request, {"kind": "approve-once"})
-    made.answer_tool(await made.client.heard(events.ExternalToolRequested), "yes")
+    made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "yes")
     await made.idle()
 
     assert request.permission_request.tool_call_id == "c1"
@@ -341,7 +341,7 @@ async def test_the_success_of_a_terminal_tool_ends_the_turn_and_its_failure_does
     ):
         made = make_session(tasks, script=calls(("end", {})), tools=[tool("end", is_terminal=True)])
         made.send("go")
-        made.answer_tool(await made.client.heard(events.ExternalToolRequested), answer)
+        made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), answer)
         await made.idle()
 
         assert len(made.client.payloads(events.AssistantMessage)) == answers
@@ -352,7 +352,7 @@ async def test_a_client_tool_can_override_a_builtin_one(tasks: TaskGroup) -> Non
     mine = tool("view", description="Mine", parameters=schema, overrides_built_in_tool=True)
     made = make_session(tasks, script=calls(("view", {"path": "x"})), builtin=[VIEW, GLOB], tools=[mine])
     made.send("go")
-    made.answer_tool(await made.client.heard(events.ExternalToolRequested), "from the client")
+    made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "from the client")
     await made.idle()
 
     assert results_for_model(made) == ["from the client"]
@@ -402,9 +402,9 @@ async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: Ta
         tools=[tool("ask"), ClientTool(name="gated")],
     )
     made.send("go")
-    request = await made.client.heard(events.ExternalToolRequested)
-    gated = await made.client.heard(events.PermissionRequested)
-    await made.client.heard(events.ToolExecutionComplete)
+    request = await made.client.wait_for(events.ExternalToolRequested)
+    gated = await made.client.wait_for(events.PermissionRequested)
+    await made.client.wait_for(events.ToolExecutionComplete)
     with anyio.fail_after(5):
         await waiting.wait()
         await made.session.abort("user_initiated")
@@ -434,7 +434,7 @@ async def test_an_oversized_output_goes_to_a_file_beside_the_session(tasks: Task
     settings = SessionSettings(cwd=tmp_path, large_output=LargeOutputConfig(max_size_bytes=10))
     made = make_session(tasks, script=calls(("ask", {})), settings=settings, tools=[tool("ask")])
     made.send("go")
-    made.answer_tool(await made.client.heard(events.ExternalToolRequested), "x" * 11)
+    made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "x" * 11)
     await made.idle()
 
     (saved,) = (tmp_path / "temp").iterdir()
@@ -451,7 +451,7 @@ async def test_a_shell_call_lists_the_paths_its_command_touches(tasks: TaskGroup
         builtin=[BASH],
     )
     made.send("go")
-    made.decide(await made.client.heard(events.PermissionRequested), {"kind": "user-not-available"})
+    made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": "user-not-available"})
     await made.idle()
 
     (start,) = made.client.payloads(events.ToolExecutionStart)

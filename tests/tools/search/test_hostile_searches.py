@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from jumpseat.tools.search import engine
-from tests.support.server import RunningServer, calls, gone, running_server, scripted
+from tests.support.server import RunningServer, calls, running_server, scripted, wait_until_gone
 from tests.tools.session import call, tool_session, until
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +48,7 @@ async def _searching(server: RunningServer, tool: str, arguments: dict[str, Any]
     while not (
         found := [pid for pid in _children(server.process.pid) if b"python_engine" in _told(pid, "cmdline")]
     ):
-        await server.wire.alive()
+        await server.wire.check_alive()
     return session, found[0]
 
 
@@ -60,12 +60,12 @@ async def test_the_server_answers_during_an_endless_search_and_abort_ends_its_pr
     async with running_server(tmp_path, args=["--yolo"], env={"PATH": NO_PROGRAMS}) as server:
         session, pid = await _searching(server, tool, arguments)
         for _ in range(100):
-            await server.wire.alive()
+            await server.wire.check_alive()
         assert _children(server.process.pid) == [pid]
         await server.wire.call("session.abort", {"sessionId": session})
         completion = await server.wire.event("tool.execution_complete", session=session)
         assert not completion["data"]["success"]
-        await gone(pid)
+        await wait_until_gone(pid)
         await server.wire.event("session.idle", session=session)
         assert _children(server.process.pid) == []
 
@@ -74,7 +74,7 @@ async def test_an_endless_search_ends_with_its_server(tmp_path: Path) -> None:
     _tree(tmp_path)
     async with running_server(tmp_path, args=["--yolo"], env={"PATH": NO_PROGRAMS}) as server:
         _session, pid = await _searching(server, *ENDLESS[0])
-    await gone(pid)
+    await wait_until_gone(pid)
 
 
 async def test_an_endless_search_does_not_outlive_a_server_that_is_killed(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ async def test_an_endless_search_does_not_outlive_a_server_that_is_killed(tmp_pa
     async with running_server(tmp_path, args=["--yolo"], env={"PATH": NO_PROGRAMS}) as server:
         _session, pid = await _searching(server, *ENDLESS[0])
         await server.kill()
-        await gone(pid)
+        await wait_until_gone(pid)
 
 
 async def test_the_search_process_gets_no_secret(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ async def test_a_script_around_ripgrep_is_ended_with_its_child_processes(tmp_pat
             tasks.start_soon(lambda: call(ctx, "grep", pattern="x"))
             await until((tmp_path / "pid").exists)
             tasks.cancel_scope.cancel()
-        await gone(int((tmp_path / "pid").read_text()))
+        await wait_until_gone(int((tmp_path / "pid").read_text()))
 
 
 async def test_a_search_that_cannot_start_reports_the_reason(

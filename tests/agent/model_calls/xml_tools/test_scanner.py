@@ -59,8 +59,8 @@ def visible_text(text: str) -> str:
 
 
 def problem(text: str) -> str:
-    _, _, (one,) = scan(text)
-    return one
+    _, _, (problem,) = scan(text)
+    return problem
 
 
 # --- the dialects of the older tools ------------------------------------------------------------------------------

@@ -210,7 +210,7 @@ async def test_the_configuration_selects_models_that_call_tools_in_their_text(tm
 
 async def test_an_invalid_setting_is_named(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ours:
-        error = await ours.wire.refused("session.create", {"provider": {**scripted(), "toolProtocol": "yaml"}})
+        error = await ours.wire.error_of("session.create", {"provider": {**scripted(), "toolProtocol": "yaml"}})
     assert "toolProtocol" in error["message"]
 
 
