@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-# The tests of parts, without whole servers and without the matrices over all recordings.
+# The tests of parts, without whole servers.
 QUICK := $(addprefix tests/,agent adapters declared handlers protocol rpc sessions services store tools) \
   tests/test_config.py tests/test_json_text.py --ignore-glob '*_over_the_wire.py' \
   --ignore tests/protocol/typescript

@@ -53,7 +53,10 @@ pytestmark = pytest.mark.anyio
 
 RECORDED: Final = [subject for subject in SUBJECTS if subject.own_streams()]
 SHORT: Final = 300
-"""The longest stream, in bytes, that is truncated at each byte; longer ones are at and within each line."""
+"""The longest stream, in bytes, that is truncated at each byte.
+
+Longer ones are truncated at the end and in the middle of each line.
+"""
 
 
 # --- answers ------------------------------------------------------------------------------------------------------
