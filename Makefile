@@ -13,16 +13,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-# The tests of parts, without whole servers.
-QUICK := $(addprefix tests/,agent adapters declared handlers protocol rpc sessions services store tools) \
-  tests/test_config.py tests/test_json_text.py --ignore-glob '*_over_the_wire.py' \
-  --ignore tests/protocol/typescript
-
 .PHONY: help demo quick test check coverage mutants bench clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
-	@echo "make quick     run the tests without whole servers: a minute or two on two cores"
+	@echo "make quick     run the tests of parts, without servers: half a minute on two cores"
 	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
@@ -34,7 +29,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m jumpseat_client.demo $(ARGS)
 
 quick: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q -n auto $(QUICK) $(ARGS)
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --quick $(ARGS)
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import signal
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import anyio
 import pytest
 from anyio.abc import TaskGroup
 
 from tests.support.forked import name_test
+from tests.support.quick import starts_programs
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out modules whose tests start programs")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules whose tests start programs, with ``--quick``; without importing them, to save time."""
+    is_module = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if config.getoption("quick") and is_module and starts_programs(collection_path) else None
 
 
 def pytest_configure() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -117,11 +115,6 @@ ROOMS: dict[str, set[str]] = {
         *("tools.declared", "tools.orchestrator"),
     },
     "__main__": {"app", "cli", "console", "mcp_console", "script"},
-}
-# Type-checking imports are not followed at run time; these are the ones that would point the other way.
-HEAVY = {
-    *("httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"),
-    *("rich", "prompt_toolkit", "jumpseat_terminal"),
 }
 
 
@@ -268,40 +261,6 @@ def test_the_terminal_is_imported_by_the_entry_point_alone() -> None:
         if any(name.split(".")[0] == "jumpseat_terminal" for name in imported(tree, at_run_time=False))
     }
     assert importers == {"server/jumpseat/__main__.py"}
-
-
-def test_the_protocol_package_imports_alone_in_a_fresh_interpreter() -> None:
-    names = ", ".join(f"jumpseat_protocol.{path.stem}" for path in PROTOCOL.glob("*.py") if path.stem != "__init__")
-    code = f"import sys; sys.path.insert(0, {str(PROTOCOL.parent)!r}); import {names}; print(sorted(sys.modules))"
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
-    assert process.returncode == 0, process.stderr
-    loaded = {name.split(".")[0] for name in ast.literal_eval(process.stdout)}
-    assert not loaded & {"jumpseat", "jumpseat_client", "anyio", *HEAVY}
-
-
-def test_starting_a_server_loads_no_provider_and_nothing_of_the_language_server_protocol() -> None:
-    code = "import jumpseat.app, sys; print(sorted(sys.modules))"
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
-    assert process.returncode == 0, process.stderr
-    loaded = {name.split(".")[0] for name in ast.literal_eval(process.stdout)}
-    assert not loaded & HEAVY
-
-
-def test_a_model_behind_a_plain_adapter_needs_nothing_of_the_declared_ones(tmp_path: Path) -> None:
-    code = (
-        "import anyio, sys; from pathlib import Path; from jumpseat.adapters.models.resolver import Models;"
-        " from jumpseat.agent.settings import SessionSettings; from jumpseat.cli import Options;"
-        " from jumpseat.config import Config, AdapterConfig;"
-        " models = Models(Config(adapters={'w': AdapterConfig(type='openai', base_url='http://h', models=['m'])}),"
-        f" Options(environ={{}}, port=None), Path({str(tmp_path)!r}));"
-        " anyio.run(models.resolve, SessionSettings(cwd=Path('/'), model='w/m'));"
-        " anyio.run(models.catalogue.list);"
-        # Where declarations may lie is asked for all the same.
-        " print(sorted(name for name in sys.modules if '.declared' in name))"
-    )
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
-    light = "['jumpseat.declared', 'jumpseat.declared.places']"
-    assert (process.returncode, process.stdout.strip()) == (0, light), process.stderr
 
 
 def test_every_task_has_a_parent() -> None:

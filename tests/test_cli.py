@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 
 import pytest
 
@@ -167,22 +165,6 @@ def test_the_version_and_the_help_go_to_stdout(capsys: pytest.CaptureFixture[str
             parse(argv, {})
         assert caught.value.code == 0
         assert shown in capsys.readouterr().out
-
-
-def test_a_process_with_an_unknown_flag_ends_with_one_line_on_stderr() -> None:
-    process = subprocess.run(
-        [sys.executable, "-m", "jumpseat", "--headless", "--nonexistent-flag", "--stdio"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=20,
-    )
-
-    assert (process.returncode, process.stdout, process.stderr) == (
-        2,
-        "",
-        "error: unknown option '--nonexistent-flag'\n",
-    )
 
 
 @pytest.mark.parametrize("argv", [["acp"], ["--acp"], ["--acp", "--stdio"], ["--stdio", "--headless", "--acp"]])

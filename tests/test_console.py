@@ -1,4 +1,4 @@
-"""``jumpseat adapters``, ``models`` and ``check``: their output for people and programs."""
+"""The command line as a process: the output of ``adapters``, ``models`` and ``check`` for people and programs."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ def jumpseat(home: Path, *argv: str, config: str = "", **environ: str) -> tuple[
     for secret in (KEY, "pass-word", "in-the-query"):
         assert secret not in done.stdout + done.stderr
     return done.returncode, done.stdout, done.stderr
+
+
+def test_an_unknown_flag_ends_the_process_with_one_line_on_stderr(tmp_path: Path) -> None:
+    code, out, err = jumpseat(tmp_path, "--headless", "--nonexistent-flag", "--stdio")
+    assert (code, out, err) == (2, "", "error: unknown option '--nonexistent-flag'\n")
 
 
 # --- adapters ---------------------------------------------------------------------------------------------------

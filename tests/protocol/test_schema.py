@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
@@ -22,9 +19,6 @@ from jumpseat_protocol.wire import WireModel
 from tests.protocol.json_schema import Document
 from tests.protocol.samples import VARIANTS, sample
 from tests.support.cases import check_each
-from tests.support.server import calls, running_server, scripted
-from tests.transcripts.messages import Typed, typed_messages
-from tests.transcripts.play import transcripts
 
 FILE: Final = Path(__file__).parents[2] / "protocol" / "schema" / "jumpseat.schema.json"
 DOCUMENT: Final = Document(schema())
@@ -172,38 +166,6 @@ def test_the_schema_marks_ephemeral_events() -> None:
     assert DOCUMENT.problems(DOCUMENT.at("events", "assistant.idle"), {**lost, "ephemeral": True}) == []
 
 
-def test_every_recorded_message_matches_the_schema_without_unknown_fields() -> None:
-    def problems(typed: Typed) -> list[str]:
-        return STRICT.problems(STRICT.at(*typed.spot), typed.value, " ".join(typed.spot))
-
-    def check(path: Path) -> None:
-        assert [problem for message in typed_messages(path) for problem in problems(message)] == []
-
-    check_each({path.stem: path for path in transcripts()}, check)
-
-
-@pytest.mark.anyio
-async def test_results_with_events_match_the_schema_without_unknown_fields(tmp_path: Path) -> None:
-    async with running_server(tmp_path) as server:
-        session = await server.wire.create(scripted(calls("view", path="."), {"text": "Hello"}), streaming=True)
-        for method in ("session.sendAndWait", "session.getMessages", "session.eventLog.read"):
-            params = (
-                {"sessionId": session, "prompt": "Hi"}
-                if method == "session.sendAndWait"
-                else {"sessionId": session}
-            )
-            answer = await server.wire.call(method, params)
-            assert STRICT.problems(STRICT.at("clientRequests", method, "result"), answer) == []
-
-
-def test_the_command_prints_the_schema_only() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "jumpseat", "schema"], capture_output=True, timeout=30, check=True, text=True
-    )
-    assert (done.stdout, done.stderr) == (encoded().decode(), "")
-    assert json.loads(done.stdout) == schema()
-
-
 def test_the_command_has_no_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert wants_schema(["schema"])
     assert not wants_schema([])
@@ -212,9 +174,3 @@ def test_the_command_has_no_options(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit):
             wants_schema(["schema", argument])
         assert capsys.readouterr().err == f"error: unknown option {argument!r}\n"
-
-
-def test_a_server_does_not_import_the_schema_generator() -> None:
-    code = "import jumpseat.app, jumpseat.rpc.routes, sys; print('jumpseat_protocol.schema' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
-    assert done.stdout == "False\n"

@@ -1,0 +1,68 @@
+"""Modules that an import must not load, each import in an interpreter of its own."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import jumpseat_protocol
+from tests.tools.test_schema_check import FITTING, SCHEMA
+
+PROTOCOL: Final = Path(jumpseat_protocol.__file__).parent
+HEAVY: Final = {
+    *("httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"),
+    *("rich", "prompt_toolkit", "jumpseat_terminal"),
+}
+
+
+def loaded_by(code: str, *argv: str) -> set[str]:
+    """Run a program in a new interpreter and return the names of the modules that it has loaded."""
+    code = f"{code}\nimport sys; print(sorted(sys.modules))"
+    process = subprocess.run(
+        [sys.executable, "-c", code, *argv], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    return set(ast.literal_eval(process.stdout))
+
+
+def test_the_protocol_package_imports_alone() -> None:
+    names = ", ".join(f"jumpseat_protocol.{path.stem}" for path in PROTOCOL.glob("*.py") if path.stem != "__init__")
+    loaded = loaded_by(f"import sys; sys.path.insert(0, {str(PROTOCOL.parent)!r}); import {names}")
+    assert not {name.partition(".")[0] for name in loaded} & {"jumpseat", "jumpseat_client", "anyio", *HEAVY}
+
+
+def test_a_server_imports_no_provider_no_schema_generator_and_nothing_of_the_language_server_protocol() -> None:
+    loaded = loaded_by("import jumpseat.app, jumpseat.rpc.routes")
+    assert "jumpseat_protocol.schema" not in loaded
+    assert not {name.partition(".")[0] for name in loaded} & HEAVY
+
+
+def test_a_model_behind_a_plain_adapter_needs_nothing_of_the_declared_ones(tmp_path: Path) -> None:
+    loaded = loaded_by(f"""
+import anyio
+from pathlib import Path
+from jumpseat.adapters.models.resolver import Models
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.cli import Options
+from jumpseat.config import AdapterConfig, Config
+adapters = {{'w': AdapterConfig(type='openai', base_url='http://h', models=['m'])}}
+models = Models(Config(adapters=adapters), Options(environ={{}}, port=None), Path({str(tmp_path)!r}))
+anyio.run(models.resolve, SessionSettings(cwd=Path('/'), model='w/m'))
+anyio.run(models.catalogue.list)
+""")
+    # The folders of declarations are computed all the same.
+    assert {name for name in loaded if ".declared" in name} == {"jumpseat.declared", "jumpseat.declared.places"}
+
+
+def test_arguments_that_match_a_schema_do_not_load_jsonschema() -> None:
+    code = """
+import json, sys
+from jumpseat.tools.schema_check import argument_problems
+schema, matching = json.loads(sys.argv[1])
+assert all(argument_problems(arguments, schema) == [] for arguments in matching)
+"""
+    assert "jsonschema" not in loaded_by(code, json.dumps([SCHEMA, FITTING[:3]]))
