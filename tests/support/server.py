@@ -11,10 +11,10 @@
         await wire.send(b"anything at all")
 
 The process is forked from one that has already imported the server, because more than a thousand tests start one;
-the tests of the SDKs, editors and the terminal start the executable itself. No code is shared with the product:
-frames are parsed here, strictly, so that a fault in the framing code cannot hide itself. Every wait is bounded.
-Leaving :func:`running_server` ends the server (by closing stdin, or by SIGTERM over TCP) and fails if the server
-hangs, exits with an unexpected code, writes a traceback to stderr, or leaves a process behind.
+:mod:`tests.support.forked` has the same for SDKs, editors and shells. No code is shared with the product: frames
+are parsed here, strictly, so that a fault in the framing code cannot hide itself. Every wait is bounded. Leaving
+:func:`running_server` ends the server (by closing stdin, or by SIGTERM over TCP) and fails if the server hangs,
+exits with an unexpected code, writes a traceback to stderr, or leaves a process behind.
 """
 
 from __future__ import annotations
