@@ -117,12 +117,14 @@ def test_a_folder_for_recordings_is_an_argument_or_a_variable() -> None:
 
 
 def test_recording_and_replaying_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, "--record", "a", "--replay", "b") == "error: recording and replaying exclude each other"
+    assert (
+        refused(capsys, "--record", "a", "--replay", "b") == "error: recording and replaying are mutually exclusive"
+    )
     assert "require --replay" in refused(capsys, "--replay-delays")
 
 
 def test_stdio_and_a_port_are_refused_together(capsys: pytest.CaptureFixture[str]) -> None:
-    expected = "error: --stdio and --port exclude each other"
+    expected = "error: --stdio and --port are mutually exclusive"
 
     assert refused(capsys, "--stdio", "--port", "80") == expected
     assert refused(capsys, "--port", "0", "--headless", "--stdio") == expected

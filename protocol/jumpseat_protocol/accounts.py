@@ -1,4 +1,4 @@
-"""``account.*`` and ``session.gitHubAuth.*``: logins at the Copilot API, of the process and of sessions."""
+"""``account.*`` and ``session.gitHubAuth.*``: logins to the Copilot API, of the process and of sessions."""
 
 from __future__ import annotations
 

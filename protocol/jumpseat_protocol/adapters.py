@@ -44,7 +44,7 @@ class AdapterGetParams(WireModel):
 
 
 class AdapterChoice(WireModel):
-    """One choice of a setting. ``meta`` and ``opts`` are set for models."""
+    """A choice of a setting. ``meta`` and ``opts`` are set for models."""
 
     id: str
     name: str
@@ -54,7 +54,7 @@ class AdapterChoice(WireModel):
 
 
 class AdapterSetting(WireModel):
-    """One field of a form, evaluated for a model. ``key`` is its key in ``adapterSettings``."""
+    """A field of a form, evaluated for a model. ``key`` is its key in ``adapterSettings``."""
 
     key: str
     type: Literal["string", "number", "integer", "boolean", "enum", "list", "map"]
@@ -121,7 +121,7 @@ class CompleteMessage(WireModel):
 
 
 class CompleteParams(WireModel):
-    """One model call outside of any session.
+    """A model call outside of any session.
 
     The model is that of ``adapter``, or of ``provider`` as in ``session.create``, or the one that a session with
     that ``model`` would use. ``messages`` is a conversation that ends with a message of the user; ``prompt`` is

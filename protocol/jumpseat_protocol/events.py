@@ -26,7 +26,7 @@ Delivery: TypeAlias = Literal["idle", "queued", "steering"]
 
 @dataclass(slots=True)
 class Event:
-    """One event with its envelope.
+    """An event with its envelope.
 
     ``id`` is a UUID; ``timestamp`` is ISO 8601 in UTC with milliseconds; ``parent_id`` is the id of the last
     persisted event before it. An ``ephemeral`` event is not logged, even if its type is persisted. The
@@ -684,7 +684,7 @@ class ToolError(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class ToolExecutionComplete(Payload):
-    """The one result of a call. A failed call has a ``result``, too, if the model is sent another text.
+    """The only result of a call. A failed call has a ``result``, too, if the model is sent another text.
 
     ``effective_arguments`` are set if a hook or the user changed the arguments. Later model requests show them in
     place of the model's own.

@@ -73,7 +73,7 @@ class FrameDecoder:
             self._body_bytes = length
 
     def _length(self, header: bytes) -> int | str:
-        """Return the length of the body, or what is wrong with the header."""
+        """Return the length of the body, or a description of the header's error."""
         found = _LENGTH.search(header)
         if found is None:
             return "header without Content-Length"

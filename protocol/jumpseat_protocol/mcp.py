@@ -20,7 +20,7 @@ McpSource: TypeAlias = Literal["user", "workspace", "plugin", "builtin"]
 
 
 class McpServerConfig(WireModel):
-    """One server: a ``command`` to run, or the ``url`` of a running one.
+    """An MCP server: a ``command`` to run, or the ``url`` of a running server.
 
     ``tools`` are the names of the tools to offer; all by default, and with ``["*"]``. ``timeout`` is that of one
     call, in milliseconds. With ``headers_refresh_ttl_ms``, a client provides headers that are valid for so long.

@@ -16,7 +16,7 @@ from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire
 
 @dataclass(slots=True, kw_only=True)
 class ShellCommand(WireDataclass):
-    """One command of a shell line. Approvals store its ``identifier``, such as ``git status``."""
+    """A command of a shell line. Approvals store its ``identifier``, such as ``git status``."""
 
     identifier: str
     read_only: bool
@@ -24,7 +24,7 @@ class ShellCommand(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class CommandSegment(WireDataclass):
-    """One command of a compound line with its text, for rules that match arguments."""
+    """A command of a compound line with its text, for rules that match arguments."""
 
     identifier: str
     full_command_text: str

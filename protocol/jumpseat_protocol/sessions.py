@@ -162,7 +162,8 @@ class LargeOutputConfig(WireModel):
 
 
 class ToolSearchConfig(WireModel):
-    """When tools that are not built in are left out of requests until the model searches for them.
+    """Settings of tool search: tools that are not built in may be left out of requests until the model searches for
+    them.
 
     They are if there are more than ``defer_threshold`` of them, or if their names, descriptions and schemas have
     more than ``defer_characters`` characters.

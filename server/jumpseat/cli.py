@@ -130,13 +130,15 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     if known.acp and known.port is not None:
         parser.error("--acp uses stdin and stdout: --port is for the Copilot SDK protocol")
     if known.acp and known.protocol is not None:
-        parser.error("--protocol is for the Copilot SDK protocol")
+        parser.error(
+            "--acp and --protocol are mutually exclusive: --protocol selects a version of the Copilot SDK protocol"
+        )
     known.stdio = known.stdio or known.acp
     if known.stdio and known.port is not None:
-        parser.error("--stdio and --port exclude each other")
+        parser.error("--stdio and --port are mutually exclusive")
     options = _options(known, *_split_environ(environ))
     if options.record and options.replay:
-        parser.error("recording and replaying exclude each other")
+        parser.error("recording and replaying are mutually exclusive")
     if not options.replay and (known.replay_in_order or known.replay_delays):
         parser.error("--replay-in-order and --replay-delays require --replay")
     return options

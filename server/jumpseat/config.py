@@ -126,7 +126,7 @@ class PriceConfig(_Section):
 
 
 class ModelConfig(_Section):
-    """One model of an adapter. Limits are in tokens."""
+    """A model of an adapter. Limits are in tokens."""
 
     id: str
     name: str | None = None
@@ -141,7 +141,7 @@ class ModelConfig(_Section):
 
 
 class AdapterConfig(_Section):
-    """One configured adapter.
+    """A configured adapter.
 
     ``options`` are described in the adapter's module. ``script`` is the path of the script of a
     ``scripted`` adapter. ``declaration`` holds the keys of the table that are in :data:`DECLARED`.

@@ -9,7 +9,7 @@
     ├── UnsupportedError             a method of the protocol that this server does not implement
     ├── AuthenticationRequiredError  wrong or missing connection token
     ├── StoreError                   the session store cannot read or write
-    ├── ClientCallError              a request to the client failed or the client is gone
+    ├── ClientCallError              a request to the client failed or the client has disconnected
     ├── ResponseFormatError          the model's answer does not match the requested schema
     ├── TurnFailedError              the awaited prompt ended with a session.error
     └── ProviderError                a model call failed
@@ -79,7 +79,7 @@ class StoreError(JumpseatError):
 
 
 class ClientCallError(JumpseatError):
-    """A request to the client failed, or the client is gone."""
+    """A request to the client failed, or the client has disconnected."""
 
 
 class ResponseFormatError(JumpseatError):

@@ -1,4 +1,4 @@
-"""The one runner of ``git``, which looks at repositories and never changes them.
+"""Run ``git`` to read repositories, never to change them.
 
 A repository may come with settings that make git run programs. Those that looking at it could start are switched
 off, and nothing waits for a person or for the network.
@@ -62,7 +62,7 @@ async def run_git(cwd: Path, *args: str, environ: Mapping[str, str], timeout_s: 
             else:
                 process.kill()
     if scope.cancelled_caught:
-        raise GitError("git takes too long")
+        raise GitError("git took too long")
     if process.returncode != 0 and len(output) < MAX_OUTPUT_BYTES:
         lines = errors.decode("utf-8", "replace").strip().splitlines()
         raise GitError(lines[-1] if lines else f"git exited with {process.returncode}")

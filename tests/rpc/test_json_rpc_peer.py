@@ -292,7 +292,7 @@ async def test_a_closed_connection_fails_our_requests_and_cancels_those_of_the_p
     wire.request("work", msg_id="w")
 
     async def ask() -> None:
-        with pytest.raises(ClientCallError, match="the client is gone"):
+        with pytest.raises(ClientCallError, match="the client has disconnected"):
             await wire.peer.ask("question", {})
 
     with anyio.fail_after(10):

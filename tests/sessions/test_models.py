@@ -96,11 +96,11 @@ async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Pa
 @pytest.mark.parametrize(
     ("params", "what"),
     [
-        ({"providers": [{"name": "old", "baseUrl": "http://h"}]}, "'old' is given twice"),
-        ({"providers": [{"name": "new", "type": "nope"}]}, "providers.new.type 'nope' is unknown"),
+        ({"providers": [{"name": "old", "baseUrl": "http://h"}]}, "duplicate name 'old'"),
+        ({"providers": [{"name": "new", "type": "nope"}]}, "providers.new.type: unknown type 'nope'"),
         ({"providers": [{"name": "new", "baseUrl": "no url"}]}, "providers.new.baseUrl"),
-        ({"models": [{"provider": "none", "id": "m"}]}, "there is no provider 'none'"),
-        ({"models": [{"provider": "old", "id": "m"}]}, "'old/m' is given twice"),
+        ({"models": [{"provider": "none", "id": "m"}]}, "unknown provider 'none'"),
+        ({"models": [{"provider": "old", "id": "m"}]}, "duplicate model 'old/m'"),
         ({"models": [{"provider": "old"}]}, "models.0.id: Field required"),
     ],
 )
@@ -169,7 +169,7 @@ async def test_a_failing_command_for_a_key_ends_the_turn_before_any_request(
         await server.wire.event("session.idle", session=session)
 
     assert error["errorType"] == "authentication"
-    assert error["message"].endswith(f"there is no key for provider 'default': {reason}")
+    assert error["message"].endswith(f"no key for provider 'default': {reason}")
     assert not provider.requests
 
 
@@ -285,7 +285,7 @@ async def test_invalid_options_are_refused_and_nothing_is_changed(tmp_path: Path
             "session.options.update", {"sessionId": session, "model": "other", "provider": {"type": "nope"}}
         )
         request = await send_prompt(wire, provider, session)
-    assert "provider.type 'nope' is unknown" in error["message"]
+    assert "provider.type: unknown type 'nope'" in error["message"]
     assert request.json["model"] == "m"
     assert [event for event in wire.events(session) if event["type"] == "session.model_change"] == []
 

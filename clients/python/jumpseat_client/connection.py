@@ -48,7 +48,7 @@ class _Pending:
 
 
 class Connection:
-    """One end of the wire. ``read`` and ``write`` are its two tasks; request handlers run in ``tasks``.
+    """An end of the wire. ``read`` and ``write`` are its two tasks; request handlers run in ``tasks``.
 
     Sending never blocks: messages go through an unbounded queue, so a cancelled caller cannot leave a partial
     message on the wire.

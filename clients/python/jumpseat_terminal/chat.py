@@ -67,7 +67,7 @@ def main(settings: Settings) -> int:
 
 
 class Chat:
-    """One run of ``jumpseat chat``. ``session`` is the current session.
+    """A run of ``jumpseat chat``. ``session`` is the current session.
 
     The screen calls the methods of :class:`~jumpseat_terminal.screen.ScreenDelegate`; commands use
     :class:`~jumpseat_terminal.commands.Chat`.

@@ -89,7 +89,7 @@ def main(options: RunOptions) -> int:
 
 
 class _Run:
-    """One run: the state so far, and the output."""
+    """The state of a run, and its output."""
 
     def __init__(self, options: RunOptions, prompt: str) -> None:
         self._options = options

@@ -25,7 +25,7 @@ class ReaderGone(Exception):  # noqa: N818 - no error of ours
 
 
 class OutputError(Exception):
-    """stdout cannot be written; the message says why."""
+    """stdout cannot be written to; the message gives the reason."""
 
 
 class InputError(Exception):

@@ -66,7 +66,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One request. ``body`` is sent as JSON; with ``socket``, as a message on a WebSocket."""
+    """A request. ``body`` is sent as JSON; with ``socket``, as a message on a WebSocket."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
@@ -148,7 +148,7 @@ class PreparedCall:
 
 
 class Adapter(ABC):
-    """How to write requests to a provider and read its answers. Instances are shared by all sessions.
+    """Writes requests to a provider and reads its answers. Instances are shared by all sessions.
 
     ``name`` is the type of the provider. ``signs_as`` is the name that the provider's blocks carry in ``provider``,
     where it differs: a block goes back unchanged only to an adapter that signs with the same name.
@@ -204,7 +204,7 @@ class Adapter(ABC):
         return signed
 
     def options(self, endpoint: Endpoint) -> Mapping[str, Any]:
-        """Return the options of the endpoint over those of the provider."""
+        """Merge the options of the endpoint and of the provider; those of the endpoint take precedence."""
         return {**self.default_options, **endpoint.options} if self.default_options else endpoint.options
 
     def structured_output(self, model: str) -> StructuredOutput:
@@ -249,6 +249,6 @@ class ForeignAdapter(Adapter):
         except AttributeError:
             raise ConfigError(
                 f"adapter {provider!r}: its wire {type(inner).__name__} must inherit"
-                " jumpseat.adapters.adapter.Adapter, or let its name be changed"
+                " jumpseat.adapters.adapter.Adapter, or have a name that can be set"
             ) from None
         return ForeignAdapter(inner)

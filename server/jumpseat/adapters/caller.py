@@ -40,7 +40,7 @@ class Caller(Protocol):
         ...
 
     def capabilities(self, model: str) -> Capabilities:
-        """Return what can be asked of ``model``."""
+        """Return the capabilities of ``model``."""
         ...
 
     async def resolve_endpoint(self) -> tuple[Endpoint, Network | None]:
@@ -84,21 +84,21 @@ class ClientToken:
             ProviderAuthError: there is no client, or it did not send a token in time.
         """
         if self.ask is None:
-            raise ProviderAuthError(f"there is no client to ask for the bearer token of provider {self.provider!r}")
+            raise ProviderAuthError(f"no client can provide the bearer token of provider {self.provider!r}")
         try:
             with anyio.fail_after(self.timeout_s):
                 answer = await self.ask(self.provider)
         except TimeoutError:
             raise ProviderAuthError(
-                f"the client gave no bearer token for provider {self.provider!r} within {self.timeout_s:g} s"
+                f"the client returned no bearer token for provider {self.provider!r} within {self.timeout_s:g} s"
             ) from None
         except Exception as error:
             reason = str(error) or type(error).__name__
             raise ProviderAuthError(
-                f"the client gave no bearer token for provider {self.provider!r}: {reason}"
+                f"the client returned no bearer token for provider {self.provider!r}: {reason}"
             ) from error
         if not (token := answer.strip()):
-            raise ProviderAuthError(f"the client gave an empty bearer token for provider {self.provider!r}")
+            raise ProviderAuthError(f"the client returned an empty bearer token for provider {self.provider!r}")
         return token
 
 
@@ -122,4 +122,4 @@ class CommandKey:
         found = await self.resolver.run_command(self.command)
         if isinstance(found, str):
             return found
-        raise ProviderAuthError(f"there is no key for provider {self.provider!r}: {found.reason}")
+        raise ProviderAuthError(f"no key for provider {self.provider!r}: {found.reason}")

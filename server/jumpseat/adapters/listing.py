@@ -32,7 +32,7 @@ _NOT_CHAT: Final = (
 
 @dataclass(frozen=True)
 class ListRequest:
-    """One look-up: a GET, or a POST of the JSON ``body``."""
+    """The request for a list: a GET, or a POST of the JSON ``body``."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
@@ -59,7 +59,7 @@ class ModelDetails(NamedTuple):
 
 
 class ModelListing(NamedTuple):
-    """One provider's list. ``url`` makes the URL of a page from the endpoint and the page's cursor."""
+    """A provider's list of models. ``url`` returns the URL of a page from the endpoint and the page's cursor."""
 
     url: Callable[[Endpoint, str | None], str]
     read: Callable[[JsonObject], ModelPage]

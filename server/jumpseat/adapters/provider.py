@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EndpointFamily: TypeAlias = Literal["openai", "azure", "anthropic"]
 
 SettingEntry: TypeAlias = Mapping[str, Any]
-"""One entry of a settings schema; ``adapters/declared/schema.py`` describes its keys."""
+"""An entry of a settings schema; ``adapters/declared/schema.py`` describes its keys."""
 
 SettingEntries: TypeAlias = Mapping[str, SettingEntry]
 
@@ -41,7 +41,7 @@ class EnvironmentVariables(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderInfo:
-    """What the server knows about a provider.
+    """The built-in facts about a provider.
 
     ``type`` is the name of the provider's module and of its type in configurations; ``aliases`` are other names for
     that type. ``adapter`` is the adapter's class as ``"module:Class"``, relative to ``jumpseat.adapters.wires``, or

@@ -272,7 +272,7 @@ class ScriptedModel:
             if entry.when is None or re.search(entry.when, context.prompt, re.IGNORECASE):
                 name = "the script" if entry.when is None else f"the script's prompt {entry.when!r}"
                 return self._pick(entry.turns, context.answers_since_prompt, name)
-        raise ProviderRequestError(f"the script has no prompt that fits {one_line(context.last_user, 200)!r}")
+        raise ProviderRequestError(f"the script has no prompt that matches {one_line(context.last_user, 200)!r}")
 
     def _pick(self, turns: list[ScriptTurn], number: int, name: str) -> tuple[ScriptTurn, int]:
         if number < len(turns):

@@ -140,7 +140,7 @@ class Usage:
 
 
 ToolProtocol: TypeAlias = Literal["native", "xml"]
-"""How tools are offered and called: through the provider's API, or as XML in the text."""
+"""The way in which tools are offered and called: through the provider's API, or as XML in the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ Lookup: TypeAlias = Callable[[str], Any]
 
 
 class EnvEntry(BaseModel):
-    """One entry of ``env``. Times are in seconds."""
+    """An entry of ``env``. Times are in seconds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 

@@ -14,6 +14,6 @@ async def get_quota(ctx: Context, params: AccountGetQuotaParams) -> AccountGetQu
         InvalidRequestError: the account is given as ``selectionId``.
     """
     if params.selection_id is not None:
-        raise InvalidRequestError("selectionId: this server keeps no list of accounts")
+        raise InvalidRequestError("selectionId is not supported: the server has no list of accounts")
     login = ctx.models.copilot.login_with_token(params.git_hub_token) if params.git_hub_token else None
     return AccountGetQuotaResult(quota_snapshots=await ctx.models.copilot.quota(login))

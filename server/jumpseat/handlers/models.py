@@ -30,7 +30,7 @@ async def _requested_models(ctx: Context, params: ModelsListParams) -> list[Mode
         InvalidRequestError: the account is given as ``selectionId``.
     """
     if params.selection_id is not None:
-        raise InvalidRequestError("selectionId: this server keeps no list of accounts")
+        raise InvalidRequestError("selectionId is not supported: the server has no list of accounts")
     login = ctx.models.copilot.login_with_token(params.git_hub_token) if params.git_hub_token else None
     return await ctx.models.catalogue.list(login)
 

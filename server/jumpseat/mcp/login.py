@@ -151,7 +151,7 @@ def _check_private(address: str, server: str) -> None:
     if parts.scheme == "https" or (parts.scheme == "http" and (_loopback(parts.hostname) or _is_plain(server))):
         return
     raise LoginFailedError(
-        f"the server sends logins to {parts.scheme}://{parts.hostname}, which is not private: expected https"
+        f"the server sends logins to {parts.scheme}://{parts.hostname}, without encryption: expected https"
     )
 
 
@@ -215,7 +215,7 @@ class _Callback:
         with anyio.move_on_after(PERSON_S):
             await self._answered.wait()
         if self._code is None:
-            raise OAuthFlowError(self._problem or "nobody has logged in")
+            raise OAuthFlowError(self._problem or "the login was not completed")
         return AuthorizationCodeResult(code=self._code, state=self._state, iss=self._issuer)
 
     async def serve(self, stream: SocketStream) -> None:

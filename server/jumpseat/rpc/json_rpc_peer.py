@@ -68,7 +68,7 @@ COPILOT = Dialect()
 
 
 class JsonRpcPeer(json_rpc.JsonRPCProtocol):
-    """One connection's JSON-RPC: messages come in through :meth:`receive` and go out through ``send``.
+    """The JSON-RPC of a connection: messages come in through :meth:`receive` and go out through ``send``.
 
     ``find`` returns the handler of a method, or ``None``. A handler takes the raw params. A plain function runs at
     once, in the order of arrival; the awaitable of a coroutine function runs as a task of ``tasks``. Each request
@@ -93,7 +93,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     @property
     def closed(self) -> bool:
-        """Whether the connection has ended."""
+        """Return whether the connection has ended."""
         return self._closed
 
     # --- messages in, messages out ------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
             ClientCallError: the response is an error, or the connection has ended.
         """
         if self._closed:
-            raise ClientCallError(f"the client is gone, {method!r} cannot be asked")
+            raise ClientCallError(f"cannot send {method!r}: the client has disconnected")
         msg_id = OutgoingId(next(self._ids))
         try:
             return await self.send_request_async(method, params, msg_id)
@@ -148,7 +148,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
             if not isinstance(msg_id, OutgoingId):
                 future.cancel()
             elif not future.done():
-                future.set_exception(ClientCallError("the client is gone"))
+                future.set_exception(ClientCallError("the client has disconnected"))
 
     def _check(self, data: Any) -> dict[str, Any] | None:
         """Return a message with exactly the members that pygls expects, or refuse it and return ``None``.
@@ -334,7 +334,7 @@ class _Writer(NamedTuple):
 
 
 class _Server:
-    """The ``server`` of pygls, which is told of errors. Those of requests are logged where they are converted."""
+    """The ``server`` that pygls notifies of errors. Errors of requests are logged where they are converted."""
 
     def _report_server_error(self, error: Exception, source: type[Exception]) -> None:
         if source is json_rpc.FeatureNotificationError:

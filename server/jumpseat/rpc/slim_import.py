@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @attrs.define
 class ResponseError:
-    """As in ``lsprotocol.types``."""
+    """The error of a response, as in ``lsprotocol.types``."""
 
     code: int
     message: str
@@ -32,7 +32,7 @@ class ResponseError:
 
 @attrs.define
 class ResponseErrorMessage:
-    """As in ``lsprotocol.types``."""
+    """A response with an error, as in ``lsprotocol.types``."""
 
     id: int | str | None = None
     error: ResponseError | None = None

@@ -38,7 +38,7 @@ class Decoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How messages are separated: by headers, or by line ends."""
+    """The separation of messages: by headers, or by line ends."""
 
     decoder: Callable[[], Decoder]
     encode: Callable[[bytes], bytes]
@@ -115,12 +115,12 @@ class Wire(asyncio.Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether more than ``BUSY_BYTES`` are waiting for the peer to read."""
+        """Return whether more than ``BUSY_BYTES`` are waiting for the peer to read."""
         return not self._drained.is_set()
 
     @property
     def lossy(self) -> bool:
-        """Whether more than ``LOSSY_BYTES`` are waiting, so that deltas should be left out."""
+        """Return whether more than ``LOSSY_BYTES`` are waiting, so that deltas should be left out."""
         return self._out is not None and self._out.get_write_buffer_size() > LOSSY_BYTES
 
     async def drain(self) -> None:

@@ -146,7 +146,7 @@ class Checks:
         return problems
 
     def find_unfinished(self) -> list[str]:
-        """Return what is missing at the end of the conversation, and sessions that the client has not opened."""
+        """Return the events and responses missing at the end, and the sessions that the client has not opened."""
         problems = [
             f"request {key[1]!r} ({method}) was never answered"
             for key, method in self._requests.items()

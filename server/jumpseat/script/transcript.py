@@ -97,7 +97,7 @@ async def play_transcript(
 ) -> list[Line]:
     """Send the client's messages in ``lines`` and return the played conversation.
 
-    ``playback`` is filled as well, also when the conversation ends early.
+    ``playback`` is filled, too, even if the conversation ends early.
 
     Raises:
         TranscriptError: an expected message was not received, or messages followed the last recorded one.

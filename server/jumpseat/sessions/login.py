@@ -16,14 +16,14 @@ def login_of_options(ctx: Context, options: SessionOptions, session_id: str) -> 
     """Return the login that ``options`` specify; ``None`` if they specify none.
 
     Raises:
-        InvalidRequestError: they specify both a token and a token provider.
+        InvalidRequestError: ``options`` specify both a token and a token provider.
     """
     registration = options.git_hub_token_provider_registration_id
     if registration is None:
         token = options.git_hub_token
         return ctx.models.copilot.login_with_token(token) if token is not None else None
     if options.git_hub_token is not None:
-        raise InvalidRequestError("gitHubToken and gitHubTokenProviderRegistrationId exclude each other")
+        raise InvalidRequestError("gitHubToken and gitHubTokenProviderRegistrationId are mutually exclusive")
     return ctx.models.copilot.login_by_asking(partial(_request_token, ctx, registration, session_id))
 
 

@@ -19,7 +19,7 @@ _NAME: Final = re.compile(r"(\d{3,9})-.*\.md")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One checkpoint file."""
+    """A checkpoint file."""
 
     number: int
     title: str

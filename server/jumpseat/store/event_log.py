@@ -2,7 +2,7 @@
 
 Each event is written in one ``write(2)`` before it is announced, so that killing the process loses no announced
 event. ``fsync`` protects against failures of the machine; it runs in a worker thread, a moment after the session
-has become idle. ``log_repair.py`` mends a last line that a crash has torn.
+has become idle. ``log_repair.py`` repairs a last line that a crash has cut off.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Workspace:
 
 
 class SessionFolder:
-    """One session's files."""
+    """The files of a session."""
 
     def __init__(self, path: Path, tasks: TaskGroup) -> None:
         self.path = path

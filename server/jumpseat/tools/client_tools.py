@@ -50,7 +50,7 @@ class ClientTools:
 
 @dataclass(frozen=True, slots=True)
 class ClientSideTool:
-    """One tool of a client."""
+    """A tool of a client."""
 
     session: Session
     definition: ClientTool

@@ -147,7 +147,7 @@ class Prepared:
 
 
 class Tool(Protocol):
-    """One tool of a session. ``source`` is the part before the colon in patterns such as ``mcp:*``."""
+    """A tool of a session. ``source`` is the part before the colon in patterns such as ``mcp:*``."""
 
     @property
     def name(self) -> str: ...
@@ -272,7 +272,7 @@ class Described(Generic[A]):
 
 @dataclass(frozen=True)
 class BuiltinTool(Described[A]):
-    """One built-in tool.
+    """A built-in tool.
 
     ``intention`` describes in a few words, for the user, what a call is about to do. ``permission`` returns the
     permission that a call needs, ``None`` if none. ``needs`` is a capability without which the tool is not offered:

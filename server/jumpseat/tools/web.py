@@ -26,7 +26,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result of a search; ``text`` is the excerpt of the page that answers the query."""
+    """A result of a search; ``text`` is the excerpt of the page that answers the query."""
 
     title: str
     url: str

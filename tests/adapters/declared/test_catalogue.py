@@ -158,7 +158,7 @@ def test_a_registered_adapter_is_available_at_once_and_can_be_registered_again()
 def test_a_client_cannot_register_the_name_of_an_existing_adapter(name: str) -> None:
     found = catalogue({"configured": {"extends": "openai"}})
 
-    with pytest.raises(InvalidRequestError, match=f"there is an adapter '{name}' already"):
+    with pytest.raises(InvalidRequestError, match=f"adapter '{name}' already exists"):
         found.register({"name": name, "extends": "openai"})
 
 

@@ -281,7 +281,7 @@ async def test_settings_of_messages_and_sessions_reach_the_request_and_survive_a
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"temprature": 1}, "there is no setting 'temprature'; settings: "),
+        ({"temprature": 1}, "unknown setting 'temprature', expected one of: "),
         ({"temperature": 3}, "setting 'temperature': expected at most 2"),
         ({"temperature": "hot"}, "setting 'temperature': expected a number, got str"),
         ({"model": "small"}, "setting 'model' cannot be set"),
@@ -324,7 +324,11 @@ async def test_adapters_without_a_declaration_have_the_settings_of_their_wires(t
 @pytest.mark.parametrize(
     ("provider", "settings", "expected"),
     [
-        ({"type": "openai"}, {"heat": 1}, "there is no setting 'heat'; settings: reasoning_effort, temperature, "),
+        (
+            {"type": "openai"},
+            {"heat": 1},
+            "unknown setting 'heat', expected one of: reasoning_effort, temperature, ",
+        ),
         ({"type": "openai"}, {"temperature": 3}, "setting 'temperature': expected at most 2"),
         ({"type": "openai"}, {"stop": []}, "setting 'stop': expected 1 to 4 strings"),
         ({"type": "openai", "wireApi": "responses"}, {"verbosity": "loud"}, "expected one of low, medium, high"),
@@ -506,10 +510,10 @@ async def test_an_adapter_registered_by_a_client_answers_a_session(tmp_path: Pat
     ("declaration", "expected"),
     [
         ({"extends": "openai"}, "the declaration needs a name"),
-        ({"name": "openai", "extends": "openai"}, "there is an adapter 'openai' already"),
+        ({"name": "openai", "extends": "openai"}, "adapter 'openai' already exists"),
         ({"name": "a/b", "extends": "openai"}, "invalid adapter name 'a/b'"),
         ({"name": "x", "extends": "nothing"}, "unknown adapter 'nothing'"),
-        ({"name": "x", "url": "http://h"}, "adapter 'x' needs a wire"),
+        ({"name": "x", "url": "http://h"}, "adapter 'x' has no wire"),
         ({"name": "x", "extends": "openai", "raw": ["--upload-file", "y"]}, "'--upload-file' is not supported"),
         (
             {"name": "x", "extends": "openai", "opts": {"timeouts": {"idle": "long"}}},
@@ -573,7 +577,7 @@ async def test_a_single_model_call_needs_no_session(tmp_path: Path) -> None:
         ),
         ({"adapter": "work", "provider": {"type": "openai"}, "prompt": "a"}, "not both"),
         ({"adapter": "nothing", "prompt": "a"}, "unknown adapter 'nothing'"),
-        ({"adapter": "work", "prompt": "a", "settings": {"heat": 1}}, "there is no setting 'heat'"),
+        ({"adapter": "work", "prompt": "a", "settings": {"heat": 1}}, "unknown setting 'heat'"),
         ({"adapter": "work", "prompt": "a"}, "cannot connect to http://127.0.0.1:1/special"),
     ],
 )

@@ -242,7 +242,7 @@ async def test_settings_are_written_as_mapped_and_a_message_can_override_them() 
     assert first.request.body["reasoning"] == {"effort": "low"}
     assert first.request.body["generationConfig"] == {"thinkingConfig": {"thinkingLevel": "high"}}
     assert "unsent" not in first.request.body
-    with pytest.raises(InvalidRequestError, match="there is no setting 'temp'"):
+    with pytest.raises(InvalidRequestError, match="unknown setting 'temp'"):
         await prepare(declaration, request(settings={"temp": 1}), wire="openai")
 
 

@@ -57,7 +57,7 @@ async def test_an_adapter_of_a_trusted_project_serves_only_sessions_in_the_proje
             assert "setting 'top_k': expected an integer" in wrong["message"]
             options = {"workingDirectory": str(elsewhere), "provider": provider, "model": "m"}
             refused = await server.wire.error_of("session.create", options)
-            assert "provider.type 'ours' is unknown" in refused["message"]
+            assert "provider.type: unknown type 'ours'" in refused["message"]
             assert await failure(server, model="ours/m", workingDirectory=str(elsewhere))
             assert (await list_adapters(server, deep))["ours"]["origin"] == "project"
             assert "ours" not in await list_adapters(server, elsewhere)

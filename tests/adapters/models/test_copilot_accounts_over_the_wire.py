@@ -418,7 +418,7 @@ async def test_a_token_and_a_callback_for_tokens_exclude_each_other(tmp_path: Pa
         params = {"gitHubToken": ALICE, "gitHubTokenProviderRegistrationId": REGISTRATION}
         error = await server.wire.error_of("session.create", params)
 
-    assert "exclude each other" in error["message"]
+    assert "mutually exclusive" in error["message"]
 
 
 async def test_a_client_that_disconnects_instead_of_providing_a_token_leaves_no_session(

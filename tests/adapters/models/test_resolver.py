@@ -546,7 +546,7 @@ async def test_the_capabilities_of_the_session_win_over_those_of_its_provider(bu
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"type": "telepathy"}, "provider.type 'telepathy' is unknown, expected one of "),
+        ({"type": "telepathy"}, "provider.type: unknown type 'telepathy', expected one of "),
         ({"type": "scripted"}, "the scripted adapter needs a script"),
         ({"type": "scripted", "script": {"turns": [{"txt": "x"}]}}, "provider.script.turns.0.txt: Extra inputs"),
         ({"type": "scripted", "script": "/nowhere.yaml"}, "cannot read the script '/nowhere.yaml': No such file"),

@@ -212,7 +212,7 @@ async def test_without_any_default_the_first_registered_model_is_used(server: Mo
     [
         (
             {"providers": [{"name": "a", "type": "x"}]},
-            r"^providers\.a\.type 'x' is unknown, expected one of anthropic",
+            r"^providers\.a\.type: unknown type 'x', expected one of anthropic",
         ),
         (
             {"providers": [{"name": "a", "type": "azure"}]},
@@ -222,14 +222,14 @@ async def test_without_any_default_the_first_registered_model_is_used(server: Mo
             {"provider": {"type": "anthropic", "wireApi": "responses"}},
             r"^provider\.wireApi 'responses' is not supported by provider type 'anthropic'$",
         ),
-        ({"providers": [{"name": "a"}, {"name": "a"}]}, r"^providers: the name 'a' is given twice$"),
+        ({"providers": [{"name": "a"}, {"name": "a"}]}, r"^providers: duplicate name 'a'$"),
         (
             {"providers": [{"name": "a"}], "models": [{"id": "m", "provider": "b"}]},
-            r"^models\.m: there is no provider 'b', providers: a$",
+            r"^models\.m: unknown provider 'b', expected one of: a$",
         ),
         (
             {"providers": [{"name": "a"}], "models": [{"id": "m", "provider": "a"}] * 2},
-            r"^models: 'a/m' is given twice$",
+            r"^models: duplicate model 'a/m'$",
         ),
     ],
 )
@@ -299,15 +299,15 @@ async def test_no_token_is_requested_for_a_provider_with_its_own(server: ModelSe
     [
         (
             ClientCallError("the client is gone"),
-            "the client gave no bearer token for provider 'default': the client is gone",
+            "the client returned no bearer token for provider 'default': the client is gone",
         ),
-        (RuntimeError(), "the client gave no bearer token for provider 'default': RuntimeError"),
+        (RuntimeError(), "the client returned no bearer token for provider 'default': RuntimeError"),
         (
             ClientCallError("cannot renew ghp_0123456789abcdef0123"),
-            "the client gave no bearer token for provider 'default': cannot renew [redacted]",
+            "the client returned no bearer token for provider 'default': cannot renew [redacted]",
         ),
-        ("", "the client gave an empty bearer token for provider 'default'"),
-        (None, "there is no client to ask for the bearer token of provider 'default'"),
+        ("", "the client returned an empty bearer token for provider 'default'"),
+        (None, "no client can provide the bearer token of provider 'default'"),
     ],
 )
 async def test_a_missing_token_is_an_authentication_error(

@@ -69,7 +69,7 @@ async def test_sampling_settings_are_sent_only_to_models_of_claude_that_accept_t
     if goes:
         assert (await caller.prepare(wanted)).request.body["temperature"] == 0.5
     else:
-        with pytest.raises(InvalidRequestError, match="setting 'temperature' does not go with this model"):
+        with pytest.raises(InvalidRequestError, match="setting 'temperature' is not available for this model"):
             await caller.prepare(wanted)
 
 

@@ -323,7 +323,7 @@ async def test_a_truncated_summary_is_not_used(tmp_path: Path) -> None:
         result = await server.wire.call("session.history.compact", {"sessionId": session})
         metrics = await server.wire.call("session.usage.getMetrics", {"sessionId": session})
     assert result["success"] is False
-    assert "gave no summary" in data_of(server.wire.events(), "session.compaction_complete")[0]["error"]
+    assert "returned no summary" in data_of(server.wire.events(), "session.compaction_complete")[0]["error"]
     # The tokens they used are still counted.
     assert metrics["modelMetrics"]["m"]["requests"]["count"] == 3
 

@@ -13,7 +13,7 @@ from jumpseat.sessions.context import Context
 
 @dataclass
 class AcpContext:
-    """One per connection. ``server`` is the context of the handlers that are shared with the Copilot protocol."""
+    """The context of a connection. ``server`` is the context of handlers shared with the Copilot protocol."""
 
     server: Context
     editor: Editor

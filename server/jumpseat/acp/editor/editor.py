@@ -34,7 +34,7 @@ class EditorConnection(Protocol):
 
 @dataclass
 class Editor:
-    """One per connection. ``capabilities`` and ``client_name`` (``name/version``) come with ``initialize``."""
+    """The peer of a connection. ``initialize`` sets ``capabilities`` and ``client_name`` (``name/version``)."""
 
     connection: EditorConnection
     capabilities: ClientCapabilities = field(default_factory=ClientCapabilities)

@@ -1,4 +1,4 @@
-"""One session as one editor sees it: its updates, its options, and the questions to the user."""
+"""The view of a session that one editor has: updates, options, and questions to the user."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 @dataclass(slots=True)
 class _Hunk:
-    """One hunk: its first line on both sides, the numbers of lines still to read, and the lines read."""
+    """A hunk: its first line on both sides, the numbers of lines still to read, and the lines read."""
 
     name: str
     created: bool

@@ -36,7 +36,7 @@ class State:
     allow_all: bool
     models: Sequence[ModelInfo]
     booleans: bool = False
-    """Whether the editor supports boolean options."""
+    """True if the editor supports boolean options."""
 
 
 def mode_id(mode: SessionMode) -> str:

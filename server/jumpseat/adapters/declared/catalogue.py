@@ -211,7 +211,7 @@ class Catalogue:
         if not isinstance(name, str) or not name:
             raise InvalidRequestError("the declaration needs a name")
         if name not in self._registered and self.has(name):
-            raise InvalidRequestError(f"there is an adapter {name!r} already: take another name, and extend it")
+            raise InvalidRequestError(f"adapter {name!r} already exists: choose another name and extend it")
         before = self._registered.get(name)
         self._registered[name] = raw
         self._known.clear()

@@ -85,7 +85,7 @@ class HandlerDecoder:
     def whole(self, body: JsonObject) -> list[ModelEvent]:
         self._parse({"status": 200, "body": orjson.dumps(body).decode()}, [])
         if not self._has_content:
-            raise ProviderProtocolError("the provider's answer says nothing that the adapter's parse_chat reads")
+            raise ProviderProtocolError("the adapter's parse_chat found no content in the provider's answer")
         return self._complete()
 
     def _parse(self, data: str | JsonObject, events: list[ModelEvent]) -> None:
@@ -172,7 +172,7 @@ class InlineDecoder:
         data: JsonObject = {"status": 200, "body": orjson.dumps(body).decode()}
         result = as_object(run_parser(self._view, self._handlers, "parse_inline", data, {}))
         if not result:
-            raise ProviderProtocolError("the provider's answer says nothing that the adapter's parse_inline reads")
+            raise ProviderProtocolError("the adapter's parse_inline found no content in the provider's answer")
         if result.get("status") == "error":
             raise provider_error(as_text(result.get("output")) or "the provider reported an error")
         tokens: Any = None

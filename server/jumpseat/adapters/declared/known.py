@@ -48,7 +48,7 @@ class Known:
         if declaration.type != "http":
             raise ConfigError(f"adapter {name!r} is of type {declaration.type!r}, expected 'http'")
         if self.wire is None and declaration.handler("parse_chat") is None:
-            raise ConfigError(f"adapter {name!r} needs a wire: let it extend an adapter, or bring handlers")
+            raise ConfigError(f"adapter {name!r} has no wire: extend an adapter, or add the handler parse_chat")
 
     def without_secrets(self) -> Known:
         """Return the adapter without its key and without all other values with secret names."""
@@ -85,7 +85,7 @@ class Known:
 
     @property
     def calls_functions(self) -> bool:
-        """Whether a function lists the models or returns the default one; it may use the network."""
+        """Return whether a function lists the models or returns the default one. Functions may use the network."""
         entry = self.declaration.settings.get(MODEL)
         return entry is not None and (callable(entry.choices) or callable(entry.default))
 

@@ -199,9 +199,9 @@ def values_of(schema: Mapping[str, SchemaEntry], view: Any, given: Mapping[str, 
         entry = schema.get(key)
         if entry is None:
             known = ", ".join(ordered(schema)) or "none"
-            raise InvalidRequestError(f"there is no setting {key!r}; settings: {known}")
+            raise InvalidRequestError(f"unknown setting {key!r}, expected one of: {known}")
         if not is_enabled(entry, view):
-            raise InvalidRequestError(f"setting {key!r} does not go with this model")
+            raise InvalidRequestError(f"setting {key!r} is not available for this model")
         check_value(key, entry, given[key], view)
     values: dict[str, Any] = {}
     for key in ordered(schema):
@@ -228,6 +228,6 @@ def write_value(containers: dict[str, Any], mapping: str, key: str, value: Any) 
     for step in way:
         below = target.setdefault(step, {})
         if not isinstance(below, dict):
-            raise ConfigError(f"schema.{key}: {mapping!r} leads to {step!r}, which is not a table")
+            raise ConfigError(f"schema.{key}: {mapping!r} passes through {step!r}, which is not a table")
         target = cast("dict[str, Any]", below)
     target[last] = value

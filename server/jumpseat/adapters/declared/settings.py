@@ -56,7 +56,7 @@ def apply_settings(view: AdapterView, request: ModelRequest) -> ModelRequest:
             write_value(containers, mapping, key, value)
         else:
             places = [*containers, *(f"{ASKED}.{field}" for field in ASKABLE)]
-            raise ConfigError(f"schema.{key}: {mapping!r} is no place for values, but {places}")
+            raise ConfigError(f"schema.{key}: invalid mapping {mapping!r}, expected one of {', '.join(places)}")
     return replace(request, **asked) if asked else request
 
 

@@ -1,9 +1,10 @@
 """The adapters whose models can be named as ``adapter/model``, and the selection of one. Nothing is called here.
 
-Configured are the provider of ``COPILOT_PROVIDER_BASE_URL`` (first), adapters of the configuration file, files in
-``adapters`` of the home folder, and adapters of well-known keys in the environment (``OPENAI_API_KEY``,
-``ANTHROPIC_API_KEY``). Adapters of other providers' keys and of installed packages are fallbacks: they can be
-named, and are otherwise used only if nothing is configured. Adapters registered by clients can be named too.
+The configured adapters are the provider of ``COPILOT_PROVIDER_BASE_URL`` (first), adapters of the configuration
+file, files in ``adapters`` of the home folder, and adapters of well-known keys in the environment
+(``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY``). Adapters of other providers' keys and of installed packages are
+fallbacks: they can be named, and are otherwise used only if nothing is configured. Adapters registered by clients
+can be named, too.
 """
 
 from __future__ import annotations
@@ -316,7 +317,7 @@ class ConfiguredAdapters:
 
     @cached_property
     def _has_installed(self) -> bool:
-        """Whether an installed package seems to provide adapters; a hundred times faster than loading them."""
+        """Return whether a package seems to provide adapters; a hundred times faster than loading them."""
         group = b"[jumpseat.adapters]"
         for folder in sys.path:
             with suppress(OSError), os.scandir(folder or ".") as entries:

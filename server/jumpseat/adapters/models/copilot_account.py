@@ -1,4 +1,4 @@
-"""One GitHub token's view of Copilot: the user, the address of the model API, and the API's models."""
+"""The Copilot account of a GitHub token: the user, the address of the model API, and the API's models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GITHUB_API_URL: Final = "https://api.github.com"
 
 
 class CopilotAccount:
-    """One GitHub token's view of Copilot. The user, the model list and the API's address are kept."""
+    """The Copilot account of a GitHub token. The user, the model list and the API's address are cached."""
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ class SessionProviders:
         names: set[str] = set()
         for provider in settings.providers:
             if provider.name in names:
-                raise InvalidRequestError(f"providers: the name {provider.name!r} is given twice")
+                raise InvalidRequestError(f"providers: duplicate name {provider.name!r}")
             names.add(provider.name)
             self._check_provider(provider, f"providers.{provider.name}", settings.cwd)
         ids: set[str] = set()
@@ -66,10 +66,10 @@ class SessionProviders:
             if model.provider not in names:
                 known = ", ".join(sorted(names)) or "none"
                 raise InvalidRequestError(
-                    f"models.{model.id}: there is no provider {model.provider!r}, providers: {known}"
+                    f"models.{model.id}: unknown provider {model.provider!r}, expected one of: {known}"
                 )
             if (selection := _selection_id(model)) in ids:
-                raise InvalidRequestError(f"models: {selection!r} is given twice")
+                raise InvalidRequestError(f"models: duplicate model {selection!r}")
             ids.add(selection)
         if settings.adapter_settings:
             self.check_adapter_settings(settings, logged_in=logged_in)
@@ -130,7 +130,7 @@ class SessionProviders:
             catalogue = self.adapters.catalogue_in(cwd)
             if not catalogue.has(kind):
                 names = ", ".join(sorted([*catalogue.names(), SCRIPTED]))
-                raise InvalidRequestError(f"{where}.type {provider.type!r} is unknown, expected one of {names}")
+                raise InvalidRequestError(f"{where}.type: unknown type {provider.type!r}, expected one of {names}")
             self.adapters.get_callable(kind, catalogue.get(kind))
         if provider.base_url and not WEB_ADDRESS.match(provider.base_url):
             # The URL is left out, because it may contain a password.

@@ -21,7 +21,7 @@ VERSION: Final = 1
 SUFFIX: Final = ".jsonl"
 
 EndReason: TypeAlias = Literal["end", "cut", "timeout", "closed", "failed"]
-"""Why a call ended: complete, connection broken, time-out, closed by the server process, or another failure."""
+"""The reason for the end of a call: complete, broken connection, time-out, closed by this process, or a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Ending:
 
 @dataclass(slots=True)
 class Recording:
-    """One recorded call.
+    """A recorded call.
 
     ``pieces`` are the chunks of the body, each with the seconds since the previous one. ``status`` is ``None`` if
     no response arrived, ``ending`` if the file is incomplete.

@@ -48,7 +48,7 @@ async def open_response(
 
 
 class ProviderResponse:
-    """One response while it is received, read in chunks under time limits; httpx errors become ProviderErrors."""
+    """A response while it is received, in chunks and under time limits; httpx errors become ProviderErrors."""
 
     def __init__(self, redactor: Callable[[], Redactor], url: str, timeouts: Timeouts) -> None:
         """``redactor`` creates the redactor of the call's secrets; it is called only when an error is raised."""

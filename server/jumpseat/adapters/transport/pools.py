@@ -17,7 +17,7 @@ _REUSE_S: Final = 60.0
 
 
 class Pools(httpx.AsyncBaseTransport):
-    """One connection pool per route: direct or through a proxy, with or without TLS.
+    """Connection pools, one for each route: direct or through a proxy, with or without TLS.
 
     Certificates are loaded for the first https URL only: loading takes 20 ms and some memory, which users of local
     models are spared.

@@ -155,7 +155,7 @@ class Tunnel(httpx.AsyncBaseTransport):
         return True
 
     def response_chunk(self, params: HttpResponseChunkParams) -> bool:
-        """Take a chunk of a response, its end or its error; return ``False`` if no request is waiting for it."""
+        """Accept a chunk of a response, its end or its error; return ``False`` if no request is waiting for it."""
         pending = self._open.get(params.request_id)
         if pending is None or pending.complete or pending.failure is not None:
             return False

@@ -59,7 +59,7 @@ _OWN_HOSTS: Final = ".openai.azure.com"
 
 
 class BearerAdapter(Adapter):
-    """One POST of JSON, with the key as a bearer token if there is a key."""
+    """An adapter that posts JSON, with the key as a bearer token if there is a key."""
 
     path: ClassVar[str]
     cites_as = "openai"

@@ -390,10 +390,10 @@ class ChatDecoder:
     def _finish(self, reason: Any, choice: JsonObject) -> None:
         if reason == "error":
             raise failure_of_event(
-                choice if choice.get("error") else {"message": "the provider gave up in mid-answer"}
+                choice if choice.get("error") else {"message": "the provider stopped in the middle of the answer"}
             )
         if reason == "insufficient_system_resource":
-            raise provider_error("the provider ran out of resources in mid-answer", code=reason)
+            raise provider_error("the provider ran out of resources in the middle of the answer", code=reason)
         self._finish_reasons.append(str(reason))
         if choice.get("usage"):
             # Kimi puts usage here.

@@ -305,7 +305,7 @@ class GenerateContentDecoder:
             raise ProviderFilterError(_sentence("the provider blocked the prompt", code, text), code=code)
         if reason in FAILURES and not self._calls:
             raise ProviderProtocolError(
-                _sentence("the model's answer is not of the form it should have", reason, self._reason_text),
+                _sentence("the model's answer is malformed", reason, self._reason_text),
                 code=reason,
             )
         if reason == "MISSING_THOUGHT_SIGNATURE":

@@ -158,7 +158,7 @@ async def _ask(session: Session, task: SummaryTask, request: ModelRequest) -> st
         text = completed.message.text().strip()
         if _is_summary(text, completed, strict=choice is None):
             return text
-    raise ProviderError("the model gave no summary of the conversation")
+    raise ProviderError("the model returned no summary of the conversation")
 
 
 def _is_summary(text: str, completed: Completed, *, strict: bool) -> bool:

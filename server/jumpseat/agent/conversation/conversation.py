@@ -126,7 +126,7 @@ class Conversation:
 
     @property
     def has_answers(self) -> bool:
-        """Whether there is an answer since the last compaction, and thus anything to summarize."""
+        """Return whether there is an answer since the last compaction, and thus anything to summarize."""
         return any(isinstance(step.message, AssistantMessage) for step in self._steps)
 
     @property

@@ -24,7 +24,7 @@ KINDS: Final = ("shell", "read", "write", "url", "mcp", "memory", "custom-tool",
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. A relative path in it is relative to ``base``; if that is empty, to the working directory."""
+    """A permission rule. Paths may be relative to ``base``, or to the working directory if ``base`` is empty."""
 
     kind: str
     argument: str | None = None

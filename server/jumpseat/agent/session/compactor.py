@@ -20,7 +20,7 @@ MAX_CORRECTION: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class CompactionPolicy:
-    """When a conversation is compacted automatically. Thresholds are shares of the model's prompt limit.
+    """The conditions for automatic compaction. Thresholds are shares of the model's prompt limit.
 
     From ``background`` on, a summary is made while the session works on; from ``exhaustion`` on, the session waits
     for it.

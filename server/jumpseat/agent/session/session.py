@@ -1,4 +1,4 @@
-"""One session: its settings, events, clients and queued prompts.
+"""A session: its settings, events, clients and queued prompts.
 
 A session outlives connections. All events are published by :meth:`Session.emit`, which writes persisted events to
 the log before it announces them. Prompts are run by :mod:`jumpseat.agent.turns.loop`.
@@ -80,7 +80,7 @@ class SessionServices:
 
 
 class Session:
-    """One session, live in this process. ``started_at`` is an ISO 8601 timestamp."""
+    """A session that is live in this process. ``started_at`` is an ISO 8601 timestamp."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ class ParsedCommand:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a command. ``text`` has its quotes removed; ``fixed`` means that the shell uses it unchanged.
+    """A word of a command. ``text`` has its quotes removed; ``fixed`` means that the shell uses the word unchanged.
 
     A word that is not fixed may be a ``glob``: a file name pattern and nothing else. It is ``wild`` if any part of
     it is such a pattern.

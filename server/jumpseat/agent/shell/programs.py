@@ -178,7 +178,7 @@ TAKES_CODE: Final = frozenset({
 })  # fmt: skip
 
 READS_NAMES: Final = frozenset({"cpio", "entr", "parallel", "pax", "xargs"})
-"""They read file names, or the arguments of the commands they run, from their input."""
+"""Programs that read file names, or the arguments of the commands they run, from their input."""
 
 TAKES_NO_PATHS: Final = frozenset({
     "basename", "dirname", "echo", "false", "id", "printf", "ps", "pwd", "sleep", "tr", "true", "type", "uname",
@@ -192,7 +192,7 @@ TAKES_PATHS: Final = frozenset({
 })  # fmt: skip
 
 SEARCHES_HERE: Final = frozenset({"ag", "git grep", "rg"})
-"""They search the working directory unless another folder is named; so does ``grep -r``."""
+"""Programs that search the working directory unless another folder is named, as does ``grep -r``."""
 
 LOADS_URLS: Final = frozenset({"aria2c", "curl", "http", "https", "lynx", "w3m", "wget", "xh"})
 

@@ -40,7 +40,7 @@ MAX_DEPTH: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class ShellSegment:
-    """One simple command of a line, and its text."""
+    """A simple command of a line, and its text."""
 
     text: str
     command: ParsedCommand
@@ -123,7 +123,7 @@ def _commands_in(line: str) -> list[FoundCommand]:
 
 
 class _LineReader:
-    """One walk over the syntax tree. ``certain`` becomes false at the first construct not known to be plain.
+    """A walk over the syntax tree. ``certain`` becomes false at the first construct not known to be plain.
 
     ``any_order`` means that commands may run repeatedly, or at the same time as later ones.
     """

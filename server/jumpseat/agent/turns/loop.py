@@ -1,8 +1,8 @@
 """Run one prompt: model call, tool calls, model call, until the model calls no more tools.
 
-Functions over a session, whose effects are all events. A prompt ends in one of three ways: the model is done or a
-tool call was rejected, a model call failed for good (``session.error``), or the run was cancelled (``abort``).
-``session.idle`` follows at the end of the queue's run.
+All functions take a session, and all their effects are events. A prompt ends in one of three ways: the model is
+done or a tool call was rejected, a model call failed for good (``session.error``), or the run was cancelled
+(``abort``). ``session.idle`` follows at the end of the queue's run.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ async def register(ctx: Context, params: DeclaredToolRegisterParams) -> Declared
     """Register a command tool in all sessions, until the process ends.
 
     Raises:
-        InvalidRequestError: it has no name, or the name of a tool that does not come from a client.
+        InvalidRequestError: the declaration has no name, or the name of a tool that does not come from a client.
         ConfigError: the declaration is invalid, or has fields that clients may not set.
     """
     from jumpseat.tools.declared.describe import describe

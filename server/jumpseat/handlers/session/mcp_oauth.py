@@ -33,7 +33,7 @@ async def login(ctx: Context, params: McpOauthLoginParams) -> McpOauthLoginResul
     """Start a login. The user opens the returned URL; this process receives the result on a loopback port.
 
     Raises:
-        InvalidRequestError: the server is not one to log in to.
+        InvalidRequestError: the server does not support logins.
     """
     host = mcp_host(ctx, params.session_id, "MCP host is not available")
     return McpOauthLoginResult(
@@ -52,6 +52,6 @@ async def probe(ctx: Context, params: McpServerParams) -> McpProbeResult:
     """Check whether a server requires a login, without starting one.
 
     Raises:
-        InvalidRequestError: the server is not one to log in to.
+        InvalidRequestError: the server does not support logins.
     """
     return await mcp_host(ctx, params.session_id, "MCP host is not available").probe(params.server_name)

@@ -19,7 +19,7 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
     try:
         data = args.file_text.encode()
     except UnicodeEncodeError:
-        return failure("file_text contains half of a surrogate pair. Write the character itself.")
+        return failure("file_text contains an unpaired surrogate. Write the character itself.")
     try:
         await ctx.files.create(path, data)
     except FileExistsError as error:

@@ -36,7 +36,7 @@ async def run_edit(ctx: ToolContext, args: EditArgs) -> ToolOutcome:
             return plan
         await ctx.files.replace(path, plan.after.encode("utf-8", "surrogateescape"), plan.mode)
     except UnicodeEncodeError:
-        return failure("new_str contains half of a surrogate pair. Write the character itself.")
+        return failure("new_str contains an unpaired surrogate. Write the character itself.")
     except (OSError, ValueError) as error:
         return problem(args.path, error)
     return ToolOutcome(

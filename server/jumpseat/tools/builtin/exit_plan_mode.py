@@ -33,7 +33,7 @@ NEXT: Final[Mapping[PlanAction, str]] = {
     "autopilot": "You are now in autopilot mode. Implement the plan to its end without asking.",
     "autopilot_fleet": "You are now in autopilot mode. Implement the plan to its end without asking.",
 }
-"""What the model is told after an approval, by the action that the user has chosen."""
+"""The message to the model after an approval, by the action that the user has chosen."""
 
 
 class ExitPlanModeArgs(ToolArgs):

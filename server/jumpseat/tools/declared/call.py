@@ -1,4 +1,4 @@
-"""One call of a declared tool, from its arguments to its result.
+"""A call of a declared tool, from its arguments to its result.
 
 ::
 
@@ -93,7 +93,7 @@ class Services:
 
 
 class Call:
-    """One call. ``always_ask`` is set for tools that a client registered, which cannot waive approval."""
+    """A call of a declared tool. ``always_ask`` is set for tools of clients, which cannot waive approval."""
 
     def __init__(
         self, definition: Definition, use: ToolUseBlock, ctx: ToolContext, services: Services, *, always_ask: bool
@@ -186,7 +186,7 @@ class Call:
             step = cmd if isinstance(cmd, Filled) else read_step(f"cmds[{number}]", cmd)
             steps.append(without_filling(step) if isinstance(step, Command) else step)
         if not steps:
-            raise ConfigError("setup left no cmds")
+            raise ConfigError("setup removed all cmds")
         return steps
 
     async def _permission(self) -> PermissionRequest | None:

@@ -123,7 +123,7 @@ Step: TypeAlias = Command | Handler
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One tool. ``legacy`` selects the conventions of 2024 where nothing else distinguishes them.
+    """The definition of a tool. ``legacy`` selects the conventions of 2024 where nothing else distinguishes them.
 
     ``cmds`` are as declared; :func:`read_step` converts them when a call runs, because handlers may add some.
     """

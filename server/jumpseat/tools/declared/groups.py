@@ -67,7 +67,7 @@ def read_group(raw: Mapping[str, Any], *, where: str, name: str = "") -> Group:
         raise ConfigError(f"{where}.system_prompt: expected a string or a function")
     name = declared.name or name
     if not name or mentions(f"@{{{name}}}") != [name]:
-        raise ConfigError(f"{where}: {name!r} is not a valid name of a group")
+        raise ConfigError(f"{where}: {name!r} is not a valid group name")
     return Group(
         name, declared.description, tuple(declared.tools), declared.prompt, cast("str | Handler | None", prompt)
     )

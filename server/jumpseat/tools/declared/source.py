@@ -33,7 +33,7 @@ KEEP_ENABLED_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTool:
-    """One declared tool in one session."""
+    """A declared tool in a session."""
 
     definition: Definition
     services: Services

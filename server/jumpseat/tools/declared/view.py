@@ -57,7 +57,7 @@ class Registry:
 
 
 class ToolView:
-    """One call of a tool, as functions see it. ``setup`` may change ``cmds``; functions may set any attribute.
+    """The view of a call that functions get. ``setup`` may change ``cmds``; functions may set any attribute.
 
     ``args`` are the arguments, ``request`` the same in the form of 2024 (in ``parameters``, and beside the name),
     ``env`` the values of ``env``, ``results`` those of the commands and functions so far, ``function_call`` the
@@ -132,5 +132,5 @@ def _to_text(value: Any) -> str:
     try:
         return str(value)
     except Exception as error:
-        log.error("a %s cannot be shown: %s", type(value).__name__, type(error).__name__)
+        log.error("cannot convert a %s to text: %s", type(value).__name__, type(error).__name__)
         return f"<{type(value).__name__}>"

@@ -1,4 +1,4 @@
-"""One tool call: find the tool, prepare the call, ask for permission, run it.
+"""Execute a tool call: find the tool, prepare the call, ask for permission, run the call.
 
 Every way through ends in a :class:`ToolOutcome`: an unknown tool, invalid arguments, a refusal and a crash, too.
 """

@@ -1,4 +1,4 @@
-"""One shell command: its process, its output and its exit.
+"""A shell command: its process, its output and its exit.
 
 A command leads its own process group, and no process of that group outlives :meth:`Shell.stop` or the cancellation
 of the supervising task.
@@ -41,7 +41,7 @@ QUIET: Final = {
 
 
 class Shell:
-    """One command. ``finished``: the command has exited; ``alive``: a process of its group still runs."""
+    """A shell command. ``finished``: the command has exited; ``alive``: a process of its group still runs."""
 
     def __init__(self, shell_id: str, command: str, process: Process, output_fd: int, input_fd: int | None) -> None:
         self._begin(shell_id, command)

@@ -61,9 +61,9 @@ class Element:
     children: list[Element] = field(default_factory=list["Element"])
     parts: list[str] = field(default_factory=list[str])
     marked: bool = False
-    """Whether the element contains CDATA."""
+    """True if the element contains CDATA."""
     literal: bool = False
-    """Whether the text contains a ``<`` that is neither CDATA nor one of our tags."""
+    """True if the text contains a ``<`` that is neither CDATA nor a tag of this format."""
     nested: int = 0
     """The number of open elements with the same name within the text."""
     certain: int = 0
@@ -103,7 +103,7 @@ class Block:
     name: str | None = None
     source: str = ""
     cut_off: bool = False
-    """Whether the answer ended within the block."""
+    """True if the answer ended within the block."""
 
 
 class _MalformedError(Exception):

@@ -17,7 +17,7 @@ from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model_calls.xml_tools.reader import MAX_TAG_CHARS, PARTIAL_TAG, START, Block, BlockReader
 
 MAX_HELD_CHARS: Final = 1000
-"""The most layout between the opening of a code block and its calls, in characters."""
+"""The maximum white space between the opening of a code block and its calls, in characters."""
 
 Piece: TypeAlias = str | Block
 
