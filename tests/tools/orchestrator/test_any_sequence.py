@@ -51,6 +51,8 @@ from tests.tools.session import until
 pytestmark = pytest.mark.anyio
 
 SEEDS: Final = 80
+AT_ONCE: Final = 4
+"""Sequences that run at the same time, because each mostly waits."""
 ENDPOINT: Final = Endpoint("http://127.0.0.1:1/base", api_key="k")
 ADD: Final = ClientTool(
     name="add",
@@ -217,17 +219,36 @@ def _answer(made: MadeSession, request: events.ExternalToolRequested, chance: ra
     assert not made.answer_tool(request, "again")
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
 async def test_every_call_has_one_result_no_process_remains_and_every_provider_accepts_the_next_request(
-    seed: int, tmp_path: Path
+    first: int, tmp_path: Path
 ) -> None:
+    failures: list[Exception] = []
+
+    async def run(seed: int) -> None:
+        try:
+            folder = tmp_path / str(seed)
+            folder.mkdir()
+            await _run_sequence(seed, folder)
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            failures.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        for seed in range(first, first + AT_ONCE):
+            tasks.start_soon(run, seed)
+    if failures:
+        raise ExceptionGroup("sequences that failed", failures)
+
+
+async def _run_sequence(seed: int, folder: Path) -> None:
     chance = random.Random(seed)
     # The mark is also a number of seconds, which `sleep` adds to its other arguments.
     mark = f"0.{uuid.uuid4().int}"
     protocol: ToolProtocol = "xml" if seed % 3 == 0 else "native"
     whim = Whim(chance, mark, protocol)
     async with anyio.create_task_group() as tasks:
-        made = _session(tasks, whim, protocol, tmp_path)
+        made = _session(tasks, whim, protocol, folder)
         for _ in range(2):
             made.send("go")
             await _deal_with(made, chance)
