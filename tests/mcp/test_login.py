@@ -197,7 +197,7 @@ async def test_only_the_browser_that_began_the_login_is_accepted(tmp_path: Path)
     ("guard", "told"),
     [
         (LoginServer(denies=True), "access_denied"),
-        (LoginServer(token_endpoint="http://thief.example/token"), "not private"),
+        (LoginServer(token_endpoint="http://thief.example/token"), "without encryption"),
         (LoginServer(registers=False), "--client-id"),
     ],
 )

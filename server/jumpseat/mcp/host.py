@@ -1,4 +1,4 @@
-"""The MCP host of one session: its servers, their status, and the tools that the model is offered.
+"""The MCP host of a session: its servers, their status, and the tools that the model is offered.
 
 A host without servers costs nothing. The first server starts the host's task, which owns the tasks of all
 connections and loads the ``mcp`` package. Only the first turn waits for servers to start, for a limited time.
@@ -21,6 +21,7 @@ from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolve_co
 from jumpseat.mcp.credentials import Credentials
 from jumpseat.mcp.loading import load
 from jumpseat.mcp.naming import tool_name
+from jumpseat.mcp.pending_login import PendingLogin
 from jumpseat.mcp.tools import McpTool
 from jumpseat_protocol import events
 from jumpseat_protocol.mcp import McpProbeResult, McpServerConfig, McpServerInfo, McpStatus
@@ -67,19 +68,6 @@ class ServerState:
     error: str | None = None
     connection: Connection | None = None
     tokens: dict[str, ClientTokens] = field(default_factory=lambda: dict[str, "ClientTokens"]())
-
-
-class _LoginProgress:
-    """The progress of a login: ``address`` or ``problem`` is set before ``known``; neither where none is needed."""
-
-    def __init__(self) -> None:
-        self.address: str | None = None
-        self.problem: str | None = None
-        self.known = anyio.Event()
-
-    async def show(self, address: str) -> None:
-        self.address = address
-        self.known.set()
 
 
 class McpHost:
@@ -373,43 +361,25 @@ class McpHost:
             raise InvalidRequestError(
                 "a login is stored on disk, but mcpOAuthTokenStorage of this session is 'in-memory'"
             )
-        url = config.url or ""
-        if not again and await self._services.logins.current(url) is not None:
+        if not again and await self._services.logins.current(config.url or "") is not None:
             self.retry_auth(name)
             return None
         self._begin_task()
         await self._ready.wait()
         if self._tasks is None or self._closed:
             raise InvalidRequestError("the session is closing")
-        progress = _LoginProgress()
-
-        async def log_in_and_reconnect() -> None:
-            await load("jumpseat.mcp.login")
-            from jumpseat.mcp.login import LoginFailedError, log_in
-
-            try:
-                login = await log_in(
-                    url,
-                    progress.show,
-                    client_id=client_id or config.oauth_client_id,
-                    client_secret=client_secret,
-                    client_name=client_name,
-                    success_text=success,
-                )
-                if login is not None:
-                    await self._services.logins.save(url, login)
-                self.retry_auth(name)
-            except LoginFailedError as error:
-                log.warning("MCP server %s: %s", name, error)
-                progress.problem = str(error)
-            finally:
-                progress.known.set()
-
-        self._tasks.start_soon(log_in_and_reconnect)
-        await progress.known.wait()
-        if progress.address is None and progress.problem is not None:
-            raise InvalidRequestError(f"MCP server {name!r}: {progress.problem}")
-        return progress.address
+        pending = PendingLogin(
+            name,
+            config,
+            self._services.logins,
+            lambda: self.retry_auth(name),
+            client_name=client_name,
+            client_id=client_id,
+            client_secret=client_secret,
+            success_text=success,
+        )
+        self._tasks.start_soon(pending.run)
+        return await pending.address()
 
     async def probe(self, name: str) -> McpProbeResult:
         """Find out whether a server requires a login, in any status and without changing it.

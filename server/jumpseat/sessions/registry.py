@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -36,6 +36,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.sessions.replay import decode_records, replay_records
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.log_repair import repair_log, truncate_log
@@ -185,19 +186,19 @@ class SessionRegistry:
         """
         folder = self.store.get_existing(session_id)
         in_use = folder.in_use()
-        replay = repair_log(folder.log.path)
+        stored = repair_log(folder.log.path)
         workspace = folder.read_workspace()
         started_at = workspace.created_at if workspace else utc_now()
         session = self._open(session_id, settings, folder, started_at)
         self._loaded.add(session_id)
         session.start_source = "resume"
         try:
-            _replay(session, replay.records)
+            replay_records(session, stored.records)
             context = working_directory_context(settings.cwd)
             folder.create(workspace or workspace_of(session_id, context, started_at))
-            if replay.torn_bytes:
+            if stored.torn_bytes:
                 message = (
-                    f"The last line of the session log was incomplete: {replay.torn_bytes} bytes were removed."
+                    f"The last line of the session log was incomplete: {stored.torn_bytes} bytes were removed."
                 )
                 session.emit(events.SessionWarning(warning_type="log_repaired", message=message))
         except BaseException:
@@ -384,7 +385,7 @@ class SessionRegistry:
         if cut is None:
             raise InvalidRequestError(f"Event {event_id} not found in session {session.id}")
         left, removed = cut
-        session.rewind(_decode(left.records))
+        session.rewind(decode_records(left.records))
         return removed
 
     def drop_checkpoints(self, session: Session) -> None:
@@ -474,40 +475,3 @@ async def _run_command(session: Session, command: QueuedCommand) -> bool:
     from jumpseat.agent.turns.commands import run_queued
 
     return await run_queued(session, command)
-
-
-def _decode(
-    records: Iterable[dict[str, Any]],
-) -> Iterator[tuple[str | None, events.EventPayload | events.UnknownPayload]]:
-    """Yield the events of a log with their ids; an event without an id has that of the event before it."""
-    last: str | None = None
-    for record in records:
-        event_id = record.get("id")
-        last = event_id if isinstance(event_id, str) and event_id else last
-        yield last, events.decode_payload(record["type"], record.get("data"))
-
-
-def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
-    """Apply the events of a log to ``session``: its conversation, model, mode and agent."""
-    settings = session.settings
-    for event_id, payload in _decode(records):
-        session.apply(event_id, payload)
-        match payload:
-            case events.SessionStart():
-                settings.model = settings.model or payload.selected_model
-                settings.reasoning_effort = settings.reasoning_effort or payload.reasoning_effort
-            case events.SessionResume():
-                # The options that the resuming client sent.
-                settings.model = payload.selected_model or settings.model
-                settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
-            case events.SessionModelChange():
-                settings.model = payload.new_model
-                settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
-            case events.SessionModeChanged():
-                settings.mode = payload.new_mode
-            case events.SubagentSelected():
-                settings.agent = payload.agent_name
-            case events.SubagentDeselected():
-                settings.agent = None
-            case _:
-                pass
