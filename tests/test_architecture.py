@@ -197,13 +197,13 @@ def test_no_modules_import_each_other_in_a_circle(package: Path) -> None:
     imports = imports_inside(package)
     reach: dict[str, set[str]] = {}
     for start in imports:
-        seen: set[str] = set()
+        visited: set[str] = set()
         todo = [start]
         while todo:
-            for target in imports[todo.pop()] - seen:
-                seen.add(target)
+            for target in imports[todo.pop()] - visited:
+                visited.add(target)
                 todo.append(target)
-        reach[start] = seen
+        reach[start] = visited
     circles = {frozenset(b for b in reach[a] if a in reach[b]) for a in reach if a in reach[a]}
     assert circles == set()
 

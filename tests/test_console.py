@@ -37,7 +37,7 @@ def jumpseat(home: Path, *argv: str, config: str = "", **environ: str) -> tuple[
     """Run a command; returns its exit code, stdout and stderr."""
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(config)
-    done = subprocess.run(
+    process = subprocess.run(
         [executable(), *argv],
         check=False,
         capture_output=True,
@@ -46,10 +46,10 @@ def jumpseat(home: Path, *argv: str, config: str = "", **environ: str) -> tuple[
         stdin=subprocess.DEVNULL,
         env={"PATH": os.defpath, "HOME": str(home), "COPILOT_HOME": str(home), **environ},
     )
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in process.stderr
     for secret in (KEY, "pass-word", "in-the-query"):
-        assert secret not in done.stdout + done.stderr
-    return done.returncode, done.stdout, done.stderr
+        assert secret not in process.stdout + process.stderr
+    return process.returncode, process.stdout, process.stderr
 
 
 def test_an_unknown_flag_ends_the_process_with_one_line_on_stderr(tmp_path: Path) -> None:
@@ -261,9 +261,9 @@ async def test_a_check_is_reported_to_programs_as_json(tmp_path: Path) -> None:
             return [jumpseat(tmp_path, "check", "openai", "gpt-5", "--json", **base) for _ in range(2)]
 
         works, fails = await anyio.to_thread.run_sync(commands)
-    told = {"adapter": "openai", "model": "gpt-5", "address": f"{provider.url}/v1"}
+    expected = {"adapter": "openai", "model": "gpt-5", "address": f"{provider.url}/v1"}
     assert json.loads(works[1]) == {
-        **told,
+        **expected,
         "works": True,
         "answer": "Ready",
         "explanation": "Asked for one word, the model answered 'Ready'.",
@@ -271,7 +271,7 @@ async def test_a_check_is_reported_to_programs_as_json(tmp_path: Path) -> None:
     }
     failure = json.loads(fails[1])
     assert failure.pop("explanation").startswith(f"{provider.url}/v1 was reached and rejected the key")
-    assert failure == {**told, "works": False, "exitCode": 4}
+    assert failure == {**expected, "works": False, "exitCode": 4}
     assert (works[0], fails[0]) == (0, 4)
 
 
@@ -319,8 +319,15 @@ def test_a_declared_adapter_is_listed_with_its_variable_and_never_with_its_key(t
     )
     (adapters / "plain.toml").write_text('extends = "openai"\n[env]\napi_key = "verysecretkey"\n')
     _, out, _ = jumpseat(tmp_path, "adapters", "--json")
-    told = {adapter["name"]: adapter for adapter in json.loads(out)}
+    adapters_by_name = {adapter["name"]: adapter for adapter in json.loads(out)}
 
-    assert (told["mine"]["keyEnv"], told["mine"]["hasKey"], told["mine"]["models"]) == ("MY_OWN_KEY", False, 2)
-    assert (told["mine"]["origin"], told["mine"]["address"]) == ("home", "http://127.0.0.1:9/v1")
+    assert (
+        adapters_by_name["mine"]["keyEnv"],
+        adapters_by_name["mine"]["hasKey"],
+        adapters_by_name["mine"]["models"],
+    ) == ("MY_OWN_KEY", False, 2)
+    assert (adapters_by_name["mine"]["origin"], adapters_by_name["mine"]["address"]) == (
+        "home",
+        "http://127.0.0.1:9/v1",
+    )
     assert "verysecretkey" not in out

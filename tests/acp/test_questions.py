@@ -173,8 +173,10 @@ async def test_a_url_is_opened_if_the_editor_supports_it_and_cancelled_otherwise
         session = await editor.new(tmp_path, mcpServers=[server])
         assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
         assert action in editor.answer_text(session)
-        asked = [message["params"] for message in editor.messages if message.get("method") == "elicitation/create"]
-        assert [question["url"] for question in asked] == ["https://example.com/sign-in"] * (
+        requests = [
+            message["params"] for message in editor.messages if message.get("method") == "elicitation/create"
+        ]
+        assert [question["url"] for question in requests] == ["https://example.com/sign-in"] * (
             "url" in capabilities["elicitation"]
         )
 

@@ -103,12 +103,12 @@ async def test_a_long_list_has_pages_without_gaps(tmp_path: Path, schemas: Schem
         (folder / "events.jsonl").write_text("{}\n")
         (folder / "workspace.yaml").write_text(f'cwd: "/"\nsummary: "number {number}"\n')
     async with running_editor(tmp_path, schemas) as (_, editor):
-        seen: list[str] = []
+        session_ids: list[str] = []
         page: dict[str, Any] = {}
-        while not seen or "nextCursor" in page:
+        while not session_ids or "nextCursor" in page:
             page = await editor.call("session/list", {"cursor": page["nextCursor"]} if page else {})
-            seen += [session["sessionId"] for session in page["sessions"]]
-        assert len(seen) == len(set(seen)) == 205
+            session_ids += [session["sessionId"] for session in page["sessions"]]
+        assert len(session_ids) == len(set(session_ids)) == 205
 
 
 async def test_a_load_sends_the_history_before_its_response(tmp_path: Path, schemas: Schemas) -> None:
@@ -131,19 +131,19 @@ async def test_a_load_sends_the_history_before_its_response(tmp_path: Path, sche
         loading = await editor.ask("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
         answer = await editor.response(loading)
         place = editor.messages.index(answer)
-        told = [
+        updates = [
             message["params"]["update"]
             for message in editor.messages[:place]
             if message.get("method") == "session/update"
         ]
-        assert [update["sessionUpdate"] for update in told] == [
+        assert [update["sessionUpdate"] for update in updates] == [
             *["user_message_chunk"] * 3,
             "agent_thought_chunk",
             "tool_call",
             "tool_call_update",
             "agent_message_chunk",
         ]
-        assert [update["content"] for update in told[:3]] == [text, image, link]
+        assert [update["content"] for update in updates[:3]] == [text, image, link]
         assert value_of(answer["result"]["configOptions"], "model") == "fake/one"
         assert (await editor.say(session, "and now?"))["stopReason"] == "end_turn"
 
@@ -376,12 +376,12 @@ async def test_an_approval_for_the_session_covers_additional_folders_only(tmp_pa
     answers = {"session/request_permission": option("allow_always")}
     async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
         await editor.say(await editor.new(work, additionalDirectories=[str(other)]), "go")
-        asked = [
+        requests = [
             message["params"]
             for message in editor.messages
             if message.get("method") == "session/request_permission"
         ]
-        assert [question["toolCall"]["toolCallId"] for question in asked] == ["call-1", "call-3"]
+        assert [question["toolCall"]["toolCallId"] for question in requests] == ["call-1", "call-3"]
 
 
 async def test_invalid_servers_and_folders_are_refused(tmp_path: Path, schemas: Schemas) -> None:
@@ -467,8 +467,8 @@ async def test_an_editor_gets_no_requests_that_it_does_not_support(tmp_path: Pat
     answers = {"session/request_permission": option("allow_once")}
     async with running_editor(tmp_path, schemas, *turns, answers=answers) as (_, editor):
         assert (await editor.say(await editor.new(tmp_path), "go"))["stopReason"] == "end_turn"
-        asked = {message["method"] for message in editor.messages if "method" in message and "id" in message}
-        assert asked == {"session/request_permission"}
+        methods = {message["method"] for message in editor.messages if "method" in message and "id" in message}
+        assert methods == {"session/request_permission"}
 
 
 async def test_stray_output_never_reaches_the_editor(tmp_path: Path, schemas: Schemas) -> None:

@@ -134,8 +134,8 @@ async def test_an_approval_for_the_session_is_not_asked_for_again(tmp_path: Path
 )
 async def test_a_call_that_is_not_approved_does_not_run(tmp_path: Path, schemas: Schemas, answer: Any) -> None:
     turns = [calls("create", path="new.txt", file_text="one\n"), {"text": "done"}]
-    asked: Any = answer if answer is not None else failing("not today")
-    async with running_editor(tmp_path, schemas, *turns, answers={"session/request_permission": asked}) as (
+    response: Any = answer if answer is not None else failing("not today")
+    async with running_editor(tmp_path, schemas, *turns, answers={"session/request_permission": response}) as (
         _,
         editor,
     ):

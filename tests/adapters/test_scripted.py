@@ -178,7 +178,12 @@ async def test_ids_of_calls_differ_from_turn_to_turn() -> None:
     scripted = model(turns=[turn, turn])
     first, second = [await play(scripted, *history) for history in ([prompt("a")], [prompt("a"), reply("x")])]
 
-    ids = [use.id for (done,) in (first, second) if isinstance(done, Completed) for use in done.message.tool_uses()]
+    ids = [
+        use.id
+        for (completion,) in (first, second)
+        if isinstance(completion, Completed)
+        for use in completion.message.tool_uses()
+    ]
     assert ids == ["call_1_1", "call_1_2", "call_2_1", "call_2_2"]
 
 

@@ -56,9 +56,9 @@ def by_openai(client: Any, *, stream: bool) -> Said:
     calls: dict[int, list[str]] = {}
     for chunk in chunks:
         for choice in (chunk.choices or [])[:1]:
-            said = choice.delta if stream else choice.message
-            text.append((said and (said.content or said.refusal)) or "")
-            for place, call in enumerate((said and said.tool_calls) or []):
+            message = choice.delta if stream else choice.message
+            text.append((message and (message.content or message.refusal)) or "")
+            for place, call in enumerate((message and message.tool_calls) or []):
                 whole = calls.setdefault(call.index if stream else place, ["", ""])
                 whole[0] += call.function.name or ""
                 whole[1] += call.function.arguments or ""
@@ -72,8 +72,8 @@ def by_openai_responses(client: Any, *, stream: bool) -> Said:
         ends = ("response.completed", "response.incomplete")
         *_, answer = (event.response for event in answer if event.type in ends)
     calls = [item for item in answer.output if item.type == "function_call"]
-    said = [part for item in answer.output if item.type == "message" for part in item.content]
-    text = "".join(part.refusal if part.type == "refusal" else part.text for part in said)
+    parts = [part for item in answer.output if item.type == "message" for part in item.content]
+    text = "".join(part.refusal if part.type == "refusal" else part.text for part in parts)
     return text, [(call.name, call.arguments) for call in calls]
 
 
@@ -85,18 +85,18 @@ def by_anthropic(client: Any, *, stream: bool) -> Said:
         blocks = answer.content
         text = "".join(block.text for block in blocks if block.type == "text")
         return text, [(block.name, json.dumps(block.input)) for block in blocks if block.type == "tool_use"]
-    said: list[str] = []
+    texts: list[str] = []
     calls: dict[int, list[str]] = {}
     for event in events:
         if event.type == "content_block_start" and event.content_block.type == "tool_use":
             calls[event.index] = [event.content_block.name, ""]
         elif event.type == "content_block_delta" and event.delta.type == "text_delta":
-            said.append(event.delta.text)
+            texts.append(event.delta.text)
         elif (
             event.type == "content_block_delta" and event.delta.type == "input_json_delta" and event.index in calls
         ):
             calls[event.index][1] += event.delta.partial_json
-    return "".join(said), [(name, arguments) for name, arguments in calls.values()]
+    return "".join(texts), [(name, arguments) for name, arguments in calls.values()]
 
 
 Reader: TypeAlias = Callable[..., Said]

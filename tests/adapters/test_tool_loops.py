@@ -272,11 +272,11 @@ def test_an_answer_of_another_model_gets_the_reasoning_that_the_provider_require
 
 def test_mistral_gets_images_of_a_tool_in_its_result_and_no_prompt_directly_after() -> None:
     answer = AssistantMessage([ToolUseBlock("toolu_01", "view", "{}", {})])
-    seen = ToolMessage(
+    results = ToolMessage(
         [ToolResultBlock("toolu_01", "view", "Viewed.", images=[ImageBlock("QQ==", "image/png", "a.png")])]
     )
-    sent = wire("mistral", prompt(), answer, seen, prompt("and now?"))
-    blind = wire("mistral", prompt(), answer, seen, vision=False)
+    sent = wire("mistral", prompt(), answer, results, prompt("and now?"))
+    blind = wire("mistral", prompt(), answer, results, vision=False)
 
     call_id = sent[1]["tool_calls"][0]["id"]
     assert (len(call_id), call_id.isalnum()) == (9, True)

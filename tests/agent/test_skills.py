@@ -292,14 +292,14 @@ async def test_a_prompt_that_begins_with_the_name_of_a_skill_loads_it(tmp_path: 
     async with serving(tmp_path) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m", skillDirectories=[str(tmp_path / "skills")])
-        said = str((await send_prompt(wire, provider, session, prompt)).json["messages"])
+        messages = str((await send_prompt(wire, provider, session, prompt)).json["messages"])
         events = wire.events(session)
     (event,) = [event["data"] for event in events if event["type"] == "skill.invoked"]
     assert (event["name"], event["trigger"], event["path"]) == ("tea", "user-invoked", str(path))
-    typed, told = [event["data"] for event in events if event["type"] == "user.message"]
-    assert (typed["content"], told["source"]) == (prompt, "skill-tea")
-    assert told["content"].startswith('<skill-context name="tea">')
-    assert said.index(prompt.strip()) < said.index("Warm the pot.")
+    prompt_message, skill_message = [event["data"] for event in events if event["type"] == "user.message"]
+    assert (prompt_message["content"], skill_message["source"]) == (prompt, "skill-tea")
+    assert skill_message["content"].startswith('<skill-context name="tea">')
+    assert messages.index(prompt.strip()) < messages.index("Warm the pot.")
 
 
 @pytest.mark.parametrize("prompt", ["/teapot", "/usr/bin/tea", "make /tea", "/hidden", "/off", "/"])

@@ -112,11 +112,14 @@ async def test_exception_in_the_body_is_raised_unwrapped() -> None:
 
 
 async def test_message_tap_sees_both_directions_in_order() -> None:
-    seen: list[tuple[str, Any]] = []
-    async with connected(lambda direction, message: seen.append((direction, message.get("method")))) as (_, peer):
+    messages: list[tuple[str, Any]] = []
+    async with connected(lambda direction, message: messages.append((direction, message.get("method")))) as (
+        _,
+        peer,
+    ):
         peer.send(id=1, method="x", params={})
         await peer.receive()
-    assert seen == [("sent", "connect"), ("received", None), ("received", "x"), ("sent", None)]
+    assert messages == [("sent", "connect"), ("received", None), ("received", "x"), ("sent", None)]
 
 
 async def test_missing_executable_is_named_in_the_error() -> None:

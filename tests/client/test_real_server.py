@@ -119,8 +119,8 @@ async def test_stored_messages_are_decoded(home: Path) -> None:
         events = await session.messages()
     assert events[0].type == "session.start"
     assert not any(event.ephemeral for event in events)
-    said = [e.payload.content for e in events if isinstance(e.payload, UserMessage | AssistantMessage)]
-    assert said == ["hi", "hello"]
+    texts = [e.payload.content for e in events if isinstance(e.payload, UserMessage | AssistantMessage)]
+    assert texts == ["hi", "hello"]
 
 
 @tool
@@ -166,11 +166,11 @@ async def test_invalid_arguments_and_exceptions_of_a_tool_reach_the_model_as_fai
 
 async def test_rejection_ends_the_turn_and_rejection_with_feedback_does_not(home: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("content of a")
-    asked: list[PermissionRequest] = []
+    requests: list[PermissionRequest] = []
     decisions = [reject(), reject("use the other file")]
 
     async def decide(request: PermissionRequest) -> PermissionDecision:
-        asked.append(request)
+        requests.append(request)
         return decisions.pop(0)
 
     async with server(home) as client:
@@ -191,7 +191,7 @@ async def test_rejection_ends_the_turn_and_rejection_with_feedback_does_not(home
         "The user rejected this tool call.",
         "The user rejected this tool call. User feedback: use the other file",
     ]
-    assert [type(request) for request in asked] == [ReadPermission, ReadPermission]
+    assert [type(request) for request in requests] == [ReadPermission, ReadPermission]
 
 
 async def test_approve_all_setting_skips_permission_requests(home: Path, tmp_path: Path) -> None:

@@ -294,10 +294,10 @@ async def test_call_of_another_clients_tool_is_ignored() -> None:
 
 
 async def test_permission_is_answered_by_the_handler() -> None:
-    asked: list[PermissionRequest] = []
+    requests: list[PermissionRequest] = []
 
     async def decide(request: PermissionRequest) -> PermissionDecision:
-        asked.append(request)
+        requests.append(request)
         if isinstance(request, UnknownPermission):
             raise ValueError("what is this")
         return reject("not that one")
@@ -309,7 +309,7 @@ async def test_permission_is_answered_by_the_handler() -> None:
         first = await peer.answer(method, {"success": True})
         peer.emit("permission.requested", {"requestId": "p2", "permissionRequest": {"kind": "magic", "wand": 1}})
         second = await peer.answer(method, {"success": True})
-    assert asked == [
+    assert requests == [
         ReadPermission(intention="Read it", path="/a", tool_call_id="t1"),
         UnknownPermission("magic", {"kind": "magic", "wand": 1}),
     ]
@@ -334,10 +334,10 @@ async def test_permission_settled_by_a_hook_or_left_to_others_gets_no_response()
 
 
 async def test_permission_handler_is_cancelled_when_another_client_answers() -> None:
-    asked, withdrawn = anyio.Event(), anyio.Event()
+    started, withdrawn = anyio.Event(), anyio.Event()
 
     async def think(_request: PermissionRequest) -> PermissionDecision:
-        asked.set()
+        started.set()
         try:
             await anyio.sleep_forever()
         finally:
@@ -348,7 +348,7 @@ async def test_permission_handler_is_cancelled_when_another_client_answers() -> 
         await create(client, peer, on_permission=think)
         peer.emit("permission.requested", {"requestId": "p1", "permissionRequest": READ})
         with anyio.fail_after(5):
-            await asked.wait()
+            await started.wait()
             peer.emit("permission.completed", {"requestId": "p1", "result": {"kind": "approved"}})
             await withdrawn.wait()
 

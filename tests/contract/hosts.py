@@ -125,9 +125,9 @@ class Host:
                 "callbacks": callbacks,
                 "decides": decides,
             }
-            seen = await self._drive(plan)
-        assert "failure" not in seen, f"{seen.pop('failure')}\n{json.dumps(seen, indent=1)}"
-        return Observations(**seen)
+            observations = await self._drive(plan)
+        assert "failure" not in observations, f"{observations.pop('failure')}\n{json.dumps(observations, indent=1)}"
+        return Observations(**observations)
 
     async def _drive(self, plan: JsonObject) -> JsonObject:
         errors = self.home.with_name("driver.stderr")

@@ -236,35 +236,35 @@ class _Client:
 
     async def _answer_event(self, event: JsonObject) -> None:
         data = event["data"]
-        asked = {"sessionId": self.session, "requestId": data.get("requestId")}
+        ids = {"sessionId": self.session, "requestId": data.get("requestId")}
         match event["type"]:
             case "permission.requested":
                 answer = {"result": self._decision(data["permissionRequest"])}
-                await self.wire.ask("session.permissions.handlePendingPermissionRequest", asked | answer)
+                await self.wire.ask("session.permissions.handlePendingPermissionRequest", ids | answer)
             case "external_tool.requested":
                 answer = await self._tool(data["arguments"])
-                await self.wire.ask("session.tools.handlePendingToolCall", asked | answer)
+                await self.wire.ask("session.tools.handlePendingToolCall", ids | answer)
             case "command.execute":
-                await self.wire.ask("session.commands.handlePendingCommand", asked)
+                await self.wire.ask("session.commands.handlePendingCommand", ids)
             case "command.queued":
                 answer = {"result": {"handled": True}}
-                await self.wire.ask("session.commands.respondToQueuedCommand", asked | answer)
+                await self.wire.ask("session.commands.respondToQueuedCommand", ids | answer)
             case "elicitation.requested":
                 fields = data["requestedSchema"]["properties"]
                 answer = {"result": {"action": "accept", "content": dict.fromkeys(fields, "Ada")}}
-                await self.wire.ask("session.ui.handlePendingElicitation", asked | answer)
+                await self.wire.ask("session.ui.handlePendingElicitation", ids | answer)
             case "mcp.oauth_required":
                 # The first token is not sufficient for calls.
                 token = "one" if data["reason"] == "initial" else "two"
                 answer = {"result": {"kind": "token", "accessToken": token}}
-                await self.wire.ask("session.mcp.oauth.handlePendingRequest", asked | answer)
+                await self.wire.ask("session.mcp.oauth.handlePendingRequest", ids | answer)
             case "mcp.headers_refresh_required":
                 answer = {"result": {"kind": "headers", "headers": {"X-Trace": "1"}}}
-                await self.wire.ask("session.mcp.headers.handlePendingHeadersRefreshRequest", asked | answer)
+                await self.wire.ask("session.mcp.headers.handlePendingHeadersRefreshRequest", ids | answer)
             case "sampling.requested":
                 question = {name: data[name] for name in ("serverName", "mcpRequestId", "request")}
-                ran = await self.wire.call("session.mcp.executeSampling", asked | question)
-                await self.wire.ask("session.ui.handlePendingSampling", asked | {"response": ran["result"]})
+                ran = await self.wire.call("session.mcp.executeSampling", ids | question)
+                await self.wire.ask("session.ui.handlePendingSampling", ids | {"response": ran["result"]})
             case _:
                 pass
 
@@ -289,12 +289,12 @@ class _Client:
                 self.problems.append(f"unexpected request {method}")
                 return {"error": {"code": -32601, "message": "unexpected"}}
 
-    def _decision(self, asked: JsonObject) -> JsonObject:
-        if asked.get("fileName", "").endswith("secret.txt"):
+    def _decision(self, request: JsonObject) -> JsonObject:
+        if request.get("fileName", "").endswith("secret.txt"):
             if self.protocol == 2:
                 return {"kind": "denied-interactively-by-user", "feedback": "not there"}
             return {"kind": "reject", "feedback": "not there"}
-        if asked["kind"] == "read":
+        if request["kind"] == "read":
             return {"kind": "approve-for-session", "approval": {"kind": "read"}}
         return {"kind": "approved" if self.protocol == 2 else "approve-once"}
 

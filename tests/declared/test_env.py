@@ -81,13 +81,13 @@ async def test_a_command_that_times_out_is_ended_with_its_child_processes(tmp_pa
 async def test_a_file_is_read_again_for_every_request(tmp_path: Path) -> None:
     file = tmp_path / "key"
     resolver = EnvResolver({}, cwd=tmp_path)
-    seen: list[Any] = []
+    values: list[Any] = []
     for text in ("one\n", "two\n\n"):
         file.write_text(text)
         found = await resolver.resolve("adapter 'mine'", {"key": "file:key"}, lambda _path: None, None)
-        seen.append(found.values["key"])
+        values.append(found.values["key"])
 
-    assert seen == ["one", "two"]
+    assert values == ["one", "two"]
 
 
 async def test_a_missing_file_is_named_when_its_value_is_needed(tmp_path: Path) -> None:

@@ -240,8 +240,8 @@ def test_a_server_with_an_empty_or_closed_stdin_exits_at_once(
         timeout=30,
         check=False,
     )
-    said = "" if code == 0 else "error: stdin and stdout must be open: the protocol uses them\n"
-    assert (process.returncode, process.stdout, process.stderr) == (code, "", said)
+    expected = "" if code == 0 else "error: stdin and stdout must be open: the protocol uses them\n"
+    assert (process.returncode, process.stdout, process.stderr) == (code, "", expected)
 
 
 async def test_the_end_of_stdin_during_a_stream_is_logged(tmp_path: Path) -> None:

@@ -171,9 +171,9 @@ async def test_a_kill_during_a_command_leaves_one_interrupted_call(tmp_path: Pat
         assert messages[3]["content"] == INTERRUPTED
 
 
-async def approve(wire: Wire, asked: JsonObject) -> None:
+async def approve(wire: Wire, request: JsonObject) -> None:
     session = next(m for m in wire.messages if m.get("method") == "session.event")["params"]["sessionId"]
-    params = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": {"kind": "approve-once"}}
+    params = {"sessionId": session, "requestId": request["data"]["requestId"], "result": {"kind": "approve-once"}}
     await wire.call("session.permissions.handlePendingPermissionRequest", params)
 
 

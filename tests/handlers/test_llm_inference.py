@@ -108,7 +108,7 @@ async def test_a_token_is_requested_before_every_model_request_and_never_stored(
         wire = server.wire
         await wire.call("llmInference.setProvider", {})
         session = await wire.create(provider, model="m")
-        seen: list[str] = []
+        tokens: list[str] = []
         for token in ("first-token", "second-token"):
             position = len(wire.messages)
             await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
@@ -118,13 +118,13 @@ async def test_a_token_is_requested_before_every_model_request_and_never_stored(
             assert request["params"] == {"sessionId": session, "providerName": "default"}
             await wire.send(frame({"jsonrpc": "2.0", "id": request["id"], "result": {"token": token}}))
             start, _ = await model_request(wire, position)
-            seen += start["headers"]["authorization"]
+            tokens += start["headers"]["authorization"]
             head: dict[str, Any] = {"requestId": start["requestId"], "status": 200, "headers": {}}
             await wire.call("llmInference.httpResponseStart", head)
             body = {"requestId": start["requestId"], "data": json.dumps(ANSWER), "end": True}
             await wire.call("llmInference.httpResponseChunk", body)
             await wire.event("session.idle", session=session, since=position)
-    assert seen == ["Bearer first-token", "Bearer second-token"]
+    assert tokens == ["Bearer first-token", "Bearer second-token"]
     files = "".join(path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file())
     assert "-token" not in files
 
@@ -133,9 +133,9 @@ async def test_the_endpoint_of_a_session_is_returned_only_if_the_operator_allows
     provider = {**PROVIDER, "headers": {"X-Mine": "yes"}}
     async with running_server(tmp_path) as server:
         session = await server.wire.create(provider, model="m")
-        refused = await server.wire.error_of("session.provider.getEndpoint", {"sessionId": session})
-        assert "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT" in refused["message"]
-        assert "sk-x" not in str(refused)
+        error = await server.wire.error_of("session.provider.getEndpoint", {"sessionId": session})
+        assert "COPILOT_ALLOW_GET_PROVIDER_ENDPOINT" in error["message"]
+        assert "sk-x" not in str(error)
     env = {"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}
     async with running_server(tmp_path, env=env) as server:
         session = await server.wire.create(provider, model="m")

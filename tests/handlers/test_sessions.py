@@ -72,19 +72,19 @@ async def test_the_list_equals_session_list_with_less_metadata_beyond_the_limit(
 async def test_the_list_can_be_filtered_by_context(tmp_path: Path) -> None:
     here, there = folder(tmp_path, "here"), folder(tmp_path, "there")
     async with running_server(tmp_path) as server:
-        mine, _ = (
+        first, _ = (
             await stored(server.wire, workingDirectory=here),
             await stored(server.wire, workingDirectory=there),
         )
         found = await server.wire.call("sessions.list", {"filter": {"cwd": here}, "metadataLimit": 0})
-        internal = await server.wire.call("sessions.getMetadata", {"sessionId": mine})
-        by_id = await server.wire.call("session.getMetadata", {"sessionId": mine})
+        internal = await server.wire.call("sessions.getMetadata", {"sessionId": first})
+        by_id = await server.wire.call("session.getMetadata", {"sessionId": first})
         non_empty = await server.wire.call("sessions.listNonEmptySessionIds", {"limit": 1})
-        path = await server.wire.call("sessions.getEventFilePath", {"sessionId": mine})
-    assert ids(found) == [mine]
+        path = await server.wire.call("sessions.getEventFilePath", {"sessionId": first})
+    assert ids(found) == [first]
     assert internal == by_id
     assert len(non_empty["sessionIds"]) == 1
-    assert path == {"filePath": str(server.log_of(mine))}
+    assert path == {"filePath": str(server.log_of(first))}
 
 
 async def test_a_unique_prefix_finds_its_session(tmp_path: Path) -> None:
@@ -141,17 +141,17 @@ async def test_metadata_that_a_list_left_out_can_be_completed(tmp_path: Path) ->
     async with running_server(tmp_path) as server:
         session = await stored(server.wire, workingDirectory=here)
         empty = await server.wire.create(HELLO, workingDirectory=here)
-        (listed,) = (await server.wire.call("sessions.list", {}))["sessions"]
+        (sessions,) = (await server.wire.call("sessions.list", {}))["sessions"]
         (bare,) = (await server.wire.call("sessions.list", {"metadataLimit": 0}))["sessions"]
         unknown = {**bare, "sessionId": str(uuid.uuid4())}
         blank = {**bare, "sessionId": empty}
         named = {**blank, "name": "Mine", "clientName": "host", "mcTaskId": "7"}
-        complete = {**listed, "summary": "As it was"}
+        complete = {**sessions, "summary": "As it was"}
 
         async def enrich(*given: dict[str, Any]) -> list[dict[str, Any]]:
             return (await server.wire.call("sessions.enrichMetadata", {"sessions": given}))["sessions"]
 
-        assert await enrich(bare) == [listed]
+        assert await enrich(bare) == [sessions]
         assert await enrich(unknown, blank, complete) == [unknown, complete]
         assert await enrich(named) == [{**named, "summary": "Mine", "context": {"cwd": here}}]
         bad: list[Any] = [{}, {"sessions": [{"sessionId": session}]}, {"sessions": {}}]
@@ -164,10 +164,10 @@ async def test_metadata_that_a_list_left_out_can_be_completed(tmp_path: Path) ->
 
 async def test_sessions_marked_by_another_running_process_are_in_use(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server, await anyio.open_process(["sleep", "60"]) as other:
-        mine, theirs = await prompted(server.wire), await stored(server.wire)
-        (server.log_of(theirs).parent / f"inuse.{other.pid}.lock").touch()
-        asked = {"sessionIds": [mine, theirs, str(uuid.uuid4()), "../x", ""]}
-        assert await server.wire.call("sessions.checkInUse", asked) == {"inUse": [theirs]}
+        own, foreign = await prompted(server.wire), await stored(server.wire)
+        (server.log_of(foreign).parent / f"inuse.{other.pid}.lock").touch()
+        params = {"sessionIds": [own, foreign, str(uuid.uuid4()), "../x", ""]}
+        assert await server.wire.call("sessions.checkInUse", params) == {"inUse": [foreign]}
         assert (await server.wire.error_of("sessions.checkInUse", {"sessionIds": "x"}))["code"] == -32602
         other.kill()
 
@@ -189,8 +189,8 @@ async def test_a_saved_session_stays_live_with_a_complete_log(tmp_path: Path) ->
         for session_id in (session, "nobody"):
             assert await server.wire.call("sessions.save", {"sessionId": session_id}) == {}
         await server.wire.prompt(session)
-        told = await server.wire.call("session.getMessages", {"sessionId": session})
-        assert len(server.log_of(session).read_bytes().splitlines()) == len(told["events"])
+        history = await server.wire.call("session.getMessages", {"sessionId": session})
+        assert len(server.log_of(session).read_bytes().splitlines()) == len(history["events"])
 
 
 async def test_closing_emits_shutdown_keeps_the_files_and_succeeds_twice(tmp_path: Path) -> None:
@@ -246,9 +246,9 @@ async def test_pruning_deletes_old_unnamed_sessions_that_are_not_in_use(tmp_path
         for session in (old, excluded, named, live):
             make_older(server, session, YEAR_S)
         size = (await server.wire.call("sessions.getSizes"))["sizes"][old]
-        asked = {"olderThanDays": 30, "excludeSessionIds": [excluded]}
+        params = {"olderThanDays": 30, "excludeSessionIds": [excluded]}
 
-        dry = await server.wire.call("sessions.pruneOld", {**asked, "dryRun": True})
+        dry = await server.wire.call("sessions.pruneOld", {**params, "dryRun": True})
         assert {**dry, "skipped": sorted(dry["skipped"])} == {
             "deleted": [],
             "candidates": [old],
@@ -258,11 +258,11 @@ async def test_pruning_deletes_old_unnamed_sessions_that_are_not_in_use(tmp_path
         }
         assert server.log_of(old).exists()
 
-        done = await server.wire.call("sessions.pruneOld", asked)
-        assert (done["deleted"], done["candidates"], done["freedBytes"]) == ([old], [], size)
+        result = await server.wire.call("sessions.pruneOld", params)
+        assert (result["deleted"], result["candidates"], result["freedBytes"]) == ([old], [], size)
         assert not server.log_of(old).exists()
 
-        with_named = await server.wire.call("sessions.pruneOld", {**asked, "includeNamed": True})
+        with_named = await server.wire.call("sessions.pruneOld", {**params, "includeNamed": True})
         assert (with_named["deleted"], with_named["skipped"]) == ([named], [live])
         assert set(ids(await server.wire.call("sessions.list", {}))) == {new, excluded, live}
         for wrong in ({}, {"olderThanDays": -1}, {"olderThanDays": "x"}):

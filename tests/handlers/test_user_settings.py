@@ -117,7 +117,7 @@ async def test_an_invalid_file_is_reported_not_overwritten_and_does_not_stop_ses
         file = server.home / "settings.json"
         file.write_text(text)
         assert "settings.json is not" in (await server.wire.error_of("user.settings.get"))["message"]
-        refused = await server.wire.error_of("user.settings.set", {"settings": {"model": "mine"}})
-        assert "settings.json is not" in refused["message"]
+        error = await server.wire.error_of("user.settings.set", {"settings": {"model": "mine"}})
+        assert "settings.json is not" in error["message"]
         assert file.read_text() == text
         await server.wire.create(HELLO)

@@ -138,8 +138,8 @@ async def test_context_info_counts_the_tools_of_servers_separately(tmp_path: Pat
         await call(wire, session)
         limits = {"sessionId": session, "promptTokenLimit": 1000, "outputTokenLimit": 10}
         info = (await wire.call("session.metadata.contextInfo", limits))["contextInfo"]
-        asked = await wire.call("session.metadata.getContextAttribution", {"sessionId": session})
-        categories = asked["contextAttribution"]["categories"]
+        attribution = await wire.call("session.metadata.getContextAttribution", {"sessionId": session})
+        categories = attribution["contextAttribution"]["categories"]
     assert 0 < info["mcpToolsTokens"] < info["toolDefinitionsTokens"]
     assert categories["mcpTools"] == info["mcpToolsTokens"]
     assert categories["systemTools"] + categories["mcpTools"] == info["toolDefinitionsTokens"]

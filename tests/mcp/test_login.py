@@ -35,9 +35,9 @@ class Terminal:
     async def address(self) -> str:
         """Return the address that the user has to open."""
         assert self._process.stdout is not None
-        while not (found := re.search(r"^(http\S+)\n", self.said, re.MULTILINE)):
+        while not (match := re.search(r"^(http\S+)\n", self.said, re.MULTILINE)):
             self.said += (await self._process.stdout.receive()).decode()
-        return found[1]
+        return match[1]
 
     async def end(self) -> tuple[int, str]:
         """Return the exit code and the whole output."""
@@ -79,10 +79,10 @@ async def log_in(home: Path, *argv: str, **environ: str) -> None:
     async with terminal(home, "login", *argv, **environ) as at:
         page = await browse(await at.address())
         assert (page.status_code, "You are logged in" in page.text) == (200, True)
-        code, said = await at.end()
-    assert code == 0, said
-    assert "Logged in to" in said
-    assert "access-" not in said
+        code, output = await at.end()
+    assert code == 0, output
+    assert "Logged in to" in output
+    assert "access-" not in output
 
 
 async def run(home: Path, *argv: str, **environ: str) -> tuple[int, str]:
@@ -116,8 +116,8 @@ async def test_a_login_at_the_terminal_works_in_every_session(tmp_path: Path) ->
             assert "access-" not in json.dumps(wire.messages)
         assert [grant["grant_type"] for grant in guard.grants] == ["authorization_code", "refresh_token"]
         assert stored(home)[f"{far.url}/mcp"]["access_token"] == "access-2"
-        code, said = await run(home, "logout", "far")
-        assert (code, said) == (0, "Logged out of far.\n")
+        code, output = await run(home, "logout", "far")
+        assert (code, output) == (0, "Logged out of far.\n")
         assert stored(home) == {}
         assert (await run(home, "logout", "far"))[1] == "There was no login to far.\n"
         async with running_server(tmp_path) as server:
@@ -207,9 +207,9 @@ async def test_a_failed_login_has_a_reason_and_stores_nothing(
     async with ModelServer(answer=guard) as far, terminal(tmp_path, "login", f"{far.url}/mcp") as at:
         if guard.denies:
             assert (await browse(await at.address())).status_code == 400
-        code, said = await at.end()
+        code, output = await at.end()
     assert code == 1
-    assert told in said
+    assert told in output
     assert not (tmp_path / "mcp-tokens.json").exists()
 
 
@@ -235,10 +235,10 @@ async def test_a_registered_client_logs_in_with_its_secret(tmp_path: Path) -> No
 async def test_servers_without_login_are_usage_errors(tmp_path: Path, argv: list[str], told: str) -> None:
     config = {"mcpServers": {"program": {"command": "x"}}}
     (tmp_path / "mcp-config.json").write_text(json.dumps(config))
-    code, said = await run(tmp_path, *argv)
+    code, output = await run(tmp_path, *argv)
     assert code == 2
-    assert said.startswith("error: ")
-    assert told.removeprefix("it ") in said
+    assert output.startswith("error: ")
+    assert told.removeprefix("it ") in output
 
 
 # --- by a client --------------------------------------------------------------------------------------------------

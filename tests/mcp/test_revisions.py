@@ -50,20 +50,20 @@ async def test_tools_resources_prompts_and_changed_lists(tmp_path: Path, revisio
     async with revised(revision, transport) as config, running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
         session = await session_with(wire, "old", config, *turns)
-        _, said = await call(wire, session)
+        _, text = await call(wire, session)
         progress = await wire.event("tool.execution_progress")
-        named = {"sessionId": session, "serverName": "old"}
-        (resource,) = (await wire.call("session.mcp.resources.list", named))["resources"]
-        contents = await wire.call("session.mcp.resources.read", {**named, "uri": "test://greeting"})
-        (prompt,) = (await wire.call("session.mcp.prompts.list", named))["prompts"]
+        params = {"sessionId": session, "serverName": "old"}
+        (resource,) = (await wire.call("session.mcp.resources.list", params))["resources"]
+        contents = await wire.call("session.mcp.resources.read", {**params, "uri": "test://greeting"})
+        (prompt,) = (await wire.call("session.mcp.prompts.list", params))["prompts"]
         filled = await wire.call(
-            "session.mcp.prompts.get", {**named, "name": "review", "arguments": {"code": "x=1"}}
+            "session.mcp.prompts.get", {**params, "name": "review", "arguments": {"code": "x=1"}}
         )
         await call(wire, session)
         for kind in ("tools", "resources", "prompts"):
             await wire.event(f"mcp.{kind}.list_changed", serverName="old")
         _, learnt = await call(wire, session)
-    assert (said, progress["data"]["progressMessage"], learnt) == ("hello", "1/2", "new")
+    assert (text, progress["data"]["progressMessage"], learnt) == ("hello", "1/2", "new")
     assert (resource["uri"], contents["contents"]) == (
         "test://greeting",
         [{"uri": "test://greeting", "text": "hello"}],
@@ -100,23 +100,23 @@ async def test_sampling_and_roots(tmp_path: Path, revision: str, transport: str)
         interest = {"sessionId": session, "eventType": "sampling.requested"}
         await wire.call("session.eventLog.registerInterest", interest)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = (await wire.event("sampling.requested"))["data"]
+        request = (await wire.event("sampling.requested"))["data"]
         response = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "four"}}
-        params = {"sessionId": session, "requestId": asked["requestId"], "response": response}
+        params = {"sessionId": session, "requestId": request["requestId"], "response": response}
         await wire.call("session.ui.handlePendingSampling", params)
-        done = await wire.event("tool.execution_complete")
+        completion = await wire.event("tool.execution_complete")
         await wire.event("session.idle")
         _, roots = await call(wire, session)
-    assert asked["request"]["messages"][0]["content"]["text"] == "What is 2+2?"
-    assert '"text": "four"' in done["data"]["result"]["content"]
+    assert request["request"]["messages"][0]["content"]["text"] == "What is 2+2?"
+    assert '"text": "four"' in completion["data"]["result"]["content"]
     assert tmp_path.as_uri() in roots
 
 
 async def answer_form(wire: Wire, session: str, result: JsonObject) -> JsonObject:
-    asked = (await wire.event("elicitation.requested", session=session))["data"]
-    params = {"sessionId": session, "requestId": asked["requestId"], "result": result}
+    request = (await wire.event("elicitation.requested", session=session))["data"]
+    params = {"sessionId": session, "requestId": request["requestId"], "result": result}
     await wire.call("session.ui.handlePendingElicitation", params)
-    return asked
+    return request
 
 
 @pytest.mark.parametrize(("revision", "transport"), [server for server in SERVERS if server[0] in WITH_FORMS])
@@ -125,11 +125,11 @@ async def test_forms(tmp_path: Path, revision: str, transport: str) -> None:
         wire = server.wire
         session = await session_with(wire, "old", config, *turn("old-ask"), requestElicitation=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = await answer_form(wire, session, {"action": "accept", "content": {"colour": "red"}})
-        done = await wire.event("tool.execution_complete")
+        form = await answer_form(wire, session, {"action": "accept", "content": {"colour": "red"}})
+        completion = await wire.event("tool.execution_complete")
         await wire.event("session.idle")
-    assert asked["message"] == "Which colour?"
-    assert '"colour": "red"' in done["data"]["result"]["content"]
+    assert form["message"] == "Which colour?"
+    assert '"colour": "red"' in completion["data"]["result"]["content"]
 
 
 async def test_a_probe_of_a_server_without_a_handshake(tmp_path: Path) -> None:
@@ -146,9 +146,9 @@ async def test_an_older_server_that_cannot_be_asked_for_its_revisions(tmp_path: 
         running_server(tmp_path, args=YOLO) as server,
     ):
         session = await session_with(server.wire, "old", config, *turn("old-echo", text="hello"))
-        _, said = await call(server.wire, session)
+        _, text = await call(server.wire, session)
         states = [
             event["data"]["status"] for event in server.wire.events() if "serverName" in event.get("data", {})
         ]
-    assert said == "hello"
+    assert text == "hello"
     assert "failed" not in states

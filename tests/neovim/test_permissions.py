@@ -288,8 +288,8 @@ def test_a_question_of_a_closed_chat_is_prefixed_with_its_name(tmp_path: Path) -
 
 def test_a_long_question_of_the_model_is_shown_in_a_preview(tmp_path: Path) -> None:
     question = "Which of these?\n\n- " + "one thing and another " * 6 + "\n- nothing"
-    asked = {"name": "ask_user", "arguments": {"question": question, "choices": ["One", "None"]}}
-    with running_neovim(tmp_path, script=[{"tool_calls": [asked]}, {"text": "Good."}]) as nvim:
+    call = {"name": "ask_user", "arguments": {"question": question, "choices": ["One", "None"]}}
+    with running_neovim(tmp_path, script=[{"tool_calls": [call]}, {"text": "Good."}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
         nvim.until("#asked == 1")
@@ -342,8 +342,8 @@ def test_a_rate_limited_model_is_replaced_if_the_user_agrees(
             nvim.lua(OPEN)
             nvim.answer(answer)
             nvim.ask("hello")
-            (asked,) = nvim.questions()
-            assert asked["prompt"] == (
+            (shown_question,) = nvim.questions()
+            assert shown_question["prompt"] == (
                 "The model is rate limited (user_weekly_rate_limited). Let its provider choose another?"
             )
             assert list(dict.fromkeys(copilot.called_models())) == called

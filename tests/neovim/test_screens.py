@@ -90,13 +90,13 @@ def test_a_conversation_from_the_empty_chat_to_a_stopped_turn(tmp_path: Path) ->
 
 
 def test_a_plan_and_a_question_of_the_model(tmp_path: Path) -> None:
-    asked = (
+    question = (
         "How much is to be done?\n\nThe tests are many, and slow; some of them need a network, which is not here."
     )
     script: list[dict[str, Any]] = [
         {
             "text": "First a question.",
-            "tool_calls": [{"name": "ask_user", "arguments": {"question": asked, "choices": ["All", "Little"]}}],
+            "tool_calls": [{"name": "ask_user", "arguments": {"question": question, "choices": ["All", "Little"]}}],
         },
         {
             "text": "This is how I would do it.",

@@ -30,14 +30,14 @@ def of_session(method: str) -> bool:
 
 async def outcomes(wire: Wire, methods: list[str], session: str) -> dict[str, dict[str, Any]]:
     """Return the responses to ``methods``, called with the params that their fixed answers apply to."""
-    asked: dict[str, int] = {}
+    request_ids: dict[str, int] = {}
     for method in methods:
         answer = NEUTRAL_ANSWERS.get(method)
         params: dict[str, Any] = {**answer.only, **dict.fromkeys(answer.needs, "any")} if answer else {}
-        asked[method] = await wire.ask(
+        request_ids[method] = await wire.ask(
             method, params | ({"sessionId": session} if method.startswith(("session.", "sessions.")) else {})
         )
-    return {method: await wire.response(request) for method, request in asked.items()}
+    return {method: await wire.response(request) for method, request in request_ids.items()}
 
 
 def test_no_method_is_in_two_tables() -> None:

@@ -24,7 +24,7 @@ async def test_a_session_with_a_provider_needs_a_model_only_at_its_first_prompt(
         session = await server.wire.create(at(provider, headers={"X-Mine": "yes"}))
         endpoint = await server.wire.call("session.provider.getEndpoint", {"sessionId": session})
         assert await server.wire.call("session.model.getCurrent", {"sessionId": session}) == {}
-        said = await send_failing_prompt(server.wire, session)
+        error = await send_failing_prompt(server.wire, session)
         assert provider.requests == []
         await server.wire.call("session.model.switchTo", {"sessionId": session, "modelId": "late"})
         request = await send_prompt(server.wire, provider, session)
@@ -35,7 +35,7 @@ async def test_a_session_with_a_provider_needs_a_model_only_at_its_first_prompt(
         "apiKey": "sk-key",
         "headers": {"X-Mine": "yes"},
     }
-    assert "needs a model: set model, or provider.modelId" in said
+    assert "needs a model: set model, or provider.modelId" in error
     assert request.json["model"] == "late"
 
 
@@ -191,7 +191,7 @@ async def test_custom_agents_are_listed_with_their_models(tmp_path: Path) -> Non
             at(provider), model="m", customAgents=[planner, {"name": "bare", "prompt": "x"}]
         )
         agents = (await server.wire.call("session.agent.list", {"sessionId": session}))["agents"]
-        told = await server.wire.call("session.agent.list", {"sessionId": session, "includePrompt": True})
+        listing = await server.wire.call("session.agent.list", {"sessionId": session, "includePrompt": True})
         again = await server.wire.call("session.agent.reload", {"sessionId": session})
         plain = await server.wire.create(at(provider), model="m")
         none = await server.wire.call("session.agent.list", {"sessionId": plain})
@@ -207,7 +207,7 @@ async def test_custom_agents_are_listed_with_their_models(tmp_path: Path) -> Non
         },
         {"name": "bare", "displayName": "bare", "description": "", "id": "bare", "userInvocable": True},
     ]
-    assert [agent["prompt"] for agent in told["agents"]] == ["You plan.", "x"]
+    assert [agent["prompt"] for agent in listing["agents"]] == ["You plan.", "x"]
     assert again["agents"] == agents
     assert none == {"agents": []}
 
@@ -300,18 +300,18 @@ async def test_capability_overrides_apply_until_they_are_replaced_and_survive_a_
         wire = server.wire
         session = await wire.create(at(provider), model="m")
         here = {"sessionId": session}
-        seen = [await send_prompt(wire, provider, session, attachments=[image])]
+        requests = [await send_prompt(wire, provider, session, attachments=[image])]
         no_vision = {"supports": {"vision": False}}
         await wire.call("session.model.switchTo", {**here, "modelId": "m", "modelCapabilities": no_vision})
-        seen.append(await send_prompt(wire, provider, session))
+        requests.append(await send_prompt(wire, provider, session))
         vision = {"supports": {"vision": True}}
         await wire.call("session.options.update", {**here, "modelCapabilitiesOverrides": vision})
-        seen.append(await send_prompt(wire, provider, session))
+        requests.append(await send_prompt(wire, provider, session))
         await wire.call("session.model.switchTo", {**here, "modelId": "m", "modelCapabilities": no_vision})
         await wire.call("session.detach", here)
         await wire.call("session.resume", {**here, "provider": at(provider)})
-        seen.append(await send_prompt(wire, provider, session))
-    assert [blind(request) for request in seen] == [False, True, False, True]
+        requests.append(await send_prompt(wire, provider, session))
+    assert [blind(request) for request in requests] == [False, True, False, True]
 
 
 async def test_models_are_listed_for_the_token_of_the_request_or_session(tmp_path: Path) -> None:
@@ -334,8 +334,8 @@ async def test_models_are_listed_for_the_token_of_the_request_or_session(tmp_pat
 
 def statuses(request: SeenRequest) -> list[str]:
     """Return the limit statuses that the model received, in order."""
-    told = [str(message["content"]) for message in request.json["messages"] if message["role"] == "user"]
-    return [text.split("\n")[1].partition(".  ")[0] for text in told if text.startswith("<session_limits_status>")]
+    texts = [str(message["content"]) for message in request.json["messages"] if message["role"] == "user"]
+    return [text.split("\n")[1].partition(".  ")[0] for text in texts if text.startswith("<session_limits_status>")]
 
 
 async def test_session_limits_are_sent_to_the_model_counted_and_stored(tmp_path: Path) -> None:

@@ -105,17 +105,17 @@ class Editor(Wire):
                 self._to_answer.append(message)
                 self._question.set()
         elif "result" in message:
-            asked = self._asked[message["id"]]
-            if self._schemas.knows(asked):
-                self._schemas.check(asked, "Response", message["result"])
+            asked_method = self._asked[message["id"]]
+            if self._schemas.knows(asked_method):
+                self._schemas.check(asked_method, "Response", message["result"])
 
     async def answer_questions(self) -> None:
         """Answer the requests that ``answers`` covers; runs as a task beside the test."""
         while True:
             await self._question.wait()
             self._question = anyio.Event()
-            asked, self._to_answer = self._to_answer, []
-            for question in asked:
+            questions, self._to_answer = self._to_answer, []
+            for question in questions:
                 answer = self.answers[question["method"]]
                 result = answer(question["params"]) if callable(answer) else answer
                 if isinstance(result, Exception):

@@ -61,32 +61,32 @@ class LoginServer:
             **({"registration_endpoint": f"{url}/register"} if self.registers else {}),
         }
 
-    def _register(self, wanted: dict[str, Any]) -> Reply:
+    def _register(self, metadata: dict[str, Any]) -> Reply:
         client_id = f"client-{len(self.clients) + 1}"
-        self.clients[client_id] = wanted["redirect_uris"]
-        return json_reply({**wanted, "client_id": client_id}, status=201)
+        self.clients[client_id] = metadata["redirect_uris"]
+        return json_reply({**metadata, "client_id": client_id}, status=201)
 
-    def _authorize(self, asked: dict[str, str], url: str) -> Reply:
-        assert asked["response_type"] == "code"
-        assert asked["code_challenge_method"] == "S256"
-        assert asked["resource"] == f"{url}/mcp"
-        assert asked["client_id"] in self.clients or not self.registers
-        answer = {"state": asked["state"]}
+    def _authorize(self, params: dict[str, str], url: str) -> Reply:
+        assert params["response_type"] == "code"
+        assert params["code_challenge_method"] == "S256"
+        assert params["resource"] == f"{url}/mcp"
+        assert params["client_id"] in self.clients or not self.registers
+        answer = {"state": params["state"]}
         if self.denies:
             answer["error"] = "access_denied"
         else:
             answer["code"] = f"code-{len(self._codes) + 1}"
-            self._codes[answer["code"]] = asked
-        return text_reply("", status=302, headers={"Location": f"{asked['redirect_uri']}?{urlencode(answer)}"})
+            self._codes[answer["code"]] = params
+        return text_reply("", status=302, headers={"Location": f"{params['redirect_uri']}?{urlencode(answer)}"})
 
     def _token(self, form: dict[str, str]) -> Reply:
         self.grants.append(form)
         if form["grant_type"] == "authorization_code":
-            asked = self._codes.pop(form["code"])
+            params = self._codes.pop(form["code"])
             digest = hashlib.sha256(form["code_verifier"].encode()).digest()
-            assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == asked["code_challenge"]
-            assert (form["client_id"], form["redirect_uri"]) == (asked["client_id"], asked["redirect_uri"])
-            assert form["resource"] == asked["resource"]
+            assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == params["code_challenge"]
+            assert (form["client_id"], form["redirect_uri"]) == (params["client_id"], params["redirect_uri"])
+            assert form["resource"] == params["resource"]
         elif form.get("refresh_token") != self.refresh:
             return json_reply({"error": "invalid_grant"}, status=400)
         self._given += 1

@@ -61,8 +61,8 @@ async def call(wire: Wire, session: str, *, text: str = "go") -> tuple[JsonObjec
     """Send a prompt; return the data of the first completed call and the last message of the model."""
     events = await wire.prompt(session, text)
     done = next(event["data"] for event in events if event["type"] == "tool.execution_complete")
-    said = [event["data"]["content"] for event in events if event["type"] == "assistant.message"]
-    return done, said[-1]
+    texts = [event["data"]["content"] for event in events if event["type"] == "assistant.message"]
+    return done, texts[-1]
 
 
 def turn(tool: str, **arguments: Any) -> tuple[JsonObject, JsonObject]:

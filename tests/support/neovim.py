@@ -49,8 +49,8 @@ def require_neovim() -> str:
     """Return the path of a Neovim that is new enough; skip or fail the test if there is none."""
     found = shutil.which("nvim")
     if found:
-        said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-        version = re.match(r"NVIM v(\d+)\.(\d+)", said)
+        output = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+        version = re.match(r"NVIM v(\d+)\.(\d+)", output)
         if version and (int(version[1]), int(version[2])) >= OLDEST:
             return found
     return str(_from_debian() / "bin" / "nvim")

@@ -32,4 +32,4 @@ def _helpers(path: Path, text: str) -> Iterator[Path]:
     for package, names in _HELPERS.findall(text):
         place = TESTS.parent.joinpath(*package.split("."))
         candidates = [place, *(place / name for name in re.findall(r"\w+", names))]
-        yield from (file for one in candidates if (file := one.with_suffix(".py")).is_file())
+        yield from (file for candidate in candidates if (file := candidate.with_suffix(".py")).is_file())

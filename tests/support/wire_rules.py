@@ -75,10 +75,10 @@ def _of_message(message: JsonObject) -> list[tuple[str, str]]:
     uses = [part for part in parts if part["type"] == "tool_use"]
     for use in uses:
         _object(use["input"])
-    said = [("call", use["id"]) for use in uses] + [("call", call["id"]) for call in calls]
+    steps_of_calls = [("call", use["id"]) for use in uses] + [("call", call["id"]) for call in calls]
     # Results come first in a message.
     assert [part["type"] for part in parts[: len(results)]] == ["tool_result"] * len(results)
-    return [*results, *said] if results else [(message["role"], ""), *said]
+    return [*results, *steps_of_calls] if results else [(message["role"], ""), *steps_of_calls]
 
 
 def _parts(message: JsonObject) -> list[JsonObject]:

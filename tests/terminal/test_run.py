@@ -82,9 +82,9 @@ def test_piped_input_is_added_to_the_prompt(place: Place) -> None:
 
 def test_the_run_does_not_wait_for_a_socket_without_input(place: Place) -> None:
     """Some programs start others with a socket as stdin, and never close it."""
-    ours, its = socket.socketpair()
-    pipes: Streams = {"stdin": its, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with ours, its, start(place, "-p", "hello", **pipes) as run:
+    test_end, run_end = socket.socketpair()
+    pipes: Streams = {"stdin": run_end, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with test_end, run_end, start(place, "-p", "hello", **pipes) as run:
         stdout, stderr = run.communicate(timeout=40)
     assert (run.returncode, stdout) == (0, "You said: hello\n")
     assert stderr.startswith("warning: no input on stdin")
@@ -295,7 +295,7 @@ def test_run_cancelled_early_still_prints_its_result(place: Place, number: int, 
 def test_closed_and_full_streams_give_at_most_one_message(
     place: Place, redirection: str, code: int, output: str
 ) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         ["sh", "-c", f"{shlex.quote(INSTALLED)} run -p hello {redirection}"],
         capture_output=True,
         text=True,
@@ -303,7 +303,7 @@ def test_closed_and_full_streams_give_at_most_one_message(
         cwd=place.project,
         check=False,
     )
-    assert (done.returncode, done.stdout + done.stderr) == (code, output)
+    assert (process.returncode, process.stdout + process.stderr) == (code, output)
 
 
 def test_closed_stdout_ends_the_run_quietly(place: Place) -> None:
@@ -319,8 +319,8 @@ def test_closed_stdout_ends_the_run_quietly(place: Place) -> None:
 
 def test_pipes_get_the_models_text_and_terminals_safe_text(place: Place) -> None:
     assert place.run("-p", "escape").stdout == "\x1b[31mred\x1b[0m\n"
-    seen, code = in_a_terminal(place, "-p", "escape")
-    assert (code, seen) == (0, b"red\r\n")
+    output, code = in_a_terminal(place, "-p", "escape")
+    assert (code, output) == (0, b"red\r\n")
 
 
 def test_progress_is_shown_on_a_terminal_while_the_answer_goes_to_a_file(place: Place) -> None:
@@ -329,23 +329,23 @@ def test_progress_is_shown_on_a_terminal_while_the_answer_goes_to_a_file(place: 
         "turns:\n  - tool_calls: [{name: bash, arguments: {command: sleep 1}}]\n  - text: done\n"
     )
     with (place.project / "answer").open("wb") as answer:
-        seen, code = in_a_terminal(place, "-p", "go", "--yolo", stdout=answer, env={"TERM": "xterm"})
+        output, code = in_a_terminal(place, "-p", "go", "--yolo", stdout=answer, env={"TERM": "xterm"})
     assert (code, (place.project / "answer").read_bytes()) == (0, b"done\n")
-    assert b"bash sleep 1 ... 0 s" in seen
-    assert b"ok: bash sleep 1\r\n" in seen
+    assert b"bash sleep 1 ... 0 s" in output
+    assert b"ok: bash sleep 1\r\n" in output
 
 
 def test_progress_and_answer_share_a_terminal_but_not_a_dumb_one(place: Place) -> None:
     (place.home / "script.yaml").write_text(
         "turns:\n  - tool_calls: [{name: bash, arguments: {command: sleep 1}}]\n  - text: done\n"
     )
-    seen, code = in_a_terminal(place, "-p", "go", "--yolo", env={"TERM": "xterm"})
+    output, code = in_a_terminal(place, "-p", "go", "--yolo", env={"TERM": "xterm"})
     assert code == 0
-    assert b"\r\x1b[Kbash sleep 1 ... 0 s" in seen
+    assert b"\r\x1b[Kbash sleep 1 ... 0 s" in output
     # After a finished line, or after an erased one.
-    assert re.search(rb"(\n|\r\x1b\[K)done\r\n", seen)
-    seen, code = in_a_terminal(place, "-p", "go", "--yolo", env={"TERM": "dumb"})
-    assert (code, seen) == (0, b"ok: bash sleep 1\r\ndone\r\n")
+    assert re.search(rb"(\n|\r\x1b\[K)done\r\n", output)
+    output, code = in_a_terminal(place, "-p", "go", "--yolo", env={"TERM": "dumb"})
+    assert (code, output) == (0, b"ok: bash sleep 1\r\ndone\r\n")
 
 
 def in_a_terminal(
@@ -355,7 +355,7 @@ def in_a_terminal(
     keyboard, terminal = pty.openpty()
     with start(place, *args, env=env, stdin=terminal, stdout=stdout or terminal, stderr=terminal) as run:
         os.close(terminal)
-        seen = b""
+        output = b""
         while select.select([keyboard], [], [], 20)[0]:
             try:
                 data = os.read(keyboard, 65536)
@@ -364,14 +364,14 @@ def in_a_terminal(
                 break
             if not data:
                 break
-            seen += data
+            output += data
         code = run.wait(20)
     os.close(keyboard)
-    return seen, code
+    return output, code
 
 
 def test_chat_without_a_terminal_suggests_run(place: Place) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [executable(), "chat"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -379,12 +379,12 @@ def test_chat_without_a_terminal_suggests_run(place: Place) -> None:
         env=place.env(),
         check=False,
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "jumpseat run -p" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert (process.returncode, process.stdout) == (2, "")
+    assert "jumpseat run -p" in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_run_does_not_import_what_only_chat_needs() -> None:
     code = "import sys, jumpseat_terminal.run; print({'rich', 'prompt_toolkit', 'pygments'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "set()\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert process.stdout == "set()\n", process.stderr

@@ -25,14 +25,14 @@ async def test_a_call_that_the_client_never_answers_fails_at_the_configured_time
         completion = await wire.event("tool.execution_complete", session=session)
         request_id = question["data"]["requestId"]
         await wire.event("external_tool.completed", session=session, requestId=request_id)
-        said = await wire.event("assistant.message", session=session, content="Then without.")
+        message = await wire.event("assistant.message", session=session, content="Then without.")
         late = {"sessionId": session, "requestId": request_id, "result": "42"}
         answered = await wire.call("session.tools.handlePendingToolCall", late)
     assert (completion["data"]["success"], completion["data"]["error"]) == (
         False,
         {"message": "The tool `look_up` gave no result within 0.2 s.", "code": "timeout"},
     )
-    assert said
+    assert message
     assert answered == {"success": False}
 
 

@@ -105,10 +105,12 @@ async def test_an_error_or_an_invalid_answer_of_the_handler_fails_the_call(tmp_p
 async def test_a_question_fails_with_its_client_and_the_turn_continues(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as watcher:
         session = await watcher.create(ASKING)
-        async with server.connect() as asked:
-            await asked.call("session.resume", {"sessionId": session, "provider": ASKING, "requestUserInput": True})
+        async with server.connect() as leaving:
+            await leaving.call(
+                "session.resume", {"sessionId": session, "provider": ASKING, "requestUserInput": True}
+            )
             await watcher.call("session.send", {"sessionId": session, "prompt": "go"})
-            await server_request(asked, "userInput.request")
+            await server_request(leaving, "userInput.request")
         await watcher.event("user_input.completed")
         completion = await watcher.event("tool.execution_complete")
         await watcher.event("session.idle")

@@ -20,7 +20,7 @@ class Typed(NamedTuple):
 def typed_messages(path: Path) -> Iterator[Typed]:
     """Return all messages of a transcript, in order."""
     # Both sides number their requests, so the same id can belong to two requests.
-    asked: dict[tuple[str, Any], tuple[str, str]] = {}
+    requests: dict[tuple[str, Any], tuple[str, str]] = {}
     lines = read(path)
     # Clients that begin with a ping do not get fields that they cannot decode but the schema requires.
     spared = UNREADABLE if lines[0][1].get("method") == "ping" else ()
@@ -30,11 +30,11 @@ def typed_messages(path: Path) -> Iterator[Typed]:
         other = "<-" if direction == "->" else "->"
         if "method" not in message:
             part = "error" if "error" in message else "result"
-            spot = (*asked[other, message["id"]], part) if part == "result" else ("error",)
+            spot = (*requests[other, message["id"]], part) if part == "result" else ("error",)
             yield Typed(spot, _with_figures(message[part]))
         elif "id" in message:
             section = "clientRequests" if direction == "->" else "serverRequests"
-            asked[direction, message["id"]] = (section, message["method"])
+            requests[direction, message["id"]] = (section, message["method"])
             yield Typed((section, message["method"], "params"), _with_figures(message["params"]))
         else:
             yield Typed(("notifications", message["method"]), _with_figures(message["params"]))

@@ -28,8 +28,8 @@ async def test_an_unrecorded_message_fails(tmp_path: Path) -> None:
     without = [line for line in whole if "assistant.turn_end" not in str(line)]
     (missed,) = [line for line in whole if line not in without]
     write(tmp_path / "without.jsonl", without)
-    said = re.escape(f"+ <- event assistant.turn_end {json.dumps(missed[1])}")
-    with pytest.raises(AssertionError, match=said):
+    expected = re.escape(f"+ <- event assistant.turn_end {json.dumps(missed[1])}")
+    with pytest.raises(AssertionError, match=expected):
         await check(tmp_path / "without.jsonl", tmp_path)
 
 

@@ -231,17 +231,17 @@ def test_a_type_does_not_inherit_from_an_adapter_with_the_same_name() -> None:
 
 
 async def test_a_function_that_lists_models_is_called_once() -> None:
-    asked: list[str] = []
+    adapters: list[str] = []
 
     def choices(adapter: Any) -> list[str]:
-        asked.append(adapter.name)
+        adapters.append(adapter.name)
         return ["a", "b"]
 
     found = catalogue({"one": {"extends": "openai", "schema": {"model": {"choices": choices, "default": "b"}}}})
 
     for _ in range(2):
         assert [offer.id for offer in (await found.get_ready("one")).offers()] == ["b", "a"]
-    assert asked == ["one"]
+    assert adapters == ["one"]
 
 
 async def test_the_error_of_a_failing_list_of_models_has_no_message_of_the_function() -> None:

@@ -247,10 +247,10 @@ async def test_settings_are_written_as_mapped_and_a_message_can_override_them() 
 
 
 async def test_the_options_of_the_chosen_model_override_those_of_the_adapter() -> None:
-    seen: list[Any] = []
+    views: list[Any] = []
 
     def setup(self: Any) -> None:
-        seen.append((self.opts, self.model["meta"], self.model["formatted_name"]))
+        views.append((self.opts, self.model["meta"], self.model["formatted_name"]))
 
     declaration = declared(
         opts={"vision": True, "tools": True},
@@ -269,7 +269,7 @@ async def test_the_options_of_the_chosen_model_override_those_of_the_adapter() -
 
     exchange = await prepare(declaration)
 
-    assert seen == [({"vision": False, "tools": True}, {"context_window": 5}, "M")]
+    assert views == [({"vision": False, "tools": True}, {"context_window": 5}, "M")]
     assert "effort" not in exchange.request.body
 
 
@@ -433,16 +433,16 @@ async def test_handlers_without_a_wire_decode_text_reasoning_calls_and_tokens(tr
 
     assert [e.text for e in events if isinstance(e, TextDelta)] == ["Hel", "lo"]
     assert [e.text for e in events if isinstance(e, ReasoningDelta)] == ["a", "b"]
-    done = events[-1]
-    assert isinstance(done, Completed)
-    assert done.message.blocks == [
+    completed = events[-1]
+    assert isinstance(completed, Completed)
+    assert completed.message.blocks == [
         ReasoningBlock("ab", "mine", {"content": "ab", "sig": "2"}),
         TextBlock("Hello"),
         ToolUseBlock("c1", "weather", '{"city": ', None),
     ]
-    assert done.stop_reason == "tool_use"
-    assert done.usage is not None
-    assert done.usage.input_tokens == 12
+    assert completed.stop_reason == "tool_use"
+    assert completed.usage is not None
+    assert completed.usage.input_tokens == 12
 
 
 async def test_format_calls_converts_the_collected_calls_to_canonical_ones(transport: HttpTransport) -> None:
@@ -456,9 +456,9 @@ async def test_format_calls_converts_the_collected_calls_to_canonical_ones(trans
             handlers={"chat_output": parse_chat, "tools": {"format_tool_calls": format_calls}},
         )
 
-    done = events[-1]
-    assert isinstance(done, Completed)
-    assert done.message.blocks == [ToolUseBlock("c1", "weather", "{}", {}, "mine", {"sig": "s"})]
+    completed = events[-1]
+    assert isinstance(completed, Completed)
+    assert completed.message.blocks == [ToolUseBlock("c1", "weather", "{}", {}, "mine", {"sig": "s"})]
 
 
 async def test_an_error_reported_by_a_handler_is_a_typed_error_with_secrets_masked(
@@ -499,9 +499,9 @@ async def test_fields_unknown_to_the_wire_reach_the_handler_under_each_of_its_na
         events = await talk(transport, server.url, wire="openai", handlers={"response": {name: parse_extra}})
 
     assert [type(e) for e in events] == [ReasoningDelta, TextDelta, Completed]
-    done = events[-1]
-    assert isinstance(done, Completed)
-    assert done.message.blocks == [ReasoningBlock("hm", "mine"), TextBlock("Hello")]
+    completed = events[-1]
+    assert isinstance(completed, Completed)
+    assert completed.message.blocks == [ReasoningBlock("hm", "mine"), TextBlock("Hello")]
 
 
 # --- after the answer -------------------------------------------------------------------------------------------
@@ -587,10 +587,10 @@ def chunk(text: str, reason: str | None = None) -> JsonObject:
 
 
 async def test_a_function_in_place_of_the_network_receives_and_answers_the_call(transport: HttpTransport) -> None:
-    seen: list[Any] = []
+    received: list[Any] = []
 
     def whole(client: Any, payload: Any, _actions: Any, opts: Any) -> Any:
-        seen.append((client, payload, opts))
+        received.append((client, payload, opts))
         message = {"content": "Whole."}
         return {"status": 200, "body": {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}}
 
@@ -612,7 +612,7 @@ async def test_a_function_in_place_of_the_network_receives_and_answers_the_call(
         "Lines.",
         "Called.",
     ]
-    client, payload, opts = seen[0]
+    client, payload, opts = received[0]
     assert (client.method, client.url) == ("POST", "http://127.0.0.1:1/chat/completions")
     assert client.body["messages"][-1] == {"role": "user", "content": "what?"}
     assert client.headers["authorization"] == f"Bearer {SECRET}"
@@ -648,13 +648,13 @@ async def test_a_failing_function_in_place_of_the_network_is_a_typed_error(trans
 
 
 async def test_on_exit_and_teardown_run_after_a_function(transport: HttpTransport) -> None:
-    seen: list[str] = []
+    steps: list[str] = []
 
     def noted(name: str) -> Callable[..., None]:
-        return lambda *_: seen.append(name)
+        return lambda *_: steps.append(name)
 
     handlers = {name: noted(name) for name in ("setup", "on_exit", "teardown")}
     declaration = replaced(lambda *_: [chunk("ok", "stop")], handlers=handlers)
 
     assert await told(declaration, transport) == "ok"
-    assert seen == ["setup", "on_exit", "teardown"]
+    assert steps == ["setup", "on_exit", "teardown"]

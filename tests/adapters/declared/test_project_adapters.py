@@ -56,8 +56,8 @@ async def test_an_adapter_of_a_trusted_project_serves_only_sessions_in_the_proje
             wrong = await server.wire.error_of("session.create", {**options, "adapterSettings": {"top_k": "x"}})
             assert "setting 'top_k': expected an integer" in wrong["message"]
             options = {"workingDirectory": str(elsewhere), "provider": provider, "model": "m"}
-            refused = await server.wire.error_of("session.create", options)
-            assert "provider.type: unknown type 'ours'" in refused["message"]
+            error = await server.wire.error_of("session.create", options)
+            assert "provider.type: unknown type 'ours'" in error["message"]
             assert await failure(server, model="ours/m", workingDirectory=str(elsewhere))
             assert (await list_adapters(server, deep))["ours"]["origin"] == "project"
             assert "ours" not in await list_adapters(server, elsewhere)
@@ -111,9 +111,9 @@ async def test_a_changed_file_is_read_again_and_an_invalid_one_is_named(tmp_path
 async def test_an_adapter_of_the_project_wins_over_that_of_the_user_in_the_project_only(tmp_path: Path) -> None:
     async with ModelServer(completion("Theirs."), completion("Mine.")) as model:
         deep = project(tmp_path, model.url, "mine.toml", team="theirs")
-        mine = f'[adapters.mine]\nextends = "openai_compatible"\nenv = {{base_url = "{model.url}"}}\n'
-        mine += 'headers = {X-Team = "mine"}\n'
-        async with running_server(tmp_path, config=trusting(tmp_path / "project") + mine) as server:
+        user_config = f'[adapters.mine]\nextends = "openai_compatible"\nenv = {{base_url = "{model.url}"}}\n'
+        user_config += 'headers = {X-Team = "mine"}\n'
+        async with running_server(tmp_path, config=trusting(tmp_path / "project") + user_config) as server:
             assert await ask(server, model="mine/m", workingDirectory=str(deep)) == "Theirs."
             assert await ask(server, model="mine/m", workingDirectory=str(tmp_path)) == "Mine."
 
@@ -128,9 +128,9 @@ async def test_a_cached_key_is_not_used_for_another_adapter_with_the_same_name(t
         file.write_text(
             f'extends = "openai_compatible"\n[env]\nbase_url = "{model.url}"\n' + kept.format(key="theirs")
         )
-        mine = '[adapters.mine]\nextends = "openai_compatible"\n[adapters.mine.env]\n'
-        mine += f'base_url = "{model.url}"\n' + kept.format(key=KEY)
-        async with running_server(tmp_path, config=trusting(tmp_path / "project") + mine) as server:
+        user_config = '[adapters.mine]\nextends = "openai_compatible"\n[adapters.mine.env]\n'
+        user_config += f'base_url = "{model.url}"\n' + kept.format(key=KEY)
+        async with running_server(tmp_path, config=trusting(tmp_path / "project") + user_config) as server:
             assert await ask(server, model="mine/m", workingDirectory=str(tmp_path)) == "Mine."
             assert await ask(server, model="mine/m", workingDirectory=str(deep)) == "Theirs."
 

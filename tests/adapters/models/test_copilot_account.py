@@ -53,9 +53,9 @@ async def test_the_user_is_requested_from_github_with_the_token(transport: HttpT
         with anyio.fail_after(5):
             assert await account(server, transport).user() == {"login": "me", "copilot_plan": "pro"}
 
-    (seen,) = server.requests
-    assert (seen.method, seen.path) == ("GET", "/github/copilot_internal/user")
-    assert (seen.headers["authorization"], seen.headers["user-agent"]) == (f"Bearer {TOKEN}", "app/1")
+    (request,) = server.requests
+    assert (request.method, request.path) == ("GET", "/github/copilot_internal/user")
+    assert (request.headers["authorization"], request.headers["user-agent"]) == (f"Bearer {TOKEN}", "app/1")
 
 
 async def test_a_bad_token_is_an_authentication_error_that_says_401_unauthorized(transport: HttpTransport) -> None:
@@ -75,12 +75,12 @@ async def test_a_response_that_is_not_an_object_is_a_protocol_error(transport: H
 async def test_the_address_of_the_api_is_requested_from_github_once(transport: HttpTransport) -> None:
     async with ModelServer() as server:
         server.replies += [json_reply({"endpoints": {"api": f"{server.url}/tenant/"}}), json_reply({"data": []})]
-        mine = account(server, transport)
+        copilot_account = account(server, transport)
         with anyio.fail_after(5):
-            assert await mine.models() == []
-            endpoint = await mine.endpoint({"X-A": "1"})
+            assert await copilot_account.models() == []
+            endpoint = await copilot_account.endpoint({"X-A": "1"})
 
-    assert [seen.path for seen in server.requests] == ["/github/copilot_internal/user", "/tenant/models"]
+    assert [request.path for request in server.requests] == ["/github/copilot_internal/user", "/tenant/models"]
     assert endpoint == Endpoint(
         f"{server.url}/tenant", bearer_token=TOKEN, headers={"X-A": "1"}, user_agent="app/1"
     )
@@ -98,23 +98,23 @@ async def test_a_given_api_is_used_without_asking_github(transport: HttpTranspor
             models = await account(server, transport, api_url=f"{server.url}/api").models()
 
     assert [model.id for model in models] == ["m"]
-    (seen,) = server.requests
-    assert (seen.path, seen.headers["authorization"]) == ("/api/models", f"Bearer {TOKEN}")
-    assert {"copilot-integration-id", "x-github-api-version"} <= set(seen.headers)
+    (request,) = server.requests
+    assert (request.path, request.headers["authorization"]) == ("/api/models", f"Bearer {TOKEN}")
+    assert {"copilot-integration-id", "x-github-api-version"} <= set(request.headers)
 
 
 async def test_models_are_cached_until_a_refresh_and_concurrent_callers_share_a_request(
     transport: HttpTransport,
 ) -> None:
     async with ModelServer(json_reply([{"id": "one"}]), json_reply({"data": [{"id": "two"}]})) as server:
-        mine = account(server, transport, api_url=server.url)
+        copilot_account = account(server, transport, api_url=server.url)
         with anyio.fail_after(5):
             async with anyio.create_task_group() as tasks:
                 for _ in range(5):
-                    tasks.start_soon(mine.models)
-            assert [model.id for model in await mine.models()] == ["one"]
+                    tasks.start_soon(copilot_account.models)
+            assert [model.id for model in await copilot_account.models()] == ["one"]
             assert len(server.requests) == 1
-            assert [model.id for model in await mine.models(refresh=True)] == ["two"]
+            assert [model.id for model in await copilot_account.models(refresh=True)] == ["two"]
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ async def test_the_number_of_cached_accounts_is_limited() -> None:
                 assert (await accounts.user(TokenLogin(f"t{number}")))["login"] == f"Bearer t{number}"
 
     # Each account is requested once, the first one twice: the last one replaced it in the cache.
-    asked = [request.headers["authorization"] for request in server.requests]
-    assert asked == [f"Bearer t{number}" for number in [*range(MAX_ACCOUNTS + 1), 0]]
+    tokens = [request.headers["authorization"] for request in server.requests]
+    assert tokens == [f"Bearer t{number}" for number in [*range(MAX_ACCOUNTS + 1), 0]]
 
 
 async def test_the_same_token_on_two_sites_is_two_accounts() -> None:

@@ -68,22 +68,22 @@ async def test_each_session_has_the_identity_of_its_token(tmp_path: Path, copilo
     async with running_server(tmp_path, env=copilot.environ) as server:
         wire = server.wire
         alice, bob = await open_session(wire, gitHubToken=ALICE), await open_session(wire, gitHubToken=BOB)
-        seen = [await status(wire, session) for session in (alice, bob)]
+        statuses = [await status(wire, session) for session in (alice, bob)]
         heard = [await answer_to_prompt(wire, session) for session in (alice, bob)]
-        listed = [await wire.call("session.model.list", {"sessionId": session}) for session in (alice, bob)]
+        listing = [await wire.call("session.model.list", {"sessionId": session}) for session in (alice, bob)]
         older = await wire.call("session.auth.getStatus", {"sessionId": bob})
 
-    assert [(status["login"], status["copilotPlan"]) for status in seen] == [
+    assert [(status["login"], status["copilotPlan"]) for status in statuses] == [
         ("alice", "individual_pro"),
         ("bob", "business"),
     ]
     assert all(
         (status["isAuthenticated"], status["authType"], status["host"]) == (True, "token", "https://github.com")
-        for status in seen
+        for status in statuses
     )
     assert heard == ["chat/completions of alice", "chat/completions of bob"]
-    assert [answer["list"][-1]["id"] for answer in listed] == ["only-for-alice", "only-for-bob"]
-    assert older == seen[1]
+    assert [answer["list"][-1]["id"] for answer in listing] == ["only-for-alice", "only-for-bob"]
+    assert older == statuses[1]
     files = "".join(path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file())
     assert "token-of-" not in files
     assert "token-of-" not in server.stderr
@@ -182,8 +182,8 @@ async def test_new_credentials_apply_from_the_next_request_on(tmp_path: Path, co
             credentials = {"type": kind, "host": "https://github.com", "token": BOB, "envVar": "GH_TOKEN"}
             params = {"sessionId": session, "credentials": credentials}
             assert await wire.call("session.gitHubAuth.setCredentials", params) == {"success": True}
-            seen = await status(wire, session)
-            assert (seen["login"], seen["authType"], seen["copilotPlan"]) == ("bob", kind, "business")
+            identity = await status(wire, session)
+            assert (identity["login"], identity["authType"], identity["copilotPlan"]) == ("bob", kind, "business")
         heard.append(await answer_to_prompt(wire, session))
         assert await wire.call("session.gitHubAuth.setCredentials", {"sessionId": session}) == {"success": True}
         heard.append(await answer_to_prompt(wire, session))
@@ -200,10 +200,10 @@ async def test_a_login_without_a_token_never_uses_the_token_of_another_user(
         user = {"login": "carol", "copilot_plan": "individual_pro", "endpoints": {"api": copilot.server.url}}
         credentials = {"type": "user", "host": "https://github.com", "login": "carol", "copilotUser": user}
         await wire.call("session.gitHubAuth.setCredentials", {"sessionId": session, "credentials": credentials})
-        seen = await status(wire, session)
+        identity = await status(wire, session)
         message = await refused_model(wire, session)
 
-    assert seen == {
+    assert identity == {
         "isAuthenticated": True,
         "authType": "user",
         "host": "https://github.com",
@@ -270,11 +270,11 @@ async def test_models_are_listed_for_the_given_token(tmp_path: Path, copilot: Fa
         lists = [await server.wire.call("models.list", params) for params in ({}, {"gitHubToken": BOB})]
         session = await open_session(server.wire)
         await server.wire.call("session.model.list", {"sessionId": session})
-        asked = len(copilot.tokens_of("/models"))
+        requests_before = len(copilot.tokens_of("/models"))
         await server.wire.call("session.model.list", {"sessionId": session, "skipCache": True})
 
     assert [answer["models"][-1]["id"] for answer in lists] == ["only-for-alice", "only-for-bob"]
-    assert (asked, len(copilot.tokens_of("/models"))) == (2, 3)
+    assert (requests_before, len(copilot.tokens_of("/models"))) == (2, 3)
 
 
 async def test_the_endpoint_of_a_session_suffices_for_a_call(tmp_path: Path, copilot: FakeCopilot) -> None:
@@ -324,9 +324,9 @@ async def test_a_token_is_requested_when_the_session_opens_and_reused_while_vali
         since, creating = await start_session(wire, sessionId="s")
         params = await asked_for_token(wire, since, result=token(ALICE, tokenType="Bearer"))
         await wire.response(creating)
-        seen = await status(wire, "s")
+        identity = await status(wire, "s")
         heard = [await answer_to_prompt(wire, "s") for _ in range(2)]
-        asked = [message for message in wire.messages if message.get("method") == "gitHubToken.getToken"]
+        token_requests = [message for message in wire.messages if message.get("method") == "gitHubToken.getToken"]
 
     assert params == {
         "registrationId": REGISTRATION,
@@ -334,9 +334,9 @@ async def test_a_token_is_requested_when_the_session_opens_and_reused_while_vali
         "sessionId": "s",
         "reason": "initial",
     }
-    assert (seen["login"], seen["authType"]) == ("alice", "token-provider")
+    assert (identity["login"], identity["authType"]) == ("alice", "token-provider")
     assert heard == ["chat/completions of alice"] * 2
-    assert len(asked) == 1
+    assert len(token_requests) == 1
     files = "".join(path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file())
     assert "token-of-" not in files
     assert REGISTRATION not in files
@@ -352,9 +352,9 @@ async def test_a_token_with_an_hour_or_less_left_is_replaced_before_it_is_used(
         session = (await wire.response(creating))["result"]["sessionId"]
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "hi"})
-        asked = await asked_for_token(wire, since, result=token(BOB))
+        token_request = await asked_for_token(wire, since, result=token(BOB))
         answer = await wire.event("assistant.message", session=session)
-        assert (asked["sessionId"], asked["reason"]) == (session, "refresh")
+        assert (token_request["sessionId"], token_request["reason"]) == (session, "refresh")
         assert answer["data"]["content"] == "chat/completions of bob"
         await wire.event("session.idle", session=session)
         assert await answer_to_prompt(wire, session) == "chat/completions of bob"
@@ -406,9 +406,9 @@ async def test_a_failed_resume_keeps_the_identity_of_the_session(tmp_path: Path,
             since = len(wire.messages)
             params = {"sessionId": "s", "gitHubTokenProviderRegistrationId": "registration-2"}
             resuming = await wire.ask("session.resume", params)
-            asked = await asked_for_token(wire, since, result=answer)
+            token_request = await asked_for_token(wire, since, result=answer)
             resumed = await wire.response(resuming)
-            assert (asked["registrationId"], asked["reason"]) == ("registration-2", "initial")
+            assert (token_request["registrationId"], token_request["reason"]) == ("registration-2", "initial")
             assert ("error" in resumed) == (login == "alice")
             assert (await status(wire, "s"))["login"] == login
 
@@ -452,13 +452,13 @@ async def test_the_server_never_requests_a_client_to_cancel_a_task(tmp_path: Pat
         wire = server.wire
         await wire.call("connect", {"supportedTaskKinds": ["agent", "client", "shell"], "clientInfo": {}})
         session = await open_session(wire, provider=BYOK, model="m")
-        refused = await wire.error_of(
+        error = await wire.error_of(
             "session.tasks.register", {"sessionId": session, "clientTaskId": "t", "type": "client"}
         )
-        listed = await wire.call("session.tasks.list", {"sessionId": session})
+        listing = await wire.call("session.tasks.list", {"sessionId": session})
         cancelled = await wire.call("session.tasks.cancel", {"sessionId": session, "id": "t"})
         await wire.call("session.destroy", {"sessionId": session})
 
-    assert refused["message"] == "session.tasks.register is not supported by this server"
-    assert (listed, cancelled) == ({"tasks": []}, {"cancelled": False})
+    assert error["message"] == "session.tasks.register is not supported by this server"
+    assert (listing, cancelled) == ({"tasks": []}, {"cancelled": False})
     assert not any(message.get("method") == "tasks.cancel" for message in wire.messages)

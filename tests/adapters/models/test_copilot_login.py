@@ -120,11 +120,11 @@ async def test_a_token_callback_without_an_answer_times_out() -> None:
 
 async def test_cancelling_one_waiter_does_not_cancel_the_others() -> None:
     gate = anyio.Event()
-    asked: list[Reason] = []
+    reasons: list[Reason] = []
 
     async def ask(reason: Reason) -> GitHubTokenResult:
-        asked.append(reason)
-        if len(asked) == 1:
+        reasons.append(reason)
+        if len(reasons) == 1:
             gate.set()
             await anyio.sleep_forever()
         return GitHubTokenResult(kind="token", access_token="second", expires_in=9000)

@@ -88,10 +88,10 @@ def test_every_entry_of_the_file_is_valid_and_found_by_its_names() -> None:
 
 
 def test_given_facts_win_over_known_ones() -> None:
-    said = ModelInfo("work/m", vision=False, tools=False, reasoning_efforts=(), max_output_tokens=10)
-    filled = KNOWN.complete(said, "gpt-5", "openai")
+    given = ModelInfo("work/m", vision=False, tools=False, reasoning_efforts=(), max_output_tokens=10)
+    filled = KNOWN.complete(given, "gpt-5", "openai")
     assert filled == replace(
-        said,
+        given,
         vendor="openai",
         reasoning=True,
         context_window=400_000,

@@ -166,11 +166,11 @@ model = "gpt-5-nano"
     assert again == models
     # Both aliases have the known facts, also the second, whose model is in no list.
     assert [cents(models[name]) for name in ("fast", "other", "declared/gpt-5-nano")] == [25, 5, 5]
-    asked = {request.path.partition("?")[0]: request.headers for request in provider.requests}
-    assert len(provider.requests) == len(asked) == 3
-    theirs = asked["/declared/models"]
-    assert (theirs["x-team"], theirs["authorization"]) == ("blue", "Bearer key")
-    assert asked["/home/v1/models"]["x-api-key"] == KEY
+    requests_by_path = {request.path.partition("?")[0]: request.headers for request in provider.requests}
+    assert len(provider.requests) == len(requests_by_path) == 3
+    declared_request = requests_by_path["/declared/models"]
+    assert (declared_request["x-team"], declared_request["authorization"]) == ("blue", "Bearer key")
+    assert requests_by_path["/home/v1/models"]["x-api-key"] == KEY
     # The key is looked up only when the provider is requested, not while its cached list is valid.
     assert (tmp_path / "calls").read_text() == "key\n"
 

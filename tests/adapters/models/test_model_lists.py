@@ -380,9 +380,9 @@ async def test_an_alias_is_listed_with_known_facts_about_its_model(server: Model
     adapters = {"work": {"type": "openai", "base_url": server.url, "models": [{"id": "gpt-5", "vision": False}]}}
     aliases = {"fast": {"adapter": "work", "model": "gpt-5"}, "odd": {"adapter": "work", "model": "m"}}
     config = Config.model_validate({"adapters": adapters, "models": aliases})
-    listed = await Models(config, Options(environ={}, port=None)).catalogue.list()
+    models = await Models(config, Options(environ={}, port=None)).catalogue.list()
 
-    fast, odd, work = listed
+    fast, odd, work = models
     assert fast == replace(work, id="fast", name="fast")
     assert (fast.vision, fast.context_window) == (False, 400_000)
     assert odd == ModelInfo("odd", "odd")

@@ -133,20 +133,20 @@ async def test_a_name_resolves_to_its_adapter(
     build: Make, server: ModelServer, name: str | None, path: str, wire_name: str, model_id: str
 ) -> None:
     models = build(auth_token=TOKEN, **two_adapters(server))
-    seen = await call(server, models, name)
+    request = await call(server, models, name)
     resolved = await resolve(models, name)
 
-    assert (seen.path, seen.json["model"]) == (path, wire_name)
+    assert (request.path, request.json["model"]) == (path, wire_name)
     assert (resolved.wire_name, resolved.info.id, resolved.byok) == (wire_name, model_id, True)
     assert (resolved.model.adapter_name, len(server.requests)) == ("openai", 1)
 
 
 async def test_the_sessions_own_provider_wins_over_everything(build: Make, server: ModelServer) -> None:
     models = build(auth_token=TOKEN, **two_adapters(server))
-    seen = await call(server, models, "fast", provider=provider(baseUrl=f"{server.url}/mine/", apiKey=SECRET))
+    request = await call(server, models, "fast", provider=provider(baseUrl=f"{server.url}/mine/", apiKey=SECRET))
 
-    assert (seen.path, seen.json["model"]) == ("/mine/chat/completions", "fast")
-    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+    assert (request.path, request.json["model"]) == ("/mine/chat/completions", "fast")
+    assert request.headers["authorization"] == f"Bearer {SECRET}"
 
 
 async def test_an_alias_wins_over_a_declared_model_of_its_name(build: Make, server: ModelServer) -> None:
@@ -167,11 +167,11 @@ async def test_the_configured_default_is_used_if_the_session_names_no_model(
 async def test_an_undeclared_name_resolves_to_copilot_if_there_is_a_token(build: Make, server: ModelServer) -> None:
     server.replies.append(COPILOT_MODELS)
     models = build(auth_token=TOKEN, **two_adapters(server))
-    seen = await call(server, models, "of-tomorrow", client_name="editor")
+    sent = await call(server, models, "of-tomorrow", client_name="editor")
 
     assert [request.path for request in server.requests] == ["/copilot/models", "/copilot/chat/completions"]
-    assert (seen.json["model"], seen.headers["authorization"]) == ("of-tomorrow", f"Bearer {TOKEN}")
-    assert seen.headers["user-agent"] == f"jumpseat/{__version__} editor (Copilot API)"
+    assert (sent.json["model"], sent.headers["authorization"]) == ("of-tomorrow", f"Bearer {TOKEN}")
+    assert sent.headers["user-agent"] == f"jumpseat/{__version__} editor (Copilot API)"
 
 
 async def test_with_only_a_token_the_first_usable_model_of_copilot_is_the_default(
@@ -199,10 +199,10 @@ async def test_the_token_of_a_session_wins_over_that_of_the_process(build: Make,
     server.replies += [COPILOT_MODELS, COPILOT_MODELS]
     models = build(auth_token=TOKEN)
     await resolve(models)
-    seen = await call(server, models, login=TokenLogin("gho-of-the-session"))
+    sent = await call(server, models, login=TokenLogin("gho-of-the-session"))
 
     assert [request.path for request in server.requests] == ["/copilot/models"] * 2 + ["/copilot/chat/completions"]
-    assert seen.headers["authorization"] == "Bearer gho-of-the-session"
+    assert sent.headers["authorization"] == "Bearer gho-of-the-session"
 
 
 @pytest.mark.parametrize("name", ["of-tomorrow", "vendor/of-tomorrow"])
@@ -250,10 +250,10 @@ async def test_keys_of_the_environment_configure_their_adapters(build: Make, ser
         "ANTHROPIC_API_KEY": "x",
     }
     models = build(environ=environ)
-    seen = await call(server, models)
+    request = await call(server, models)
 
-    assert (seen.path, seen.json["model"]) == ("/v1/chat/completions", "gpt")
-    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+    assert (request.path, request.json["model"]) == ("/v1/chat/completions", "gpt")
+    assert request.headers["authorization"] == f"Bearer {SECRET}"
     assert (await resolve(models, "anthropic/claude")).model.adapter_name == "anthropic"
 
 
@@ -305,18 +305,18 @@ async def test_a_provider_whose_key_is_in_the_environment_can_be_named(
     build: Make, server: ModelServer, token: str | None, more: dict[str, str]
 ) -> None:
     environ = {**more, "DEEPSEEK_API_KEY": SECRET, "DEEPSEEK_BASE_URL": server.url}
-    seen = await call(server, build(environ=environ, auth_token=token), "deepseek/deepseek-v4-pro")
+    request = await call(server, build(environ=environ, auth_token=token), "deepseek/deepseek-v4-pro")
 
-    assert (seen.path, seen.json["model"]) == ("/chat/completions", "deepseek-v4-pro")
-    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+    assert (request.path, request.json["model"]) == ("/chat/completions", "deepseek-v4-pro")
+    assert request.headers["authorization"] == f"Bearer {SECRET}"
 
 
 async def test_a_gateway_keeps_the_names_that_begin_like_another_provider(build: Make, server: ModelServer) -> None:
     environ = {"OPENAI_BASE_URL": server.url, "DEEPSEEK_API_KEY": SECRET}
-    seen = await call(server, build(environ=environ), "deepseek/deepseek-v4-pro")
+    request = await call(server, build(environ=environ), "deepseek/deepseek-v4-pro")
 
-    assert seen.json["model"] == "deepseek/deepseek-v4-pro"
-    assert "authorization" not in seen.headers
+    assert request.json["model"] == "deepseek/deepseek-v4-pro"
+    assert "authorization" not in request.headers
 
 
 async def test_without_any_configuration_the_key_of_another_provider_is_used(
@@ -338,9 +338,9 @@ async def test_models_of_other_providers_are_listed_after_those_of_copilot(
 ) -> None:
     server.replies.append(COPILOT_MODELS)
     environ = {"DEEPSEEK_API_KEY": SECRET, "DEEPSEEK_MODEL": "d"}
-    listed = await build(environ=environ, auth_token=TOKEN).catalogue.list()
+    models = await build(environ=environ, auth_token=TOKEN).catalogue.list()
 
-    assert [model.id for model in listed] == ["off", "first", "second", "deepseek/d"]
+    assert [model.id for model in models] == ["off", "first", "second", "deepseek/d"]
 
 
 async def test_an_ollama_server_needs_only_its_host(build: Make) -> None:
@@ -370,9 +370,9 @@ async def test_the_endpoint_of_a_wire_unknown_to_clients_is_not_returned(build: 
 async def test_the_configuration_of_an_adapter_wins_over_the_environment(build: Make, server: ModelServer) -> None:
     environ = {"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": "http://127.0.0.1:9", "MINE": "my-key"}
     mine = {"base_url": server.url, "api_key_env": "MINE", "headers": {"X-Team": "blue"}}
-    seen = await call(server, build(environ=environ, adapters={"openai": mine}), "gpt")
+    request = await call(server, build(environ=environ, adapters={"openai": mine}), "gpt")
 
-    assert (seen.headers["authorization"], seen.headers["x-team"]) == ("Bearer my-key", "blue")
+    assert (request.headers["authorization"], request.headers["x-team"]) == ("Bearer my-key", "blue")
 
 
 async def test_a_well_known_key_is_not_sent_to_another_server(build: Make, server: ModelServer) -> None:
@@ -404,8 +404,8 @@ async def test_tokens_of_the_environment_are_looked_up_in_order(
     server.replies.append(json_reply({"login": "me"}))
     status = await build(environ=environ).auth_status()
 
-    seen = [request.headers["authorization"] for request in server.requests]
-    assert seen == ([] if token is None else [f"Bearer {token}"])
+    tokens = [request.headers["authorization"] for request in server.requests]
+    assert tokens == ([] if token is None else [f"Bearer {token}"])
     assert (status.is_authenticated, status.auth_type) == ((False, None) if token is None else (True, "env"))
 
 
@@ -501,11 +501,13 @@ async def test_a_provider_without_a_model_gets_an_error_that_names_the_option(bu
 
 
 async def test_the_headers_and_the_bearer_token_of_a_provider_are_sent(build: Make, server: ModelServer) -> None:
-    mine = provider(baseUrl=server.url, apiKey="unused", bearerToken=SECRET, headers={"X-Mine": "1"}, modelId="m")
-    seen = await call(server, build(), provider=mine, client_name="editor")
+    options = provider(
+        baseUrl=server.url, apiKey="unused", bearerToken=SECRET, headers={"X-Mine": "1"}, modelId="m"
+    )
+    request = await call(server, build(), provider=options, client_name="editor")
 
-    assert (seen.headers["authorization"], seen.headers["x-mine"]) == (f"Bearer {SECRET}", "1")
-    assert seen.headers["user-agent"] == f"jumpseat/{__version__} editor"
+    assert (request.headers["authorization"], request.headers["x-mine"]) == (f"Bearer {SECRET}", "1")
+    assert request.headers["user-agent"] == f"jumpseat/{__version__} editor"
 
 
 async def test_facts_from_the_client_win_over_configured_ones(build: Make) -> None:
@@ -518,8 +520,8 @@ async def test_facts_from_the_client_win_over_configured_ones(build: Make) -> No
     known = ModelInfo("work/m", "m", vision=True, context_window=5)
 
     async def info(capabilities: dict[str, Any] | None) -> ModelInfo:
-        told = ModelCapabilities.model_validate(capabilities) if capabilities is not None else None
-        return (await resolve(models, "work/m", model_capabilities=told)).info
+        overrides = ModelCapabilities.model_validate(capabilities) if capabilities is not None else None
+        return (await resolve(models, "work/m", model_capabilities=overrides)).info
 
     assert await info(None) == await info({}) == await info({"supports": {}, "limits": {}}) == known
     assert await info(
@@ -528,15 +530,15 @@ async def test_facts_from_the_client_win_over_configured_ones(build: Make) -> No
 
 
 async def test_the_capabilities_of_the_session_win_over_those_of_its_provider(build: Make) -> None:
-    mine = provider(
+    options = provider(
         baseUrl="http://h",
         maxPromptTokens=1,
         maxOutputTokens=2,
         maxContextWindowTokens=3,
         modelCapabilities={"supports": {"vision": True}, "limits": {"max_output_tokens": 20}},
     )
-    told = ModelCapabilities.model_validate({"limits": {"max_context_window_tokens": 30}})
-    resolved = await resolve(build(), "m", provider=mine, model_capabilities=told)
+    overrides = ModelCapabilities.model_validate({"limits": {"max_context_window_tokens": 30}})
+    resolved = await resolve(build(), "m", provider=options, model_capabilities=overrides)
 
     assert resolved.info == ModelInfo(
         "m", vision=True, max_prompt_tokens=1, max_output_tokens=20, context_window=30
@@ -574,8 +576,8 @@ async def test_a_scripted_provider_needs_no_model_and_its_script_is_shared(build
     path = tmp_path / "script.yaml"
     path.write_text("turns: [{text: hi}]")
     models = build(adapters={"demo": {"type": "scripted", "script": str(path)}})
-    mine = provider(type="scripted", script=SCRIPT)
-    first, second = [await resolve(models, provider=mine) for _ in range(2)]
+    options = provider(type="scripted", script=SCRIPT)
+    first, second = [await resolve(models, provider=options) for _ in range(2)]
     configured = await resolve(models)
 
     assert (first.wire_name, first.info, first.model.adapter_name) == (
@@ -617,9 +619,9 @@ async def test_an_invalid_configured_adapter_reports_the_reason(
 
 async def test_the_list_has_aliases_declared_models_and_those_of_copilot(build: Make, server: ModelServer) -> None:
     server.replies.append(COPILOT_MODELS)
-    listed = await build(auth_token=TOKEN, **two_adapters(server)).catalogue.list()
+    models = await build(auth_token=TOKEN, **two_adapters(server)).catalogue.list()
 
-    assert listed == [
+    assert models == [
         ModelInfo("fast", "fast"),
         ModelInfo("work/gpt", "gpt"),
         ModelInfo("work/mini", "M"),
@@ -661,17 +663,17 @@ async def test_the_list_without_a_token_sends_no_request(build: Make, server: Mo
 
 async def test_no_secret_is_in_the_repr_of_models_and_settings(build: Make, server: ModelServer) -> None:
     server.replies.append(COPILOT_MODELS)
-    mine = provider(baseUrl="http://h", apiKey=SECRET, bearerToken=SECRET, headers={"X": SECRET}, modelId="m")
+    options = provider(baseUrl="http://h", apiKey=SECRET, bearerToken=SECRET, headers={"X": SECRET}, modelId="m")
     models = build(environ={"OPENAI_API_KEY": SECRET}, auth_token=SECRET)
-    settings = settings_for(provider=mine, login=TokenLogin(SECRET))
-    shown = [models, settings, mine, await models.resolve(settings), await resolve(models, "first")]
+    settings = settings_for(provider=options, login=TokenLogin(SECRET))
+    shown = [models, settings, options, await models.resolve(settings), await resolve(models, "first")]
 
     assert SECRET not in "".join(repr(value) + str(value) for value in shown)
 
 
 async def test_no_secret_is_in_the_text_of_a_failed_call(build: Make, server: ModelServer) -> None:
-    mine = provider(baseUrl=server.url, apiKey=SECRET, headers={"X-Mine": "header-secret"}, modelId="m")
-    resolved = await resolve(build(), provider=mine)
+    options = provider(baseUrl=server.url, apiKey=SECRET, headers={"X-Mine": "header-secret"}, modelId="m")
+    resolved = await resolve(build(), provider=options)
     server.replies.append(json_reply({"error": {"message": f"bad key {SECRET} and header-secret"}}, status=401))
 
     with anyio.fail_after(5), pytest.raises(ProviderAuthError) as caught:

@@ -107,9 +107,9 @@ async def call(
 async def test_the_type_and_the_wire_of_a_provider_choose_its_adapter(
     server: ModelServer, models: Models, provider: dict[str, Any], path: str
 ) -> None:
-    seen = await call(server, models, settings("m", provider={"baseUrl": server.url, "apiKey": "k", **provider}))
+    request = await call(server, models, settings("m", provider={"baseUrl": server.url, "apiKey": "k", **provider}))
 
-    assert (seen.path, seen.json["model"]) == (path, "m")
+    assert (request.path, request.json["model"]) == (path, "m")
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ async def test_a_model_of_a_named_provider_is_called_by_its_wire_name(
     server: ModelServer, models: Models, selection: str, path: str, wire_name: str
 ) -> None:
     own = {"type": "openai", "baseUrl": f"{server.url}/own"}
-    seen = await call(server, models, settings(selection, **registry(server, provider=own)))
+    request = await call(server, models, settings(selection, **registry(server, provider=own)))
 
-    assert (seen.path, seen.json["model"]) == (path, wire_name)
+    assert (request.path, request.json["model"]) == (path, wire_name)
 
 
 @pytest.mark.parametrize(
@@ -180,9 +180,9 @@ async def test_any_other_name_resolves_to_the_single_provider_of_the_session(
     server: ModelServer, models: Models
 ) -> None:
     own = {"type": "openai", "baseUrl": f"{server.url}/own"}
-    seen = await call(server, models, settings("delta/x", **registry(server, provider=own)))
+    request = await call(server, models, settings("delta/x", **registry(server, provider=own)))
 
-    assert (seen.path, seen.json["model"]) == ("/own/chat/completions", "delta/x")
+    assert (request.path, request.json["model"]) == ("/own/chat/completions", "delta/x")
 
 
 async def test_the_models_of_a_session_are_listed_as_they_are_selected(server: ModelServer, models: Models) -> None:
@@ -259,11 +259,11 @@ async def test_a_model_without_its_provider_is_an_error(models: Models) -> None:
 async def test_a_token_is_requested_from_the_client_before_every_request(
     server: ModelServer, models: Models
 ) -> None:
-    asked: list[str] = []
+    providers_asked: list[str] = []
 
     async def ask_token(name: str) -> str:
-        asked.append(name)
-        return f"token-{len(asked)}"
+        providers_asked.append(name)
+        return f"token-{len(providers_asked)}"
 
     keyed = {"baseUrl": server.url, "apiKey": "k", "bearerToken": "old", "hasBearerTokenProvider": True}
     resolved = await models.resolve(settings("m", provider=keyed), ask_token=ask_token)
@@ -274,24 +274,24 @@ async def test_a_token_is_requested_from_the_client_before_every_request(
     named = settings("mine/m", providers=[{"name": "mine", "type": "azure", **keyed}])
     await call(server, models, named, ask_token)
 
-    assert asked == ["default", "default", "mine"]
-    assert [seen.headers["authorization"] for seen in server.requests] == [
+    assert providers_asked == ["default", "default", "mine"]
+    assert [request.headers["authorization"] for request in server.requests] == [
         "Bearer token-1",
         "Bearer token-2",
         "Bearer token-3",
     ]
-    assert not any("api-key" in seen.headers for seen in server.requests)
+    assert not any("api-key" in request.headers for request in server.requests)
 
 
 async def test_no_token_is_requested_for_a_provider_with_its_own(server: ModelServer, models: Models) -> None:
     async def ask_token(name: str) -> str:
         raise AssertionError(name)
 
-    seen = await call(
+    request = await call(
         server, models, settings("m", provider={"baseUrl": server.url, "bearerToken": "t"}), ask_token
     )
 
-    assert seen.headers["authorization"] == "Bearer t"
+    assert request.headers["authorization"] == "Bearer t"
 
 
 @pytest.mark.parametrize(
@@ -354,9 +354,9 @@ async def test_a_copilot_model_is_called_over_a_wire_that_serves_it(
             assert len([event async for event in stream]) == 1
         await models.connections.close()
 
-    seen = server.requests[-1]
-    assert (seen.path, seen.headers["authorization"]) == (path, "Bearer t")
-    assert {"copilot-integration-id", "x-github-api-version", "x-initiator"} <= set(seen.headers)
+    request = server.requests[-1]
+    assert (request.path, request.headers["authorization"]) == (path, "Bearer t")
+    assert {"copilot-integration-id", "x-github-api-version", "x-initiator"} <= set(request.headers)
 
 
 async def test_a_copilot_model_without_a_known_wire_is_an_error(server: ModelServer) -> None:

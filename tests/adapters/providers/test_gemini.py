@@ -116,10 +116,10 @@ async def test_a_session_thinks_calls_a_tool_and_answers(tmp_path: Path, kind: s
         )
         since = len(wire.messages)
         await wire.call("session.send", {"sessionId": session, "prompt": "What is it?"})
-        asked = await wire.event("external_tool.requested", session=session, since=since)
+        request = await wire.event("external_tool.requested", session=session, since=since)
         await wire.call(
             "session.tools.handlePendingToolCall",
-            {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "42"},
+            {"sessionId": session, "requestId": request["data"]["requestId"], "result": "42"},
         )
         await wire.event("session.idle", session=session, since=since)
         events = wire.events(session, since=since)
@@ -171,7 +171,7 @@ async def test_a_wrong_key_is_an_authentication_error_to_the_client(tmp_path: Pa
         )
         events = await server.wire.prompt(session)
 
-    told = [event["data"] for event in events if event["type"] == "session.error"]
-    assert [(error["errorType"], error["message"]) for error in told] == [
+    errors = [event["data"] for event in events if event["type"] == "session.error"]
+    assert [(error["errorType"], error["message"]) for error in errors] == [
         ("authentication", "Execution failed: HTTP 400 Bad Request: API key not valid.")
     ]

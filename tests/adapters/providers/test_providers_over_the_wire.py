@@ -100,10 +100,10 @@ async def test_a_session_works_with_every_compatible_provider(server: RunningSer
             tools=[{"name": "lookup", "description": "Look a word up", "skipPermission": True}],
         )
         await wire.call("session.send", {"sessionId": session, "prompt": "What is ü?"})
-        asked = await wire.event("external_tool.requested", session=session)
+        call_request = await wire.event("external_tool.requested", session=session)
         await wire.call(
             "session.tools.handlePendingToolCall",
-            {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "a letter"},
+            {"sessionId": session, "requestId": call_request["data"]["requestId"], "result": "a letter"},
         )
         await wire.event("session.idle", session=session)
         events = wire.events(session)
@@ -116,9 +116,9 @@ async def test_a_session_works_with_every_compatible_provider(server: RunningSer
     *_, answer, result = second.json["messages"]
     assert {key: answer[key] for key in kept} == kept
     assert (result["role"], result["content"]) == ("tool", "a letter")
-    assert asked["data"]["arguments"] == {"word": "ü"}
-    said = [event["data"] for event in events if event["type"] == "assistant.message"]
-    assert [message["content"] for message in said] == ["", "It is a letter."]
+    assert call_request["data"]["arguments"] == {"word": "ü"}
+    messages = [event["data"] for event in events if event["type"] == "assistant.message"]
+    assert [message["content"] for message in messages] == ["", "It is a letter."]
     deltas = [event["data"]["deltaContent"] for event in events if event["type"] == "assistant.message_delta"]
     assert "".join(deltas) == "It is a letter."
     used = [event["data"] for event in events if event["type"] == "assistant.usage"]
@@ -149,6 +149,6 @@ async def test_the_cost_of_a_call_is_reported_if_the_provider_reports_it(server:
 
 async def test_a_compatible_server_needs_an_address(server: RunningServer) -> None:
     async with server.connect() as wire:
-        refused = await wire.error_of("session.create", {"provider": {"type": "openai_compatible"}, "model": "m"})
+        error = await wire.error_of("session.create", {"provider": {"type": "openai_compatible"}, "model": "m"})
 
-    assert "provider.baseUrl is required for provider type 'openai_compatible'" in refused["message"]
+    assert "provider.baseUrl is required for provider type 'openai_compatible'" in error["message"]

@@ -36,10 +36,10 @@ async def tool_loop(server: RunningServer, provider: dict[str, Any], prompt: str
         provider, model="m", tools=[{"name": "lookup", "description": "Look up", "skipPermission": True}]
     )
     await wire.call("session.send", {"sessionId": session, "prompt": prompt})
-    asked = await wire.event("external_tool.requested", session=session)
+    request = await wire.event("external_tool.requested", session=session)
     await wire.call(
         "session.tools.handlePendingToolCall",
-        {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "a letter"},
+        {"sessionId": session, "requestId": request["data"]["requestId"], "result": "a letter"},
     )
     await wire.event("session.idle", session=session)
     return [event["data"]["content"] for event in wire.events(session) if event["type"] == "assistant.message"]
@@ -53,14 +53,14 @@ async def test_a_recorded_session_with_tools_replays_identically(tmp_path: Path)
         ModelServer(*replies) as provider,
         running_server(online, args=["--record", str(folder)]) as server,
     ):
-        said = await tool_loop(server, at(provider, apiKey=KEY))
-    assert said == ["", "It is a letter."]
+        answer = await tool_loop(server, at(provider, apiKey=KEY))
+    assert answer == ["", "It is a letter."]
     assert len(list(folder.iterdir())) == 2
     assert KEY not in "".join(path.read_text() for path in folder.iterdir())
 
     nowhere = {"type": "openai", "baseUrl": "https://nowhere.invalid/v1", "apiKey": "none"}
     async with running_server(offline, env={"JUMPSEAT_REPLAY": str(folder)}) as server:
-        assert await tool_loop(server, nowhere) == said
+        assert await tool_loop(server, nowhere) == answer
         session = await server.wire.create(nowhere, model="m")
         complaint = await send_failing_prompt(server.wire, session)
     assert "offline, and no recording in 'recorded' is of this POST /v1/chat/completions" in complaint
@@ -84,7 +84,7 @@ async def test_values_registered_as_secret_are_in_no_recording(tmp_path: Path) -
 @pytest.mark.parametrize("option", ["--record", "--replay"])
 def test_an_unusable_folder_ends_the_start_with_one_line(tmp_path: Path, option: str) -> None:
     (tmp_path / "file").write_text("")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "jumpseat", "--stdio", option, str(tmp_path / "file")],
         check=False,
         capture_output=True,
@@ -94,15 +94,17 @@ def test_an_unusable_folder_ends_the_start_with_one_line(tmp_path: Path, option:
         stdin=subprocess.DEVNULL,
     )
 
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: cannot ")
-    assert done.stderr.count("\n") == 1
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr.startswith("error: cannot ")
+    assert process.stderr.count("\n") == 1
 
 
 def test_a_server_that_does_not_record_does_not_import_the_recorder() -> None:
     code = "import jumpseat.app, jumpseat.adapters.transport.http, sys; print(sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
-    loaded = {name.rpartition(".")[2] for name in json.loads(done.stdout.replace("'", '"')) if "jumpseat." in name}
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    loaded = {
+        name.rpartition(".")[2] for name in json.loads(process.stdout.replace("'", '"')) if "jumpseat." in name
+    }
     assert not loaded & {"recorder", "recordings", "replayer", "masking"}
 
 
@@ -139,17 +141,17 @@ async def test_an_account_and_its_models_are_replayed_and_its_tokens_are_not_rec
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "recorded"
-    said: list[str] = []
+    answer: list[str] = []
     async with fake_copilot() as copilot:
         environ = {**copilot.environ, "COPILOT_GITHUB_TOKEN": ALICE}
         async with running_server(tmp_path / "one", env=environ, args=["--record", str(folder)]) as server:
-            said += await answers(server)
-    written = "".join(path.read_text() for path in folder.iterdir())
-    assert ALICE not in written
+            answer += await answers(server)
+    stored = "".join(path.read_text() for path in folder.iterdir())
+    assert ALICE not in stored
     async with running_server(tmp_path / "two", env=environ, args=["--replay", str(folder)]) as server:
-        said += await answers(server)
-    assert len(said) == 2
-    assert said[0] == said[1]
+        answer += await answers(server)
+    assert len(answer) == 2
+    assert answer[0] == answer[1]
 
 
 async def answers(server: RunningServer) -> list[str]:

@@ -119,8 +119,8 @@ async def test_a_key_echoed_in_two_pieces_is_in_no_recording(tmp_path: Path, kin
                             await ask(model_at(server.url, transport))
 
                     assert KEY not in all_text(folder)
-                    told = "".join(line["text"] for line in lines(folder) if line["type"] == "piece")
-                    assert json.loads(told) == {"error": {"message": "bad key [redacted]!"}}
+                    text = "".join(line["text"] for line in lines(folder) if line["type"] == "piece")
+                    assert json.loads(text) == {"error": {"message": "bad key [redacted]!"}}
 
 
 async def test_no_secret_of_an_address_a_header_or_a_field_is_in_a_recording(tmp_path: Path) -> None:
@@ -174,11 +174,11 @@ async def test_a_compressed_answer_is_recorded_as_text(tmp_path: Path) -> None:
     headers = {"Content-Type": "text/event-stream", "Content-Encoding": "gzip"}
     reply = Reply([gzip.compress(delta("a") + STOP + DONE)], headers=headers)
     async with recording(tmp_path / "r") as transport, ModelServer(reply) as server:
-        said = await ask(model_at(server.url, transport))
+        answer = await ask(model_at(server.url, transport))
 
     assert delta("a").decode() in "".join(line.get("text", "") for line in lines(tmp_path / "r"))
     async with replaying(tmp_path / "r") as transport:
-        assert await ask(model_at("http://nowhere.invalid", transport)) == said
+        assert await ask(model_at("http://nowhere.invalid", transport)) == answer
 
 
 async def test_a_missing_folder_loses_the_recording_and_not_the_answer(tmp_path: Path) -> None:

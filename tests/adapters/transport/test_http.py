@@ -107,11 +107,11 @@ async def test_a_stream_is_delivered_as_deltas_and_one_completed_event(transport
         events = await events_of(openai(f"{server.url}/v1", transport))
 
     assert events == [TextDelta("Hel"), TextDelta("lo"), done("Hello")]
-    (seen,) = server.requests
-    assert (seen.method, seen.path, seen.json["stream"]) == ("POST", "/v1/chat/completions", True)
-    assert seen.headers["authorization"] == f"Bearer {SECRET}"
-    assert seen.headers["user-agent"] == "jumpseat"
-    assert seen.headers["content-type"] == "application/json"
+    (request,) = server.requests
+    assert (request.method, request.path, request.json["stream"]) == ("POST", "/v1/chat/completions", True)
+    assert request.headers["authorization"] == f"Bearer {SECRET}"
+    assert request.headers["user-agent"] == "jumpseat"
+    assert request.headers["content-type"] == "application/json"
 
 
 async def test_a_delta_is_delivered_before_the_next_piece_arrives(transport: HttpTransport) -> None:
@@ -143,7 +143,7 @@ async def test_a_connection_is_reused_after_each_kind_of_complete_answer(transpo
             with pytest.raises(ProviderRequestError):
                 await events_of(model)
 
-    assert [seen.connection for seen in server.requests] == [1] * 6
+    assert [request.connection for request in server.requests] == [1] * 6
 
 
 async def test_a_whole_answer_has_no_deltas_unless_a_stream_was_requested(transport: HttpTransport) -> None:
@@ -459,7 +459,7 @@ async def test_a_closed_transport_opens_again() -> None:
             assert await transport.get_json(server.url, {}) == {}
             await transport.aclose()
 
-    assert [seen.connection for seen in server.requests] == [1, 2]
+    assert [request.connection for request in server.requests] == [1, 2]
 
 
 async def test_a_proxy_of_the_environment_is_used_but_never_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -473,7 +473,7 @@ async def test_a_proxy_of_the_environment_is_used_but_never_for_loopback(monkeyp
                 assert await transport.get_json("http://model.invalid/x", {}) == {"via": "proxy"}
                 assert await transport.get_json(server.url, {}) == {"via": "none"}
 
-    assert [seen.path for seen in proxy.requests] == ["http://model.invalid/x"]
+    assert [request.path for request in proxy.requests] == ["http://model.invalid/x"]
 
 
 async def test_every_adapter_can_be_called_over_http(transport: HttpTransport) -> None:

@@ -90,7 +90,7 @@ async def test_a_missing_certificate_file_is_named(tmp_path: Path, flag: str) ->
 @asynccontextmanager
 async def tunnel() -> AsyncGenerator[tuple[str, list[str]]]:
     """Run a CONNECT proxy, which sees only the targets of calls; yields its address and the requests."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         while piece := await source.read(65536):
@@ -100,7 +100,7 @@ async def tunnel() -> AsyncGenerator[tuple[str, list[str]]]:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        asked.append(head)
+        requests.append(head)
         host, _, port = head.split()[1].rpartition(":")
         far_reader, far_writer = await asyncio.open_connection(host, int(port))
         writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
@@ -108,7 +108,7 @@ async def tunnel() -> AsyncGenerator[tuple[str, list[str]]]:
 
     server: Any = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", asked
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", requests
     finally:
         server.close()
 
@@ -116,11 +116,11 @@ async def tunnel() -> AsyncGenerator[tuple[str, list[str]]]:
 async def test_a_proxy_before_tls_gets_its_password_and_not_the_call(tmp_path: Path, authority: trustme.CA) -> None:
     file = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(file))
-    async with tunnel() as (proxy, asked), ModelServer(completion("Through."), tls=shown_by(authority)) as model:
+    async with tunnel() as (proxy, requests), ModelServer(completion("Through."), tls=shown_by(authority)) as model:
         flags = ("--cacert", str(file), "--proxy", f"http://me:hidden@{proxy}")
         async with running_server(tmp_path, config=config(model.url, *flags)) as server:
             assert await ask(server, model="far/m") == "Through."
 
-    assert asked[0].startswith(f"CONNECT {model.url.removeprefix('https://')} ")
-    assert "proxy-authorization: basic " in asked[0].lower()
-    assert "/chat/completions" not in asked[0]
+    assert requests[0].startswith(f"CONNECT {model.url.removeprefix('https://')} ")
+    assert "proxy-authorization: basic " in requests[0].lower()
+    assert "/chat/completions" not in requests[0]

@@ -110,13 +110,13 @@ def test_an_answer_goes_back_in_its_order() -> None:
 def test_reasoning_sent_with_its_summary_is_reported_once() -> None:
     decoder = ResponsesAdapter().decoder(plain_request(stream=True))
     at = {"item_id": "rs_1", "output_index": 0}
-    said = [
+    texts = [
         event
         for kind, text in [("reasoning_text", "a"), ("reasoning_summary_text", "x"), ("reasoning_text", "b")]
         for event in decoder.feed(None, json.dumps({"type": f"response.{kind}.delta", **at, "delta": text}))
     ]
 
-    assert said == [ReasoningDelta("a"), ReasoningDelta("b")]
+    assert texts == [ReasoningDelta("a"), ReasoningDelta("b")]
 
 
 def test_generated_call_ids_differ_from_turn_to_turn() -> None:

@@ -50,8 +50,8 @@ async def turn(wire: Wire, session: str) -> list[dict[str, Any]]:
     """Run a prompt to its end; the client's tool returns 3."""
     since = len(wire.messages)
     await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-    asked = await wire.event("external_tool.requested", session=session, since=since)
-    params = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "3"}
+    request = await wire.event("external_tool.requested", session=session, since=since)
+    params = {"sessionId": session, "requestId": request["data"]["requestId"], "result": "3"}
     await wire.call("session.tools.handlePendingToolCall", params)
     await wire.event("session.idle", session=session, since=since)
     return wire.events(session, since=since)

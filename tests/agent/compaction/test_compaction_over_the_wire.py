@@ -88,11 +88,11 @@ def _bare(text: str) -> str:
 
 
 def compacted(*prompts: str, summary: str = SUMMARY) -> tuple[str, str]:
-    said = "\n".join(f"<user_message>\n{prompt}\n</user_message>" for prompt in prompts)
+    text = "\n".join(f"<user_message>\n{prompt}\n</user_message>" for prompt in prompts)
     return "user", (
         "Some of the conversation history has been summarized to free up context.\n\n"
         "You were originally given instructions from a user over one or more turns. Here were the user messages:\n"
-        f"{said}\n\nHere is a summary of the prior context:\n<summary>\n{summary}\n</summary>"
+        f"{text}\n\nHere is a summary of the prior context:\n<summary>\n{summary}\n</summary>"
     )
 
 
@@ -123,8 +123,8 @@ async def test_a_filling_context_is_compacted_while_the_session_works(tmp_path: 
     first, second, third = provider.asked
     assert first == [("user", "one")]
     assert second == [("user", "one"), ("assistant", "answer 1"), ("user", "two")]
-    (asked,) = provider.asked_for_summaries
-    assert asked[:-1] == second
+    (request,) = provider.asked_for_summaries
+    assert request[:-1] == second
     assert third == [compacted("one", "two"), ("assistant", "answer 2"), ("user", "three")]
     assert (compaction["success"], compaction["summaryContent"], compaction["trigger"]) == (
         True,
@@ -403,8 +403,8 @@ async def test_a_client_can_compact_the_conversation_and_gets_the_summary(tmp_pa
             "contextAttribution"
         ]
         await server.wire.prompt(session, "two")
-    (asked,) = provider.asked_for_summaries
-    assert asked[-1][1].endswith("Keep the numbers.")
+    (request,) = provider.asked_for_summaries
+    assert request[-1][1].endswith("Keep the numbers.")
     (compaction,) = data_of(server.wire.events(), "session.compaction_complete")
     assert (compaction["trigger"], compaction["customInstructions"]) == ("manual", "Keep the numbers.")
     assert result["success"] is True
@@ -425,14 +425,14 @@ async def test_the_command_compacts_and_reports_the_freed_tokens(tmp_path: Path)
         empty = await server.wire.error_of("session.commands.invoke", {"sessionId": session, "name": "compact"})
         await server.wire.prompt(session, "one")
         about = {"sessionId": session, "name": "/compact", "input": "Keep names."}
-        told = await server.wire.call("session.commands.invoke", about)
+        result = await server.wire.call("session.commands.invoke", about)
         since = len(server.wire.messages)
         await server.wire.call("session.commands.enqueue", {"sessionId": session, "command": "/compact"})
         await server.wire.event("session.idle", since=since)
         warned = data_of(server.wire.events(), "session.warning")
     assert "nothing to compact" in empty["message"]
-    assert told["kind"] == "text"
-    assert told["text"].startswith("The conversation was compacted from about ")
+    assert result["kind"] == "text"
+    assert result["text"].startswith("The conversation was compacted from about ")
     assert provider.asked_for_summaries[0][-1][1].endswith("Keep names.")
     # A conversation that consists of its summary.
     assert [warning["message"] for warning in warned] == ["/compact: there is nothing to compact yet"]

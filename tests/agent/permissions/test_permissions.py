@@ -71,9 +71,9 @@ class Scene:
                 assert isinstance(asked, events.PermissionRequested)
                 yield asked, verdicts
 
-    def answer(self, asked: events.PermissionRequested, decision: dict[str, Any]) -> bool:
+    def answer(self, request: events.PermissionRequested, decision: dict[str, Any]) -> bool:
         return self.permissions.questions.pending.answer(
-            asked.request_id, PermissionDecision.model_validate(decision)
+            request.request_id, PermissionDecision.model_validate(decision)
         )
 
 

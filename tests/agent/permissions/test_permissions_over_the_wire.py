@@ -168,8 +168,8 @@ async def test_the_server_answers_other_clients_while_an_approval_is_being_store
         with (server.home / "approvals.json.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-            asked = await wire.event("permission.requested")
-            answer = {"sessionId": session, "requestId": asked["data"]["requestId"]}
+            request = await wire.event("permission.requested")
+            answer = {"sessionId": session, "requestId": request["data"]["requestId"]}
             await wire.call(
                 "session.permissions.handlePendingPermissionRequest",
                 answer | {"result": {"kind": "approve-for-location"}},
@@ -483,10 +483,10 @@ async def test_a_client_that_joins_late_gets_the_open_requests(tmp_path: Path, p
     async with served(tmp_path) as server:
         wire, session = server.wire, await open_session(server, project, bash("touch a"), DONE)
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        asked = (await wire.event("permission.requested"))["data"]
+        request = (await wire.event("permission.requested"))["data"]
         (item,) = (await wire.call("session.permissions.pendingRequests", {"sessionId": session}))["items"]
-    assert item["requestId"] == asked["requestId"]
-    assert item["permissionRequest"] == asked["permissionRequest"]
+    assert item["requestId"] == request["requestId"]
+    assert item["permissionRequest"] == request["permissionRequest"]
     assert item["request"] == {
         "kind": "commands",
         "fullCommandText": "touch a",

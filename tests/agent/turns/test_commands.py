@@ -365,8 +365,8 @@ async def test_an_executed_skill_is_sent_as_a_prompt(tmp_path: Path) -> None:
         assert (await wire.response(await execute(wire, session, "tea", "green")))["result"] == {}
         await wire.event("session.idle", session=session)
         events = wire.events(session)
-    typed, told = [event["data"] for event in events if event["type"] == "user.message"]
-    assert (typed["content"], told["source"]) == ("/tea green", "skill-tea")
+    prompt_message, skill_message = [event["data"] for event in events if event["type"] == "user.message"]
+    assert (prompt_message["content"], skill_message["source"]) == ("/tea green", "skill-tea")
 
 
 async def test_a_queued_skill_runs_before_later_entries(tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ async def test_a_queued_skill_runs_before_later_entries(tmp_path: Path) -> None:
         await wire.event("assistant.message", content="Later.")
         await wire.event("session.idle")
         events = wire.events(session)
-    said = [
+    messages = [
         event["data"] for event in events if event["type"] == "user.message" and not event["data"].get("source")
     ]
-    assert [message["content"] for message in said] == ["look", "/tea green", "and then?"]
+    assert [message["content"] for message in messages] == ["look", "/tea green", "and then?"]

@@ -80,9 +80,9 @@ def session_options(client, plan, recorder):
         if plan["scenario"] == "call_back":
             pong = await client.ping("from a tool")
             messages = await plan["session"].get_messages()
-            told = pong["message"] if isinstance(pong, dict) else pong.message
+            pong_message = pong["message"] if isinstance(pong, dict) else pong.message
             recorder.seen["report"]["during_the_call"] = {
-                "pong": told,
+                "pong": pong_message,
                 "last_event": messages[-1].to_dict()["type"],
             }
         return params.input.upper()
@@ -202,9 +202,9 @@ async def run():
 def main():
     # These SDKs print their errors.
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        seen = asyncio.run(run())
-    seen["complaints"] += printed.getvalue().splitlines()
-    print(json.dumps(seen))
+        observations = asyncio.run(run())
+    observations["complaints"] += printed.getvalue().splitlines()
+    print(json.dumps(observations))
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ async def test_the_shown_request_equals_the_one_that_is_sent_next(tmp_path: Path
     expected, written = sent.json, shown["body"]
     # The prompt contains the current time, which differs.
     for body in (expected, written):
-        said = body["messages"].pop()
-        assert "second" in said["content"]
+        prompt_message = body["messages"].pop()
+        assert "second" in prompt_message["content"]
     assert written == expected
     headers = {name.lower(): value for name, value in shown["headers"].items()}
     assert headers["authorization"] == "[redacted]"

@@ -102,10 +102,10 @@ async def test_send_and_wait_fails_with_the_error_of_the_run(tmp_path: Path) -> 
     async with running_server(tmp_path) as server:
         session = await server.wire.create(failing)
         error = await server.wire.error_of("session.sendAndWait", {"sessionId": session, "prompt": "hi"})
-        told = await server.wire.event("session.error", session=session)
+        error_event = await server.wire.event("session.error", session=session)
     assert "who are you" in error["message"]
-    assert error["data"] == {"completionEventId": told["id"]}
-    assert told["data"]["errorType"] == "authentication"
+    assert error["data"] == {"completionEventId": error_event["id"]}
+    assert error_event["data"]["errorType"] == "authentication"
 
 
 async def test_messages_are_the_persisted_events_as_they_were_sent(tmp_path: Path) -> None:
@@ -131,11 +131,11 @@ async def test_a_session_shows_in_lists_from_its_first_prompt_on(tmp_path: Path)
         session = await wire.create(HELLO)
         assert await wire.call("session.list", {}) == {"sessions": []}
         await wire.prompt(session, "Tell me\nabout it")
-        (listed,) = (await wire.call("session.list", {}))["sessions"]
-        assert listed["sessionId"] == session
-        assert listed["summary"] == "Tell me about it"
-        assert listed["context"] == {"cwd": str(tmp_path)}
-        assert await wire.call("session.getMetadata", {"sessionId": session}) == {"session": listed}
+        (sessions,) = (await wire.call("session.list", {}))["sessions"]
+        assert sessions["sessionId"] == session
+        assert sessions["summary"] == "Tell me about it"
+        assert sessions["context"] == {"cwd": str(tmp_path)}
+        assert await wire.call("session.getMetadata", {"sessionId": session}) == {"session": sessions}
         assert await wire.call("session.getMetadata", {"sessionId": "unknown"}) == {}
         assert await wire.call("session.getLastId", {}) == {"sessionId": session}
         assert await wire.call("session.list", {"filter": {"cwd": "/elsewhere"}}) == {"sessions": []}
@@ -271,11 +271,11 @@ async def test_a_built_in_tool_runs_after_approval_and_its_result_is_logged(tmp_
         wire = server.wire
         session = await wire.create(script, requestPermission=True)
         await wire.call("session.send", {"sessionId": session, "prompt": "make it"})
-        asked = await wire.event("permission.requested", session=session)
-        assert asked["data"]["permissionRequest"]["kind"] == "write"
-        assert asked["data"]["permissionRequest"]["toolCallId"] == "call-1"
+        permission_request = await wire.event("permission.requested", session=session)
+        assert permission_request["data"]["permissionRequest"]["kind"] == "write"
+        assert permission_request["data"]["permissionRequest"]["toolCallId"] == "call-1"
         assert not (tmp_path / "made.txt").exists()
-        request = asked["data"]["requestId"]
+        request = permission_request["data"]["requestId"]
         pending = await wire.call("session.permissions.pendingRequests", {"sessionId": session})
         assert [item["requestId"] for item in pending["items"]] == [request]
         decision = {"sessionId": session, "requestId": request, "result": {"kind": "approve-once"}}
@@ -407,10 +407,10 @@ async def test_a_broken_configuration_file_stops_the_start_with_its_name_and_the
     (tmp_path / "config.toml").write_text("[adapters.x]\nbase_urll = 'y'\n")
     command = [str(Path(sys.executable).with_name("jumpseat")), "--stdio"]
     with anyio.fail_after(20):
-        done = await anyio.run_process(command, env={"COPILOT_HOME": str(tmp_path)}, input=b"", check=False)
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.decode().startswith("error: ")
-    assert "config.toml: adapters.x.base_urll" in done.stderr.decode()
+        process = await anyio.run_process(command, env={"COPILOT_HOME": str(tmp_path)}, input=b"", check=False)
+    assert (process.returncode, process.stdout) == (1, b"")
+    assert process.stderr.decode().startswith("error: ")
+    assert "config.toml: adapters.x.base_urll" in process.stderr.decode()
 
 
 async def test_a_resumed_session_keeps_the_options_that_the_client_does_not_set(tmp_path: Path) -> None:
@@ -463,12 +463,12 @@ async def test_a_resume_ends_the_open_calls_of_a_client_that_left_unless_it_cont
         async with server.connect() as gone:
             session = await gone.create(script, tools=tools)
             await gone.call("session.send", {"sessionId": session, "prompt": "look"})
-            asked = await gone.event("external_tool.requested", session=session)
+            request = await gone.event("external_tool.requested", session=session)
         async with server.connect() as wire:
             # The other connection ended before this one began.
             resume = {"sessionId": session, "tools": tools, "continuePendingWork": goes_on}
             await wire.call("session.resume", resume)
-            answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "found it"}
+            answer = {"sessionId": session, "requestId": request["data"]["requestId"], "result": "found it"}
             answered = await wire.call("session.tools.handlePendingToolCall", answer)
             if goes_on:
                 await wire.event("session.idle", session=session)
@@ -476,7 +476,7 @@ async def test_a_resume_ends_the_open_calls_of_a_client_that_left_unless_it_cont
 
     assert answered == {"success": goes_on}
     (result,) = [event["data"] for event in log["events"] if event["type"] == "tool.execution_complete"]
-    said = result["result"]["content"] if goes_on else result["error"]["message"]
-    assert said == ("found it" if goes_on else INTERRUPTED)
+    text = result["result"]["content"] if goes_on else result["error"]["message"]
+    assert text == ("found it" if goes_on else INTERRUPTED)
     (resumed,) = [event["data"] for event in log["events"] if event["type"] == "session.resume"]
     assert (resumed["continuePendingWork"], resumed["sessionWasActive"]) == (goes_on, False)

@@ -140,8 +140,8 @@ async def test_a_named_session_is_listed_by_its_name_and_keeps_it(tmp_path: Path
         await server.wire.prompt(at.session, "a long story")
         await at.call("name.set", name="Short: näme")
     async with running_server(tmp_path) as server:
-        (listed,) = (await server.wire.call("session.list", {}))["sessions"]
-        assert (listed["summary"], listed["name"]) == ("Short: näme", "Short: näme")
+        (sessions,) = (await server.wire.call("session.list", {}))["sessions"]
+        assert (sessions["summary"], sessions["name"]) == ("Short: näme", "Short: näme")
         await server.wire.call("session.resume", {"sessionId": at.session, "provider": HELLO})
         again = At(server.wire, at.session)
         assert await again.call("name.get") == {"name": "Short: näme"}
@@ -339,7 +339,7 @@ async def test_instructions_of_projects_are_found_without_a_session(tmp_path: Pa
     async with running_server(tmp_path) as server:
         found = (await server.wire.call("instructions.discover", projects))["sources"]
         paths = (await server.wire.call("instructions.getDiscoveryPaths", projects))["paths"]
-        refused = await server.wire.error_of("instructions.discover", {"projectPaths": ["below"]})
+        error = await server.wire.error_of("instructions.discover", {"projectPaths": ["below"]})
 
     path = str(project / "AGENTS.md")
     assert found == [
@@ -357,7 +357,7 @@ async def test_instructions_of_projects_are_found_without_a_session(tmp_path: Pa
         str(project / "below" / "AGENTS.md")
     ]
     assert path in [entry["path"] for entry in paths]
-    assert refused["message"] == "'below' is not an absolute path"
+    assert error["message"] == "'below' is not an absolute path"
 
 
 async def test_the_parts_of_the_context_are_measured_once_there_is_a_conversation(tmp_path: Path) -> None:
@@ -552,9 +552,9 @@ async def test_suspending_withdraws_open_questions_and_keeps_the_session_live(tm
     async with running_server(tmp_path) as server:
         at = await start(server.wire, script, requestPermission=True)
         await at.call("send", prompt="go")
-        asked = await at.event("permission.requested")
+        request = await at.event("permission.requested")
         assert await at.call("suspend") is None
-        late = {"requestId": asked["data"]["requestId"], "result": {"kind": "approve-once"}}
+        late = {"requestId": request["data"]["requestId"], "result": {"kind": "approve-once"}}
         answer = await at.call("permissions.handlePendingPermissionRequest", **late)
         assert answer == {"success": False}
         assert await at.call("suspend") is None
@@ -651,12 +651,12 @@ async def test_events_between_two_polls_are_not_missed(tmp_path: Path) -> None:
         at = await start(server.wire, streaming=True)
         cursor = (await at.call("eventLog.tail"))["cursor"]
         announced = await server.wire.prompt(at.session)
-        seen: list[dict[str, Any]] = []
-        while "session.idle" not in kinds(seen):
+        polled: list[dict[str, Any]] = []
+        while "session.idle" not in kinds(polled):
             page = await at.call("eventLog.read", cursor=cursor, max=3, waitMs=5000)
-            seen += page["events"]
+            polled += page["events"]
             cursor = page["cursor"]
-        assert seen == announced
+        assert polled == announced
         durable = await at.call("eventLog.read", includeEphemeral=False)
         assert durable["events"] == await at.history()
 

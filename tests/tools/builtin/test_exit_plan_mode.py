@@ -109,8 +109,8 @@ async def test_a_plan_can_be_answered_by_the_id_of_its_event(tmp_path: Path) -> 
         answer |= {"response": {"approved": False, "feedback": "No."}}
         assert await wire.call("session.ui.handlePendingExitPlanMode", answer) == {"success": True}
         assert await wire.call("session.ui.handlePendingExitPlanMode", answer) == {"success": False}
-        said = "The plan was not approved. You are still in plan mode. The user says: No."
-        await wire.event("assistant.message", content=said)
+        text = "The plan was not approved. You are still in plan mode. The user says: No."
+        await wire.event("assistant.message", content=text)
 
 
 @pytest.mark.parametrize(

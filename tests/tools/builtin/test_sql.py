@@ -57,8 +57,8 @@ async def test_clients_are_notified_of_the_todos_of_a_model(tmp_path: Path) -> N
     assert first["result"]["content"].startswith("Executed 3 statement(s):\n\n1. INSERT\n   1 row(s) inserted.")
     assert second["result"]["content"] == "n\n2"
     assert third["error"]["message"] == 'near "nonsense": syntax error.'
-    asked = [event["data"]["toolRequests"] for event in events if event["type"] == "assistant.message"]
-    assert asked[0][0]["intentionSummary"] == "Note todos"
+    tool_requests = [event["data"]["toolRequests"] for event in events if event["type"] == "assistant.message"]
+    assert tool_requests[0][0]["intentionSummary"] == "Note todos"
 
 
 async def test_todos_survive_the_process_and_are_copied_by_a_fork(tmp_path: Path) -> None:

@@ -170,16 +170,16 @@ async def test_with_require_cmd_approval_an_approval_covers_the_same_command_onl
     paths = ("a", "b", "a", "A")
     made = session_of(tasks, {"t": tool}, *(("t", {"path": path}) for path in paths), approve_all=False)
     made.send("go")
-    asked: list[Any] = []
-    while len(asked) < (2 if cmd_string else 3):
-        question = await made.client.wait_for(events.PermissionRequested, count=len(asked) + 1)
+    requests: list[Any] = []
+    while len(requests) < (2 if cmd_string else 3):
+        question = await made.client.wait_for(events.PermissionRequested, count=len(requests) + 1)
         request = question.permission_request
         assert isinstance(request, CustomToolPermission)
-        asked.append(request.args)
+        requests.append(request.args)
         made.decide(question, {"kind": "approve-for-session"})
     await made.idle()
 
-    assert asked == [{"path": path} for path in ("a", "b", "A")][: len(asked)]
+    assert requests == [{"path": path} for path in ("a", "b", "A")][: len(requests)]
     assert results(made) == list(paths)
 
 

@@ -135,10 +135,10 @@ async def test_commands_run_in_the_directory_of_the_session_or_tool(tasks: TaskG
 
 
 async def test_flags_record_whether_their_command_succeeded(tasks: TaskGroup) -> None:
-    seen: list[Any] = []
+    flags: list[Any] = []
 
     def look(tools: Any, args: Any) -> None:
-        seen.append(dict(tools.flags))
+        flags.append(dict(tools.flags))
 
     tools = {
         "test": {"cmds": [{"cmd": ["false"], "flag": "testing"}]},
@@ -147,7 +147,7 @@ async def test_flags_record_whether_their_command_succeeded(tasks: TaskGroup) ->
     made = session_of(tasks, tools, ("test", {}), ("look", {}))
     await made.ask("go")
 
-    assert seen == [{"testing": False}]
+    assert flags == [{"testing": False}]
 
 
 @pytest.mark.parametrize("limit", [{"timeout_s": 0.3}, {"opts": {"timeout": 300}}])

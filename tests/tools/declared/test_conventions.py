@@ -124,8 +124,8 @@ async def test_the_calculator_multiplies_after_approval(tasks: TaskGroup, today:
         args=call[1],
         tool_call_id="c1",
     )
-    (said,) = made.client.payloads(events.UserMessage)
-    assert "\n\nUse the the `calculator` tool tool for 100*50\n\n" in (said.transformed_content or "")
+    (message,) = made.client.payloads(events.UserMessage)
+    assert "\n\nUse the the `calculator` tool tool for 100*50\n\n" in (message.transformed_content or "")
 
 
 @pytest.mark.parametrize("today", [True, False], ids=["today", "2025"])
@@ -166,7 +166,7 @@ async def test_invalid_arguments_are_reported_with_their_places(tasks: TaskGroup
 
 async def test_the_code_runner_of_2024_runs_code(tasks: TaskGroup, tmp_path: Path) -> None:
     # With local programs in place of docker.
-    told: list[Any] = []
+    messages: list[Any] = []
 
     def env(schema: Any) -> dict[str, Any]:
         temp_input = tmp_path / "input"
@@ -175,7 +175,7 @@ async def test_the_code_runner_of_2024_runs_code(tasks: TaskGroup, tmp_path: Pat
         return {"code": inputs["code"], "lang": inputs["lang"], "temp_dir": tmp_path, "temp_input": temp_input}
 
     def success(self: Any, cmd: Any, output: Any) -> None:
-        told.append((cmd, output))
+        messages.append((cmd, output))
 
     runner = {
         "name": "code_runner",
@@ -197,7 +197,7 @@ async def test_the_code_runner_of_2024_runs_code(tasks: TaskGroup, tmp_path: Pat
         "$ echo pull sh\npull sh\n<exited with exit code 0>\n\n"
         f"$ env -C {tmp_path} sh {tmp_path}/input\n6 times 7\n{tmp_path}\n<exited with exit code 0>"
     ]
-    assert [len(output) for _, output in told] == [1, 2]
+    assert [len(output) for _, output in messages] == [1, 2]
 
 
 async def test_the_handler_approved_is_called_for_each_command(tasks: TaskGroup) -> None:

@@ -180,12 +180,12 @@ async def test_tools_offered_on_mention_are_there_once_mentioned_and_after_a_res
     async with running_server(tmp_path) as server:
         assert await tools_of(server) == []
         assert await tools_of(server, "t", "say it with @{say} and @{nothing}", streaming=False) == ["say"]
-        said = await server.wire.event("user.message", session="t")
-        assert "\n\nsay it with the `say` tool and @{nothing}\n\n" in said["data"]["transformedContent"]
-        assert said["data"]["content"] == "say it with @{say} and @{nothing}"
+        message = await server.wire.event("user.message", session="t")
+        assert "\n\nsay it with the `say` tool and @{nothing}\n\n" in message["data"]["transformedContent"]
+        assert message["data"]["content"] == "say it with @{say} and @{nothing}"
         assert await tools_of(server, "u", "use @{house}", streaming=False) == ["say", "tell"]
-        said = await server.wire.event("user.message", session="u")
-        assert "use the house tools (`say`, `tell`, `bash`)" in said["data"]["transformedContent"]
+        message = await server.wire.event("user.message", session="u")
+        assert "use the house tools (`say`, `tell`, `bash`)" in message["data"]["transformedContent"]
     async with running_server(tmp_path) as server:
         await server.wire.call("session.resume", {"sessionId": "u", **script()})
         assert await tools_of(server, "u") == ["say", "tell"]
@@ -326,8 +326,8 @@ def write_release(folder: Path) -> None:
 
 async def next_request(server: RunningServer, session: str, prompt: str) -> tuple[str, set[str], str]:
     """Return the system message, the tools and the last message of the next model request."""
-    asked = {"sessionId": session, "prompt": prompt}
-    body = (await server.wire.call("jumpseat.session.nextRequest", asked))["body"]
+    params = {"sessionId": session, "prompt": prompt}
+    body = (await server.wire.call("jumpseat.session.nextRequest", params))["body"]
     tools = {tool["function"]["name"] for tool in body.get("tools", ())}
     return body["messages"][0]["content"], tools, body["messages"][-1]["content"]
 
@@ -341,10 +341,10 @@ async def test_the_mention_of_a_group_names_its_available_tools(tmp_path: Path) 
         )
         await status(wire, session, "testing", "connected")
         _, before, _ = await next_request(server, session, "hi")
-        system, during, said = await next_request(server, session, "Use @{release}, @{mcp:testing}, @{gone}")
+        system, during, message = await next_request(server, session, "Use @{release}, @{mcp:testing}, @{gone}")
         _, after, _ = await next_request(server, session, "hi")
     servers = "`testing-echo`, `testing-picture`"
-    assert f"Use the tools `changelog`, `bash`, {servers}, the tools {servers}, @{{gone}}" in said
+    assert f"Use the tools `changelog`, `bash`, {servers}, the tools {servers}, @{{gone}}" in message
     assert "Change nothing that is tagged." in system
     assert during - before == {"changelog"}
     # No tool was mentioned.

@@ -78,8 +78,8 @@ async def run(folder: Path, packages: Path, prompt: str, **options: object) -> t
         session = await wire.create(scripted(calls("shout", text="hi"), {"text": "ok"}), **options)
         await wire.prompt(session, prompt)
         completion = await wire.event("tool.execution_complete", session=session)
-        said = await wire.event("user.message", session=session)
-    return completion["data"], said["data"]["transformedContent"]
+        message = await wire.event("user.message", session=session)
+    return completion["data"], message["data"]["transformedContent"]
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ async def run(folder: Path, packages: Path, prompt: str, **options: object) -> t
 async def test_an_installed_tool_runs_once_it_was_mentioned(
     tmp_path: Path, packages: Path, prompt: str, words: str
 ) -> None:
-    completion, said = await run(tmp_path, packages, prompt)
+    completion, message = await run(tmp_path, packages, prompt)
     assert completion["result"]["content"] == "HI"
-    assert words in said
+    assert words in message
 
 
 async def test_an_installed_tool_runs_if_the_session_names_it(tmp_path: Path, packages: Path) -> None:

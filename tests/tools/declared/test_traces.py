@@ -140,20 +140,20 @@ async def test_shared_handlers_exit_even_if_the_last_call_cannot_run(tasks: Task
 
 
 async def test_calls_with_shared_handlers_share_attributes(tasks: TaskGroup) -> None:
-    seen: list[str] = []
+    steps: list[str] = []
 
     def setup(self: Any) -> None:
         self.connection = "open"
 
     def use(self: Any, args: Any, input: Any) -> str:
-        seen.append(self.connection)
+        steps.append(self.connection)
         return "used"
 
     tool = {"cmds": [use], "handlers": {"setup": setup}, "opts": {"use_handlers_once": True}}
     made = session_of(tasks, {"t": tool}, ("t", {}), ("t", {}))
     await made.ask("go")
 
-    assert seen == ["open", "open"]
+    assert steps == ["open", "open"]
 
 
 async def test_a_failed_call_does_not_prevent_the_next(tasks: TaskGroup) -> None:

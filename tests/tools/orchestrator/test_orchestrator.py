@@ -176,12 +176,12 @@ async def test_parallel_calls_overlap_complete_as_they_finish_and_keep_their_ord
     made.send("go")
     await made.client.wait_for(events.ExternalToolRequested, 3)
     first, second, third = made.client.payloads(events.ExternalToolRequested)
-    for count, (asked, answer) in enumerate([(third, "C"), (first, "A"), (second, "B")], 1):
-        assert made.answer_tool(asked, answer)
+    for count, (request, answer) in enumerate([(third, "C"), (first, "A"), (second, "B")], 1):
+        assert made.answer_tool(request, answer)
         await made.client.wait_for(events.ToolExecutionComplete, count)
     await made.idle()
 
-    assert [asked.arguments for asked in (first, second, third)] == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert [request.arguments for request in (first, second, third)] == [{"n": 1}, {"n": 2}, {"n": 3}]
     assert [completion.tool_call_id for completion in made.client.payloads(events.ToolExecutionComplete)] == [
         "c3",
         "c1",
@@ -288,10 +288,10 @@ async def test_a_call_changed_by_the_user_runs_changed_and_the_model_is_informed
     assert result(made).result == events.ToolResult(content="2 pears")
     assert result(made).effective_arguments == {"count": 2, "unit": "pears"}
     assert len(made.client.payloads(events.PermissionRequested)) == 1
-    said = made.client.payloads(events.UserMessage)[-1]
-    assert said.source == "hook"
-    assert '{"count":3}' in said.content
-    assert '{"count":2,"unit":"pears"}' in said.content
+    message = made.client.payloads(events.UserMessage)[-1]
+    assert message.source == "hook"
+    assert '{"count":3}' in message.content
+    assert '{"count":2,"unit":"pears"}' in message.content
 
 
 async def test_invalid_arguments_from_the_user_are_reported(tasks: TaskGroup) -> None:
@@ -349,8 +349,8 @@ async def test_the_success_of_a_terminal_tool_ends_the_turn_and_its_failure_does
 
 async def test_a_client_tool_can_override_a_builtin_one(tasks: TaskGroup) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
-    mine = tool("view", description="Mine", parameters=schema, overrides_built_in_tool=True)
-    made = make_session(tasks, script=calls(("view", {"path": "x"})), builtin=[VIEW, GLOB], tools=[mine])
+    override = tool("view", description="Mine", parameters=schema, overrides_built_in_tool=True)
+    made = make_session(tasks, script=calls(("view", {"path": "x"})), builtin=[VIEW, GLOB], tools=[override])
     made.send("go")
     made.answer_tool(await made.client.wait_for(events.ExternalToolRequested), "from the client")
     await made.idle()
