@@ -25,6 +25,7 @@ from typing import Any
 from jumpseat.adapters.adapter import Adapter, Decoder
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, SseDecoder
+from jumpseat.agent.blocks import AssistantMessage
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from jumpseat.errors import ProviderError
 
@@ -155,3 +156,8 @@ def check(path: Path, value: Any) -> None:
         path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     assert path.exists(), f"{path.name} is missing: UPDATE_GOLDEN=1 writes it"
     assert value == json.loads(path.read_text(encoding="utf-8"))
+
+
+def recorded_message(name: str, file: str) -> AssistantMessage:
+    """Return the message that a recorded stream of an adapter decodes to."""
+    return decode_stream(load(name), [(DATA / name / file).read_bytes()]).completed.message

@@ -12,7 +12,7 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import DEVNULL
@@ -241,3 +241,22 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def configure(host: Host, base_url: str) -> None:
+    """Write a configuration file with one provider into the server's home."""
+    (host.home / "config.toml").write_text(
+        f"""
+        [adapters.local]
+        type = "openai"
+        base_url = "{base_url}"
+        api_key_env = "{USERS_KEY_VARIABLE}"
+        models = ["{MODEL}"]
+        """
+    )
+
+
+def in_order(types: Iterable[str], *expected: str) -> bool:
+    """Return whether ``expected`` is a subsequence of ``types``."""
+    remaining = iter(types)
+    return all(item in remaining for item in expected)

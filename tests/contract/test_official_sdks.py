@@ -6,12 +6,10 @@ SDKs, ``support/toolchains.py`` lists the versions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import anyio
 import pytest
 
-from tests.contract.hosts import HOSTS_KEY, USERS_KEY, USERS_KEY_VARIABLE, Host, Observations
+from tests.contract.hosts import HOSTS_KEY, USERS_KEY, Host, Observations, configure, in_order
 from tests.support.fake_openai import MODEL, JsonObject, Script, calls, fake_openai, says, stalls, texts
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -360,28 +358,9 @@ async def test_a_host_without_a_provider_uses_the_configured_one(host: Host, cho
     assert model.authorizations == [f"Bearer {USERS_KEY}"]
 
 
-def configure(host: Host, base_url: str) -> None:
-    """Write a configuration file with one provider into the server's home."""
-    (host.home / "config.toml").write_text(
-        f"""
-        [adapters.local]
-        type = "openai"
-        base_url = "{base_url}"
-        api_key_env = "{USERS_KEY_VARIABLE}"
-        models = ["{MODEL}"]
-        """
-    )
-
-
 def assert_healthy(observations: Observations, host: Host) -> None:
     """Assert the conditions that hold after every run."""
     assert observations.sdk == host.sdk.version
     assert observations.complaints == []
     assert observations.stderr == []
     assert "session.error" not in observations.types()
-
-
-def in_order(types: Iterable[str], *expected: str) -> bool:
-    """Return whether ``expected`` is a subsequence of ``types``."""
-    remaining = iter(types)
-    return all(item in remaining for item in expected)

@@ -11,8 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.contract.hosts import Host, Observations
-from tests.contract.test_official_sdks import configure, in_order
+from tests.contract.hosts import Host, Observations, configure, in_order
 from tests.support.fake_openai import Script, calls, fake_openai, says, stalls, texts
 from tests.support.toolchains import OLD_SDKS, Sdk, require_program, require_sdk
 

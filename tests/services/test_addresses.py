@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-import socket
-from typing import Any
 
 import pytest
 
 from jumpseat.services.addresses import HostPolicy, is_public
 from jumpseat.tools.web import WebError
+from tests.support.host_names import resolve_names
 
 pytestmark = pytest.mark.anyio
 
@@ -78,27 +77,8 @@ async def test_private_hosts_are_reached_if_the_operator_allows_them() -> None:
             await HostPolicy(hosts=hosts).addresses("localhost", 80)
 
 
-def resolver(monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]]) -> list[str]:
-    """Resolve names to given addresses; returns the names that were looked up."""
-    looked_up: list[str] = []
-
-    def getaddrinfo(host: Any, port: Any, *_args: Any, **_named: Any) -> list[Any]:
-        name = host.decode() if isinstance(host, bytes) else str(host)
-        looked_up.append(name)
-        if name not in names:
-            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        family = {4: socket.AF_INET, 6: socket.AF_INET6}
-        return [
-            (family[ipaddress.ip_address(address).version], socket.SOCK_STREAM, 6, "", (address, port))
-            for address in names[name]
-        ]
-
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    return looked_up
-
-
 async def test_a_host_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    resolver(monkeypatch, {"two.example": ["8.8.8.8", "10.0.0.1"], "fine.example": ["8.8.8.8", "8.8.8.8"]})
+    resolve_names(monkeypatch, {"two.example": ["8.8.8.8", "10.0.0.1"], "fine.example": ["8.8.8.8", "8.8.8.8"]})
     with pytest.raises(WebError, match=r"The host 'two.example' is not on the public internet"):
         await HostPolicy().addresses("two.example", 443)
     assert await HostPolicy().addresses("fine.example", 443) == ["8.8.8.8"]
@@ -108,7 +88,7 @@ async def test_a_host_with_one_private_address_is_refused(monkeypatch: pytest.Mo
 
 async def test_an_allowed_name_covers_its_subdomains(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"wiki.corp.example": ["10.0.0.1"], "evilcorp.example": ["10.0.0.1"]}
-    resolver(monkeypatch, names)
+    resolve_names(monkeypatch, names)
     guard = HostPolicy(hosts=["corp.example"])
     assert await guard.addresses("wiki.corp.example", 443) == ["10.0.0.1"]
     with pytest.raises(WebError):
@@ -118,7 +98,7 @@ async def test_an_allowed_name_covers_its_subdomains(monkeypatch: pytest.MonkeyP
 async def test_names_of_the_local_network_are_not_sent_to_a_proxy_or_a_service(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    resolver(monkeypatch, {"wiki.example": ["10.0.0.1"], "site.example": ["8.8.8.8"]})
+    resolve_names(monkeypatch, {"wiki.example": ["10.0.0.1"], "site.example": ["8.8.8.8"]})
     for name in ("wiki.example", "intranet", "db.internal", "printer.local", "x.home.arpa"):
         with pytest.raises(WebError, match="is not on the public internet"):
             await HostPolicy().check_name(name, 443)

@@ -13,8 +13,8 @@ from jumpseat.adapters.transport import network
 from jumpseat.services.addresses import HostPolicy
 from jumpseat.services.direct import DirectFetcher
 from jumpseat.tools.web import Page, WebError
-from tests.adapters.transport.test_network import certificate as certificate
-from tests.services.test_addresses import resolver
+from tests.support.certificates import certificate as certificate
+from tests.support.host_names import resolve_names
 from tests.support.model_server import ModelServer, Reply, SeenRequest, text_reply
 
 pytestmark = pytest.mark.anyio
@@ -66,7 +66,7 @@ async def test_a_name_is_resolved_once_and_the_request_goes_to_that_address(
     async with ModelServer(text_reply("hello")) as server:
         port = int(server.url.rpartition(":")[2])
         names = {"pages.example": ["127.0.0.1"]}
-        looked_up = resolver(monkeypatch, names)
+        looked_up = resolve_names(monkeypatch, names)
         page = await fetcher(HostPolicy(hosts=["pages.example"])).fetch(f"http://pages.example:{port}/x", raw=False)
         assert (page.text, page.url) == ("hello", f"http://pages.example:{port}/x")
         assert server.requests[0].headers["host"] == f"pages.example:{port}"
@@ -77,7 +77,7 @@ async def test_a_name_is_resolved_once_and_the_request_goes_to_that_address(
 async def test_the_next_address_is_tried_if_one_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     async with ModelServer(text_reply("hello")) as server:
         port = int(server.url.rpartition(":")[2])
-        resolver(
+        resolve_names(
             monkeypatch, {name: [name] for name in ("127.0.0.2", "127.0.0.1")} | {"h": ["127.0.0.2", "127.0.0.1"]}
         )
         assert (await fetcher().fetch(f"http://h:{port}/", raw=False)).text == "hello"
@@ -99,7 +99,7 @@ async def test_a_certificate_is_verified_against_the_name_not_the_address(
     async with ModelServer(text_reply("hello"), tls=context) as server:
         port = int(server.url.rpartition(":")[2])
         assert (await fetcher().fetch(server.url, raw=False)).text == "hello"
-        resolver(monkeypatch, {"127.0.0.1": ["127.0.0.1"], "other.example": ["127.0.0.1"]})
+        resolve_names(monkeypatch, {"127.0.0.1": ["127.0.0.1"], "other.example": ["127.0.0.1"]})
         with pytest.raises(WebError, match=r"Cannot connect to other\.example: .*[Hh]ostname mismatch"):
             await fetcher().fetch(f"https://other.example:{port}/", raw=False)
         assert len(server.requests) == 1
@@ -131,7 +131,7 @@ async def test_each_redirect_is_checked_like_the_first_address(monkeypatch: pyte
     async with ModelServer(goes_to("/next"), text_reply("secret")) as server:
         port = int(server.url.rpartition(":")[2])
         names = {"127.0.0.1": ["127.0.0.1"], "turn.example": ["127.0.0.1"]}
-        resolver(monkeypatch, names)
+        resolve_names(monkeypatch, names)
 
         class Turning(HostPolicy):
             async def addresses(self, host: str, port: int) -> list[str]:
@@ -265,7 +265,7 @@ async def test_a_proxy_is_used_except_for_private_hosts(monkeypatch: pytest.Monk
         monkeypatch.setattr(network, "_is_loopback", _never)
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         found = fetcher(HostPolicy())
-        resolver(monkeypatch, {"127.0.0.1": ["127.0.0.1"], "wiki.example": ["10.0.0.1"]})
+        resolve_names(monkeypatch, {"127.0.0.1": ["127.0.0.1"], "wiki.example": ["10.0.0.1"]})
         page = await found.fetch("http://pages.example/x?y", raw=False)
         assert page.text == "GET http://pages.example/x?y"
         for host in ("wiki.example", "intranet", "127.0.0.1"):

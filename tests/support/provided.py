@@ -9,19 +9,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
-from tests.support.server import RunningServer, Wire, running_server
+from tests.support.model_server import ModelServer, Reply, SeenRequest, event_stream, json_reply
+from tests.support.server import JsonObject, RunningServer, Wire, running_server
 
 
 def says(text: str, **fields: Any) -> Reply:
     """Return a chat completion with this text."""
     choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     return json_reply({"choices": [choice], **fields})
+
+
+def streamed_completion(text: str) -> Reply:
+    """Return a streamed chat completion with this text."""
+    chunk = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+    return event_stream(f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n")
 
 
 @asynccontextmanager
@@ -59,3 +66,20 @@ async def send_failing_prompt(wire: Wire, session: str) -> str:
     error = await wire.event("session.error", session=session, since=since)
     await wire.event("session.idle", session=session, since=since)
     return error["data"]["message"]
+
+
+async def answer_of_new_session(server: RunningServer, **options: Any) -> str:
+    """Return the answer of a new session to a prompt."""
+    wire = server.wire
+    session = (await wire.call("session.create", {"streaming": True, **options}))["sessionId"]
+    answer = await wire.call("session.sendAndWait", {"sessionId": session, "prompt": "hi"})
+    return answer["response"]["data"]["content"]
+
+
+async def error_of_new_session(server: RunningServer, prompt: JsonObject | None = None, **options: Any) -> str:
+    """Return the error that a prompt of a new session ends with."""
+    wire = server.wire
+    session = (await wire.call("session.create", {"streaming": True, **options}))["sessionId"]
+    await wire.call("session.send", {"sessionId": session, "prompt": "hi", **(prompt or {})})
+    event = await wire.event("session.error", session=session)
+    return event["data"]["message"]

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
+from tests.support.provided import answer_of_new_session, error_of_new_session, streamed_completion
 from tests.support.server import JsonObject, RunningServer, Wire, running_server
 
 pytestmark = pytest.mark.anyio
@@ -17,33 +18,10 @@ pytestmark = pytest.mark.anyio
 KEY: Final = "key-of-a-test-0123456789"
 
 
-def completion(text: str) -> Reply:
-    """Return a chat completion with this text."""
-    chunk = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
-    return event_stream(f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n")
-
-
 def write(folder: Path, name: str, text: str) -> None:
     adapters = folder / "home" / "adapters"
     adapters.mkdir(parents=True, exist_ok=True)
     (adapters / name).write_text(text)
-
-
-async def ask(server: RunningServer, **options: Any) -> str:
-    """Return the answer of a new session to a prompt."""
-    wire = server.wire
-    session = (await wire.call("session.create", {"streaming": True, **options}))["sessionId"]
-    answer = await wire.call("session.sendAndWait", {"sessionId": session, "prompt": "hi"})
-    return answer["response"]["data"]["content"]
-
-
-async def failure(server: RunningServer, prompt: JsonObject | None = None, **options: Any) -> str:
-    """Return the error that a prompt of a new session ends with."""
-    wire = server.wire
-    session = (await wire.call("session.create", {"streaming": True, **options}))["sessionId"]
-    await wire.call("session.send", {"sessionId": session, "prompt": "hi", **(prompt or {})})
-    event = await wire.event("session.error", session=session)
-    return event["data"]["message"]
 
 
 def config(url: str) -> str:
@@ -83,11 +61,11 @@ maximum = 2
 
 async def test_an_adapter_in_the_configuration_is_called_as_declared(tmp_path: Path) -> None:
     async with (
-        ModelServer(completion("Hello."), completion("Hello again.")) as model,
+        ModelServer(streamed_completion("Hello."), streamed_completion("Hello again.")) as model,
         running_server(tmp_path, config=config(model.url), env={"WORK_KEY": KEY}) as server,
     ):
-        assert await ask(server) == "Hello."
-        assert await ask(server, model="work/small") == "Hello again."
+        assert await answer_of_new_session(server) == "Hello."
+        assert await answer_of_new_session(server, model="work/small") == "Hello again."
 
     first, second = model.requests
     assert first.path == "/special/chat/completions"
@@ -110,7 +88,7 @@ async def test_the_models_of_a_declared_adapter_are_listed(tmp_path: Path) -> No
 
 async def test_a_missing_key_ends_the_run_with_an_error_that_names_it(tmp_path: Path) -> None:
     async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
-        text = await failure(server)
+        text = await error_of_new_session(server)
 
     assert "${api_key} has no value: the environment variable" in text
     assert "WORK_KEY" in text
@@ -120,21 +98,21 @@ async def test_a_key_that_is_not_a_string_is_refused_by_name(tmp_path: Path) -> 
     write(tmp_path, "late.py", 'ADAPTER = {"extends": "openai", "env": {"api_key": lambda adapter: True}}')
     text = '[adapters.early]\ntype = "openai"\nenv = {api_key = true}\n'
     async with running_server(tmp_path, config=text) as server:
-        early = await failure(server, model="early/m")
-        late = await failure(server, model="late/m")
+        early = await error_of_new_session(server, model="early/m")
+        late = await error_of_new_session(server, model="late/m")
 
     assert early.endswith("adapters.early.env.api_key: expected a string, got bool")
     assert late.endswith("adapter 'late': ${api_key} has no value: expected a string, got bool")
 
 
 async def test_the_short_form_and_a_full_declaration_can_be_combined(tmp_path: Path) -> None:
-    async with ModelServer(completion("Hello.")) as model:
+    async with ModelServer(streamed_completion("Hello.")) as model:
         table = (
             f'[adapters.work]\ntype = "openai"\nbase_url = "{model.url}/v1"\napi_key_env = "lower_key"\n'
             'models = [{id = "m", wire_model = "wire-m"}]\nparameters = {seed = 7}\n'
         )
         async with running_server(tmp_path, config=table, env={"lower_key": f"{KEY}\n"}) as server:
-            assert await ask(server, model="m") == "Hello."
+            assert await answer_of_new_session(server, model="m") == "Hello."
 
     (request,) = model.requests
     assert (request.path, request.headers["authorization"]) == ("/v1/chat/completions", f"Bearer {KEY}")
@@ -142,12 +120,15 @@ async def test_the_short_form_and_a_full_declaration_can_be_combined(tmp_path: P
 
 
 async def test_a_session_can_override_the_address_of_a_declared_adapter(tmp_path: Path) -> None:
-    async with ModelServer(completion("one"), completion("two")) as model:
+    async with ModelServer(streamed_completion("one"), streamed_completion("two")) as model:
         text = config("http://127.0.0.1:1")
         async with running_server(tmp_path, config=text, env={"WORK_KEY": KEY}) as server:
             provider = {"type": "work", "baseUrl": f"{model.url}/v9/", "headers": {"X-Own": "yes"}}
-            assert await ask(server, provider=provider) == "one"
-            assert await ask(server, provider={**provider, "apiKey": "sessions-key"}, model="small") == "two"
+            assert await answer_of_new_session(server, provider=provider) == "one"
+            assert (
+                await answer_of_new_session(server, provider={**provider, "apiKey": "sessions-key"}, model="small")
+                == "two"
+            )
 
     first, second = model.requests
     assert first.path == "/v9/chat/completions"
@@ -163,10 +144,10 @@ async def test_secrets_are_only_sent_to_the_declared_server(tmp_path: Path) -> N
     )
     text = text.replace('team = "cmd:', 'work_token = "hidden"\nteam = "cmd:')
     async with (
-        ModelServer(completion("one")) as model,
+        ModelServer(streamed_completion("one")) as model,
         running_server(tmp_path, config=text, env={"WORK_KEY": KEY}) as server,
     ):
-        assert await ask(server, provider={"type": "work", "baseUrl": model.url}) == "one"
+        assert await answer_of_new_session(server, provider={"type": "work", "baseUrl": model.url}) == "one"
 
     headers = model.requests[0].headers
     assert (headers["x-team"], "x-token" in headers, "x-auth" in headers) == ("blue", False, False)
@@ -180,14 +161,16 @@ async def test_a_failing_schema_function_ends_the_run_with_an_error(tmp_path: Pa
         ' "schema": {"heat": {"mapping": "parameters", "default": lambda adapter: 1 / 0}}}',
     )
     async with running_server(tmp_path) as server:
-        assert "a function of its schema failed (ZeroDivisionError)" in await failure(server, model="mine/m")
+        assert "a function of its schema failed (ZeroDivisionError)" in await error_of_new_session(
+            server, model="mine/m"
+        )
 
 
 async def test_an_extension_of_openai_at_another_address_does_not_inherit_the_key(tmp_path: Path) -> None:
-    async with ModelServer(completion("Hello.")) as model:
+    async with ModelServer(streamed_completion("Hello.")) as model:
         write(tmp_path, "near.toml", f'extends = "openai"\n[env]\nbase_url = "{model.url}/v1"\n')
         async with running_server(tmp_path, env={"OPENAI_API_KEY": KEY}) as server:
-            assert await ask(server, model="near/m") == "Hello."
+            assert await answer_of_new_session(server, model="near/m") == "Hello."
 
     assert "authorization" not in model.requests[0].headers
 
@@ -217,7 +200,7 @@ ADAPTER = {{
 """,
         )
         async with running_server(tmp_path) as server:
-            assert await ask(server) == "Handled."
+            assert await answer_of_new_session(server) == "Handled."
             models = (await server.wire.call("models.list", {}))["models"]
 
     sent = model.requests[0].json
@@ -229,7 +212,7 @@ ADAPTER = {{
 async def test_an_invalid_declaration_ends_its_run_and_hides_no_other(tmp_path: Path) -> None:
     write(tmp_path, "bad.toml", 'extends = "openai"\nheadres = 1\n')
     async with running_server(tmp_path, config=config("http://127.0.0.1:1")) as server:
-        text = await failure(server, model="bad/m")
+        text = await error_of_new_session(server, model="bad/m")
         models = (await server.wire.call("models.list", {}))["models"]
 
     assert "bad.toml: headres: Extra inputs are not permitted" in text
@@ -237,15 +220,15 @@ async def test_an_invalid_declaration_ends_its_run_and_hides_no_other(tmp_path: 
 
 
 async def test_limits_and_proxy_apply_to_their_adapter_only(tmp_path: Path) -> None:
-    async with ModelServer(completion("By proxy."), Reply(silent=True, ending="hang")) as proxy:
+    async with ModelServer(streamed_completion("By proxy."), Reply(silent=True, ending="hang")) as proxy:
         text = (
             "[retry]\nattempts = 1\n"
             '[adapters.far]\ntype = "openai"\nbase_url = "http://far.invalid/v1"\n'
             f'raw = ["--proxy", "{proxy.url}"]\nopts = {{timeouts = {{first_byte = 0.3}}}}\n'
         )
         async with running_server(tmp_path, config=text) as server:
-            assert await ask(server, model="far/m") == "By proxy."
-            assert "within 0.3 s" in await failure(server, model="far/m")
+            assert await answer_of_new_session(server, model="far/m") == "By proxy."
+            assert "within 0.3 s" in await error_of_new_session(server, model="far/m")
 
     assert proxy.requests[0].path == "http://far.invalid/v1/chat/completions"
 
@@ -254,7 +237,7 @@ async def test_limits_and_proxy_apply_to_their_adapter_only(tmp_path: Path) -> N
 
 
 async def sent_temperature(server: RunningServer, model: ModelServer, session: str, **send: Any) -> float:
-    model.replies.append(completion("ok"))
+    model.replies.append(streamed_completion("ok"))
     await server.wire.call("session.sendAndWait", {"sessionId": session, "prompt": "hi", **send})
     return model.requests[-1].json["temperature"]
 
@@ -364,7 +347,7 @@ async def by_resume(wire: Wire, session: JsonObject, providers: list[JsonObject]
 async def test_settings_unknown_to_the_next_model_are_removed_and_reported(
     tmp_path: Path, switch: Callable[[Wire, JsonObject, list[JsonObject]], Awaitable[None]]
 ) -> None:
-    async with ModelServer(*[completion("Fine.")] * 3) as model, running_server(tmp_path) as server:
+    async with ModelServer(*[streamed_completion("Fine.")] * 3) as model, running_server(tmp_path) as server:
         wire, session = server.wire, {"sessionId": "s"}
         await wire.call(
             "jumpseat.adapters.register",
@@ -474,7 +457,9 @@ async def test_an_adapter_is_described_for_a_form_without_its_secrets(tmp_path: 
 
 
 async def test_an_adapter_registered_by_a_client_answers_a_session(tmp_path: Path) -> None:
-    async with ModelServer(completion("Registered."), completion("Again."), completion("As a provider.")) as model:
+    async with ModelServer(
+        streamed_completion("Registered."), streamed_completion("Again."), streamed_completion("As a provider.")
+    ) as model:
         declaration = {
             "name": "theirs",
             "extends": "openai_compatible",
@@ -493,12 +478,12 @@ async def test_an_adapter_registered_by_a_client_answers_a_session(tmp_path: Pat
                 "top_k",
             ]
             assert KEY not in json.dumps(result)
-            assert await ask(server, model="theirs/m") == "Registered."
+            assert await answer_of_new_session(server, model="theirs/m") == "Registered."
             assert [model["id"] for model in (await call("models.list", {}))["models"]] == ["theirs/m"]
 
             await call("jumpseat.adapters.register", {"declaration": {**declaration, "parameters": {"seed": 1}}})
-            assert await ask(server, model="theirs/m") == "Again."
-            assert await ask(server, provider={"type": "theirs"}) == "As a provider."
+            assert await answer_of_new_session(server, model="theirs/m") == "Again."
+            assert await answer_of_new_session(server, provider={"type": "theirs"}) == "As a provider."
 
     first, second, third = [request.json for request in model.requests]
     assert (first["model"], first["top_k"], "seed" in first) == ("m", 4, False)
@@ -669,10 +654,10 @@ async def test_the_endpoint_of_a_declared_adapter_is_returned_if_the_operator_al
 
 
 async def test_an_empty_variable_counts_as_set_in_a_declaration(tmp_path: Path) -> None:
-    async with ModelServer(completion("hello")) as provider:
+    async with ModelServer(streamed_completion("hello")) as provider:
         lines = 'extends = "openai_compatible"\nparameters = {user = "u-${team}"}\nschema.model.default = "m"\n'
         write(tmp_path, "work.toml", f'{lines}env = {{base_url = "{provider.url}", team = "WORK_TEAM"}}\n')
         async with running_server(tmp_path, env={"WORK_TEAM": ""}) as server:
-            assert await ask(server, model="work/m") == "hello"
+            assert await answer_of_new_session(server, model="work/m") == "hello"
 
     assert provider.requests[0].json["user"] == "u-"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import ssl
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -19,6 +17,7 @@ from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat.adapters.transport.network import Proxies
 from jumpseat.errors import ProviderTransportError
 from tests.support.cases import all_cases
+from tests.support.certificates import certificate as certificate
 from tests.support.model_server import ModelServer, json_reply
 
 PROXY = "http://proxy:3128"
@@ -74,20 +73,6 @@ def test_proxies_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
     assert Proxies.from_environment() == Proxies({"all": PROXY}, "a.example")
     assert Proxies.from_environment().for_url(httpx.URL("https://b.example")) == PROXY
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return a self-signed certificate for 127.0.0.1, and its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("needs the openssl command to make a certificate")
-    folder = tmp_path_factory.mktemp("tls")
-    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"]
-    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem"), "-days", "2"]
-    subprocess.run([*command, *names, *files], check=True, capture_output=True)
-    return folder / "cert.pem", folder / "key.pem"
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import trustme
 
-from tests.adapters.declared.test_declared_adapters import ask, completion, failure
 from tests.support.model_server import ModelServer
+from tests.support.provided import answer_of_new_session, error_of_new_session, streamed_completion
 from tests.support.server import running_server
 
 pytestmark = pytest.mark.anyio
@@ -47,21 +47,21 @@ async def test_a_server_with_an_authority_trusted_by_its_adapter_only_is_called(
 ) -> None:
     file = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(file))
-    async with ModelServer(completion("Trusted."), tls=shown_by(authority)) as model:
+    async with ModelServer(streamed_completion("Trusted."), tls=shown_by(authority)) as model:
         near = f'[adapters.near]\ntype = "openai"\nbase_url = "{model.url}/v1"\n'
         async with running_server(tmp_path, config=config(model.url, "--cacert", str(file)) + near) as server:
-            assert await ask(server, model="far/m") == "Trusted."
-            assert "cannot verify the certificate of" in await failure(server, model="near/m")
+            assert await answer_of_new_session(server, model="far/m") == "Trusted."
+            assert "cannot verify the certificate of" in await error_of_new_session(server, model="near/m")
 
 
 async def test_an_adapter_without_verification_accepts_an_untrusted_certificate(
     tmp_path: Path, authority: trustme.CA
 ) -> None:
     async with (
-        ModelServer(completion("Whoever you are."), tls=shown_by(authority)) as model,
+        ModelServer(streamed_completion("Whoever you are."), tls=shown_by(authority)) as model,
         running_server(tmp_path, config=config(model.url, "--insecure")) as server,
     ):
-        assert await ask(server, model="far/m") == "Whoever you are."
+        assert await answer_of_new_session(server, model="far/m") == "Whoever you are."
 
 
 async def test_a_server_that_requires_a_certificate_gets_that_of_the_adapter(
@@ -72,19 +72,21 @@ async def test_a_server_that_requires_a_certificate_gets_that_of_the_adapter(
     own.cert_chain_pems[0].write_to_path(str(cert))
     own.private_key_pem.write_to_path(str(key))
     authority.cert_pem.write_to_path(str(ca))
-    async with ModelServer(completion("I know you."), tls=shown_by(authority, asks_back=authority)) as model:
+    async with ModelServer(
+        streamed_completion("I know you."), tls=shown_by(authority, asks_back=authority)
+    ) as model:
         shown = config(model.url, "--cacert", str(ca), "--cert", str(cert), "--key", str(key))
         async with running_server(tmp_path, config=shown) as server:
-            assert await ask(server, model="far/m") == "I know you."
+            assert await answer_of_new_session(server, model="far/m") == "I know you."
         (tmp_path / "home" / "config.toml").write_text(config(model.url, "--cacert", str(ca)))
         async with running_server(tmp_path) as server:
-            assert await failure(server, model="far/m")
+            assert await error_of_new_session(server, model="far/m")
 
 
 @pytest.mark.parametrize("flag", ["--cacert", "--cert"])
 async def test_a_missing_certificate_file_is_named(tmp_path: Path, flag: str) -> None:
     async with running_server(tmp_path, config=config("https://127.0.0.1:9", flag, "/not/there.pem")) as server:
-        assert f"'/not/there.pem', given by {flag}" in await failure(server, model="far/m")
+        assert f"'/not/there.pem', given by {flag}" in await error_of_new_session(server, model="far/m")
 
 
 @asynccontextmanager
@@ -116,10 +118,13 @@ async def tunnel() -> AsyncGenerator[tuple[str, list[str]]]:
 async def test_a_proxy_before_tls_gets_its_password_and_not_the_call(tmp_path: Path, authority: trustme.CA) -> None:
     file = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(file))
-    async with tunnel() as (proxy, requests), ModelServer(completion("Through."), tls=shown_by(authority)) as model:
+    async with (
+        tunnel() as (proxy, requests),
+        ModelServer(streamed_completion("Through."), tls=shown_by(authority)) as model,
+    ):
         flags = ("--cacert", str(file), "--proxy", f"http://me:hidden@{proxy}")
         async with running_server(tmp_path, config=config(model.url, *flags)) as server:
-            assert await ask(server, model="far/m") == "Through."
+            assert await answer_of_new_session(server, model="far/m") == "Through."
 
     assert requests[0].startswith(f"CONNECT {model.url.removeprefix('https://')} ")
     assert "proxy-authorization: basic " in requests[0].lower()

@@ -19,8 +19,7 @@ from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.agent.model import ModelRequest
 from tests.adapters.conversations import REQUESTS
-from tests.adapters.golden import DATA
-from tests.adapters.wires.test_generate_content import answer
+from tests.adapters.golden import DATA, recorded_message
 from tests.support.cases import all_cases
 
 genai = pytest.importorskip("google.genai.types", reason="google-genai is not installed")
@@ -99,7 +98,9 @@ def test_requests_of_interactions_match_the_sdk() -> None:
 @pytest.mark.parametrize("file", ["thinking_and_tools.sse", "google_search.sse"])
 def test_steps_that_are_sent_back_match_the_sdk(file: str) -> None:
     kinds = pytest.importorskip("google.genai._gaos.types.interactions")
-    body = request_body("gemini_interactions", ModelRequest("m", "", [answer("gemini_interactions", file)]))
+    body = request_body(
+        "gemini_interactions", ModelRequest("m", "", [recorded_message("gemini_interactions", file)])
+    )
 
     assert unknown(kinds.CreateModelInteraction.model_validate(body)) == []
 

@@ -33,7 +33,7 @@ from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, TextDelta,
 from jumpseat.errors import ProviderRateLimitError
 from jumpseat_protocol import events
 from tests.adapters.conversations import ADD, NOW, PICTURE, REQUESTS, SCHEMA
-from tests.adapters.golden import DATA, decode_stream, load
+from tests.adapters.golden import DATA, recorded_message
 from tests.support.cases import all_cases
 from tests.support.model_server import ModelServer, event_stream, json_reply
 
@@ -47,10 +47,6 @@ def body(request: ModelRequest, **options: Any) -> dict[str, Any]:
 
 def interaction(request: ModelRequest, **options: Any) -> dict[str, Any]:
     return InteractionsAdapter().request(Endpoint("http://h/v1", options=options), request).body
-
-
-def answer(name: str, file: str) -> AssistantMessage:
-    return decode_stream(load(name), [(DATA / name / file).read_bytes()]).completed.message
 
 
 def parts(*messages: Message, model: str = "gemini-3-flash") -> list[dict[str, Any]]:
@@ -159,7 +155,7 @@ def test_every_signature_goes_back_on_its_part(file: str, kept: str) -> None:
         if line.startswith("data: "):
             for candidate in json.loads(line[6:]).get("candidates", []):
                 came += candidate.get("content", {}).get("parts", [])
-    message = answer("gemini", file)
+    message = recorded_message("gemini", file)
     if kept == "as a session keeps it":
         message = as_kept(message)
 
@@ -189,7 +185,7 @@ def as_kept(message: AssistantMessage) -> AssistantMessage:
 
 
 def test_a_signed_thought_goes_back_and_an_unsigned_one_does_not() -> None:
-    assert parts(answer("gemini", "thinking_signed.sse")) == [
+    assert parts(recorded_message("gemini", "thinking_signed.sse")) == [
         {"text": "thought", "thought": True, "thoughtSignature": "EvIBCu8BAb4+9vs="},
         {"text": "So it is."},
     ]
@@ -438,7 +434,7 @@ def test_a_whole_request_of_interactions() -> None:
 
 @pytest.mark.parametrize("file", ["thinking_and_tools.sse", "google_search.sse", "tools_signed_with_one_id.sse"])
 def test_steps_go_back_unchanged(file: str) -> None:
-    sent = interaction(ModelRequest("m", "", [PROMPT, answer("gemini_interactions", file)]))["input"][1:]
+    sent = interaction(ModelRequest("m", "", [PROMPT, recorded_message("gemini_interactions", file)]))["input"][1:]
 
     assert sent == STEPS[file]
 
