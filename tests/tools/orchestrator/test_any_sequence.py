@@ -284,7 +284,7 @@ def _check(made: MadeSession, whim: Whim, *, xml: bool) -> None:
     for name in PROVIDERS:
         body = load_adapter(name).request(ENDPOINT, replace(last, settings={})).body
         check_calls(name, body)
-        assert not xml or {kind for kind, _ in steps(body)} == {"user", "assistant"}
+        assert not xml or {kind for kind, _ in steps(body)} <= {"user", "assistant"}
 
 
 def _session(tasks: TaskGroup, whim: Whim, protocol: ToolProtocol, folder: Path) -> MadeSession:
