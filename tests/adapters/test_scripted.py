@@ -161,7 +161,7 @@ async def test_user_messages_other_than_prompts_do_not_count() -> None:
 
 
 async def test_a_prompt_without_a_match_is_named() -> None:
-    with pytest.raises(ProviderRequestError, match="no prompt that fits 'Hello'"):
+    with pytest.raises(ProviderRequestError, match="no prompt that matches 'Hello'"):
         await play(model(prompts=[{"when": "bye", "turns": []}]), wrapped("Hello"))
 
 
