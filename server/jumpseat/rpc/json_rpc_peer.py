@@ -185,11 +185,11 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def _check_response(self, message: dict[str, Any], msg_id: RequestId | None) -> dict[str, Any] | None:
         own_id = OutgoingId(msg_id) if isinstance(msg_id, int) else None
-        asked = own_id in self._request_futures
+        is_response = own_id in self._request_futures
         # Some JSON libraries leave a null result out.
-        if not (asked or "result" in message or "error" in message):
+        if not (is_response or "result" in message or "error" in message):
             self.refuse(INVALID_REQUEST, "neither a request nor a response", msg_id)
-        if not asked:
+        if not is_response:
             return None
         response: dict[str, Any] = {"jsonrpc": self.VERSION, "id": own_id}
         error = message.get("error")

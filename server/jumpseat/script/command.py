@@ -86,9 +86,9 @@ async def _play(path: Path, arguments: _Arguments) -> Outcome:
 
 
 def _show(outcome: Outcome, arguments: _Arguments) -> None:
-    how = "ok    " if outcome.ok else "FAILED"
+    verdict = "ok    " if outcome.ok else "FAILED"
     steps = f"{outcome.steps} step{'' if outcome.steps == 1 else 's'}"
-    _print(f"{how} {outcome.name} ({steps}, {outcome.seconds:.2f} s)")
+    _print(f"{verdict} {outcome.name} ({steps}, {outcome.seconds:.2f} s)")
     for failure in outcome.failures:
         _print("  " + failure.replace("\n", "\n  "))
     if arguments.verbose:

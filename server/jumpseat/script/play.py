@@ -439,7 +439,7 @@ def _summary(message: dict[str, Any]) -> str:
     if "type" in message and "method" not in message:
         return f"{message['type']} {preview(message.get('data'), 120)}"
     if "method" in message:
-        asked = f" (id {message['id']!r})" if "id" in message else ""
-        return f"{message['method']}{asked} {preview(message.get('params'), 120)}"
+        suffix = f" (id {message['id']!r})" if "id" in message else ""
+        return f"{message['method']}{suffix} {preview(message.get('params'), 120)}"
     part = "error" if "error" in message else "result"
     return f"{part} of {message.get('id')!r}: {preview(message.get(part), 120)}"

@@ -358,15 +358,18 @@ class Translator:
             body.pop("content", None)
         return body
 
-    def _permission(self, asked: events.PermissionRequested) -> Iterator[Step]:
-        request = asked.permission_request
+    def _permission(self, requested: events.PermissionRequested) -> Iterator[Step]:
+        request = requested.permission_request
         call = self.calls.get(request.tool_call_id) if request.tool_call_id is not None else None
         body = tool_calls.permission_call(
-            request, request.tool_call_id or asked.request_id, call.title if call is not None else None, self.read
+            request,
+            request.tool_call_id or requested.request_id,
+            call.title if call is not None else None,
+            self.read,
         )
         if call is not None:
             yield _call_update({"toolCallId": body["toolCallId"], "status": "pending"})
-        yield AskPermission(asked.request_id, request, body)
+        yield AskPermission(requested.request_id, request, body)
 
     def _usage(self, info: events.SessionUsageInfo) -> JsonObject:
         body: JsonObject = {

@@ -181,20 +181,20 @@ def check_raw(where: str, raw: list[str]) -> None:
         at += 1 + known[1]
 
 
-def network_of(said: Mapping[str, str]) -> Network | None:
+def network_of(arguments: Mapping[str, str]) -> Network | None:
     """Return the network settings of curl arguments, given by meaning; ``None`` if there are none."""
-    proxy = said.get("proxy") or None
+    proxy = arguments.get("proxy") or None
     found = Network(
         proxy=f"http://{proxy}" if proxy and "://" not in proxy else proxy,
-        insecure="insecure" in said,
-        ca_file=said.get("ca_file") or None,
-        client_cert=said.get("client_cert") or None,
-        client_key=said.get("client_key") or None,
+        insecure="insecure" in arguments,
+        ca_file=arguments.get("ca_file") or None,
+        client_cert=arguments.get("client_cert") or None,
+        client_key=arguments.get("client_key") or None,
     )
     return None if found == Network() else found
 
 
-def timeouts_of(where: str, opts: Any, said: Mapping[str, str]) -> Timeouts | None:
+def timeouts_of(where: str, opts: Any, arguments: Mapping[str, str]) -> Timeouts | None:
     """Return the limits of ``opts.timeouts``, overridden by those of curl arguments; ``None`` if there are none.
 
     Raises:
@@ -210,8 +210,8 @@ def timeouts_of(where: str, opts: Any, said: Mapping[str, str]) -> Timeouts | No
             raise ConfigError(f"{where}.opts.timeouts: {key!r} is unknown, expected {', '.join(_LIMITS)}")
         limits[key] = _seconds(f"{where}.opts.timeouts.{key}", value)
     for key in ("connect", "total"):
-        if key in said:
-            limits[key] = _seconds(f"{where}.raw: the limit {key!r}", said[key])
+        if key in arguments:
+            limits[key] = _seconds(f"{where}.raw: the limit {key!r}", arguments[key])
     return Timeouts(**limits) if limits else None
 
 

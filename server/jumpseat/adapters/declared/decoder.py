@@ -216,11 +216,11 @@ class MetaDecoder:
 
     def _with_extras(self, events: list[ModelEvent], chunk: JsonObject, key: str) -> list[ModelEvent]:
         choices = as_list(chunk.get("choices"))
-        said = as_object(as_object(choices[0]).get(key)) if choices else {}
-        extra = {name: value for name, value in said.items() if name not in USUAL_DELTA and value is not None}
+        message = as_object(as_object(choices[0]).get(key)) if choices else {}
+        extra = {name: value for name, value in message.items() if name not in USUAL_DELTA and value is not None}
         if not extra:
             return events
-        output: JsonObject = {"role": said.get("role"), "content": said.get("content")}
+        output: JsonObject = {"role": message.get("role"), "content": message.get("content")}
         result = {"status": "success", "output": output, "extra": extra}
         read = as_object(as_object(run_parser(self._view, self._handlers, "parse_meta", result)).get("output"))
         reasoning = read.get("reasoning")

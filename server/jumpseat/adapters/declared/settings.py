@@ -44,20 +44,20 @@ def apply_settings(view: AdapterView, request: ModelRequest) -> ModelRequest:
         "opts": view.opts,
         "temp": view.temp,
     }
-    asked: dict[str, Any] = {}
+    neutral_fields: dict[str, Any] = {}
     for key, value in _values(view, request.settings, request.model).items():
         mapping = view.schema[key].mapping
         if mapping is None:
             continue
         first, _, rest = mapping.partition(".")
         if first == ASKED and rest in ASKABLE:
-            asked[rest] = value
+            neutral_fields[rest] = value
         elif first in containers:
             write_value(containers, mapping, key, value)
         else:
             places = [*containers, *(f"{ASKED}.{field}" for field in ASKABLE)]
             raise ConfigError(f"schema.{key}: invalid mapping {mapping!r}, expected one of {', '.join(places)}")
-    return replace(request, **asked) if asked else request
+    return replace(request, **neutral_fields) if neutral_fields else request
 
 
 def wire_declaration(adapter: str) -> Declaration:

@@ -126,5 +126,5 @@ def find_offer(offers: list[Offer], name: str | None) -> Offer | None:
 
 def _no_models(name: str) -> ConfigError:
     variable = "COPILOT_MODEL" if name == GIVEN else model_variable(name)
-    how = f"{variable} or default_model" if variable else "default_model"
-    return ConfigError(f"adapter {name!r} declares no models: name a model, or set {how}")
+    setting = f"{variable} or default_model" if variable else "default_model"
+    return ConfigError(f"adapter {name!r} declares no models: name a model, or set {setting}")

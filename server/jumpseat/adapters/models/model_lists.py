@@ -160,13 +160,13 @@ class ModelLists:
             except ProviderError as error:
                 log.info("cannot fetch the details of model %r: %s", info.id, error)
                 return
-            told[info.id] = details.read(info, answer, provider.endpoint)
+            detailed[info.id] = details.read(info, answer, provider.endpoint)
 
-        told: dict[str, ModelInfo | None] = {**found}
+        detailed: dict[str, ModelInfo | None] = {**found}
         async with anyio.create_task_group() as tasks:
             for info in found.values():
                 tasks.start_soon(look_up, info)
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in detailed.items() if value is not None}
 
     async def _answer(self, provider: ListEndpoint, question: ListRequest) -> dict[str, object]:
         transport = self.transport()

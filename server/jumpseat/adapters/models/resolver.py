@@ -328,11 +328,11 @@ class Models:
         if not found.byok or not isinstance(found.model, HttpModel):
             # The Copilot API describes its models completely.
             return replace(found, info=info)
-        told = override(found.known, settings.model_capabilities)
+        overridden = override(found.known, settings.model_capabilities)
         return replace(
             found,
             info=info,
-            filled=self.catalogue.complete(told, found.wire_name, found.model.caller.wire_name),
+            filled=self.catalogue.complete(overridden, found.wire_name, found.model.caller.wire_name),
         )
 
 

@@ -73,14 +73,14 @@ def usage_from_wire(answer: JsonObject) -> Usage | None:
     prompt = as_object(node.get("prompt_tokens_details"))
     completion = as_object(node.get("completion_tokens_details"))
     cost = node.get("cost")
-    asked, answered = as_count(node.get("prompt_tokens")), as_count(node.get("completion_tokens"))
+    prompt_tokens, completion_tokens = as_count(node.get("prompt_tokens")), as_count(node.get("completion_tokens"))
     reasoning = as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens"))
-    if reasoning and as_count(node.get("total_tokens")) == asked + answered + reasoning:
+    if reasoning and as_count(node.get("total_tokens")) == prompt_tokens + completion_tokens + reasoning:
         # xAI counts reasoning outside of the answer's tokens, all others inside.
-        answered += reasoning
+        completion_tokens += reasoning
     return Usage(
-        input_tokens=asked,
-        output_tokens=answered,
+        input_tokens=prompt_tokens,
+        output_tokens=completion_tokens,
         cache_read_tokens=as_count(prompt.get("cached_tokens"))
         or as_count(node.get("prompt_cache_hit_tokens"))
         or as_count(node.get("cached_tokens")),

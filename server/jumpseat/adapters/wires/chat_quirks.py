@@ -94,11 +94,11 @@ def system_with_schema(request: ModelRequest) -> str:
     if wanted is None:
         return request.system
     described = f" ({wanted.description})" if wanted.description else ""
-    asked = (
+    instruction = (
         f"Answer with nothing but one JSON object{described}, valid against this JSON Schema:\n"
         f"{dump_json(wanted.schema)}"
     )
-    return f"{request.system}{_BETWEEN}{asked}" if request.system else asked
+    return f"{request.system}{_BETWEEN}{instruction}" if request.system else instruction
 
 
 def _has_content(message: Mapping[str, Any]) -> bool:

@@ -206,8 +206,8 @@ def _values(node: JsonObject, kind: str, copy: JsonObject) -> None:
     if kind == "string" and all(isinstance(value, str) and value for value in values):
         copy["enum"] = values
     else:
-        told = f"One of: {', '.join(dump_json(value) for value in values)}."
-        copy["description"] = f"{as_text(node.get('description'))} {told}".strip()
+        sentence = f"One of: {', '.join(dump_json(value) for value in values)}."
+        copy["description"] = f"{as_text(node.get('description'))} {sentence}".strip()
 
 
 def _type_of(node: JsonObject) -> str:

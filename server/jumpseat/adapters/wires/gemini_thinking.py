@@ -65,17 +65,17 @@ def thinks(model: str) -> bool:
     return version is not None and version >= (2, 5) and not _NOT_THINKING.search(model)
 
 
-def thinking_config(request: ModelRequest, how: Any) -> JsonObject:
+def thinking_config(request: ModelRequest, mode: Any) -> JsonObject:
     """Return the thinking configuration: level or budget, and whether to include thoughts; empty for no field."""
     effort = request.reasoning_effort
-    if how == "none" or (how is None and not thinks(request.model) and effort is None):
+    if mode == "none" or (mode is None and not thinks(request.model) and effort is None):
         return {}
     quiet = effort in ("none", "off")
     config: JsonObject = {"includeThoughts": not quiet and request.reasoning_summary != "none"}
     if effort is None:
         return config
     version = generation_of(request.model)
-    if how == "budget" or (how is None and version is not None and version < (3, 0)):
+    if mode == "budget" or (mode is None and version is not None and version < (3, 0)):
         config["thinkingBudget"] = _budget(request, effort, quiet=quiet)
     elif level := thinking_level(request.model, effort):
         config["thinkingLevel"] = level

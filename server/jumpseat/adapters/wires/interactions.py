@@ -124,13 +124,13 @@ def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:
     return _MODES[choice.mode]
 
 
-def generation_config(request: ModelRequest, how: Any) -> JsonObject:
+def generation_config(request: ModelRequest, mode: Any) -> JsonObject:
     """Write limits, thinking, and the choice of tools."""
     config: JsonObject = {}
     if request.max_output_tokens is not None:
         config["max_output_tokens"] = request.max_output_tokens
     effort = request.reasoning_effort
-    if how != "none" and (how is not None or effort is not None or thinks(request.model)):
+    if mode != "none" and (mode is not None or effort is not None or thinks(request.model)):
         level = thinking_level(request.model, effort) if effort is not None else None
         if level is not None:
             config["thinking_level"] = level

@@ -431,8 +431,8 @@ def _thinking(request: ModelRequest, options: Mapping[str, Any], provider: str) 
     # Thinking is not allowed with a forced tool choice.
     if effort is None or effort in ("none", "off") or forced:
         return plain, None
-    how = options.get("thinking") or ("adaptive" if _is_adaptive(request.model) else "budget")
-    if how == "adaptive":
+    mode = options.get("thinking") or ("adaptive" if _is_adaptive(request.model) else "budget")
+    if mode == "adaptive":
         return wanted or DEFAULT_MAX_TOKENS * 4, {"type": "adaptive"}
     if _answers_unthinking_call(request.messages, provider):
         return plain, None

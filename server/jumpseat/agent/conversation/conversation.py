@@ -148,9 +148,11 @@ class Conversation:
         """
         about = len(self._steps) if self._compacting is None else self._compacting
         room = _room(limit)
-        asked = _unanswered(self._steps[:about], room)
-        if not all(step.bare and len(step.prompt or "") <= room // 2 for step in self._steps[asked:about]):
-            about = asked
+        unanswered_from = _find_unanswered(self._steps[:about], room)
+        if not all(
+            step.bare and len(step.prompt or "") <= room // 2 for step in self._steps[unanswered_from:about]
+        ):
+            about = unanswered_from
         old, rest = self._steps[:about], self._steps[about:]
         prompts = self._compacted_prompts + [step.prompt for step in old if step.prompt is not None]
         message = UserMessage([TextBlock(summary_text(prompts, summary, room))])
@@ -168,7 +170,7 @@ class Conversation:
                     return
 
 
-def _unanswered(steps: Sequence[_Step], room: int) -> int:
+def _find_unanswered(steps: Sequence[_Step], room: int) -> int:
     """Return the index of the first unanswered step.
 
     Unanswered are the last prompt with the steps that belong to it, and earlier prompts that fit into ``room``
