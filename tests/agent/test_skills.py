@@ -283,7 +283,7 @@ async def test_a_resumed_session_keeps_the_text_of_a_loaded_skill(tmp_path: Path
         assert len((await wire.call("session.skills.getInvoked", {"sessionId": session}))["skills"]) == 1
 
 
-# --- called by people ---------------------------------------------------------------------------------------------
+# --- calls by users -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("prompt", ["/tea green, please", " /TEA"])

@@ -97,7 +97,7 @@ async def test_a_client_that_stops_reading_uses_bounded_memory_and_delays_no_oth
             pytest.fail("the session of the stuck client has not ended")
         assert server.rss_bytes() - before < 48 << 20
         # When it reads again, it gets the essential events: the whole answer and the end.
-        stuck.go_on_reading()
+        stuck.resume_reading()
         await stuck.event("session.idle", session=session)
         message = await stuck.event("assistant.message", session=session)
         assert len(message["data"]["content"]) == 900_000
@@ -321,7 +321,7 @@ async def test_shutdown_is_answered_even_if_much_output_is_unread(tmp_path: Path
         await wire.send(b"".join(map(frame, answers)))
         await watcher.check_alive()
         assert len(watcher.messages) > since
-        wire.go_on_reading()
+        wire.resume_reading()
         assert len(str((await wire.response("all"))["result"])) > 4_000_000
         assert (await wire.response("bye"))["result"] is None
         assert await server.exit_code() == 0

@@ -60,7 +60,7 @@ def asks_for(*wanted: tuple[str, str, JsonObject]) -> Reply:
     )
 
 
-# --- killed in the middle -----------------------------------------------------------------------------------------
+# --- killed processes ---------------------------------------------------------------------------------------------
 
 
 async def kill_during_prompt(
@@ -367,7 +367,7 @@ async def test_a_session_whose_log_cannot_be_repaired_is_refused_and_can_be_retr
         assert (await stored_events(server.wire, session))[: len(before)] == before
 
 
-# --- disks that take nothing more ---------------------------------------------------------------------------------
+# --- full disks ---------------------------------------------------------------------------------------------------
 
 FILE_LIMIT_BLOCKS = 16
 FILE_LIMIT = FILE_LIMIT_BLOCKS * 512

@@ -49,7 +49,7 @@ def ids(result: dict[str, Any]) -> list[str]:
     return [session["sessionId"] for session in result["sessions"]]
 
 
-# --- finding ----------------------------------------------------------------------------------------------------
+# --- lookup -----------------------------------------------------------------------------------------------------
 
 
 async def test_the_list_equals_session_list_with_less_metadata_beyond_the_limit(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def stored(home: Path) -> dict[str, Any]:
     return json.loads((home / "mcp-tokens.json").read_text())
 
 
-# --- from the terminal --------------------------------------------------------------------------------------------
+# --- logins at a terminal -----------------------------------------------------------------------------------------
 
 
 async def test_a_login_at_the_terminal_works_in_every_session(tmp_path: Path) -> None:

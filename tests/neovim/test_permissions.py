@@ -36,7 +36,7 @@ def test_a_diff_is_shown_with_the_question_and_not_applied_before_the_answer(tmp
     with running_neovim(tmp_path, script=[CREATE, {"text": "It is there."}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('make a file')")
-        nvim.until("#asked > 0")
+        nvim.until("#questions > 0")
         title = "May the agent create made.txt?"
         assert nvim.questions() == [{"prompt": title, "choices": CHOICES, "kind": "jumpseat_permission"}]
         assert nvim.lua(FLOAT) == {"title": f" {title} ", "lines": ["@@ -0,0 +1 @@", "+hello"]}
@@ -102,10 +102,10 @@ def test_questions_are_shown_one_at_a_time(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[both, {"text": "Both."}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
-        nvim.until("#asked == 1")
+        nvim.until("#questions == 1")
         nvim.until(f"{CHAT}.session.asking >= 1")
         nvim.lua("open_question('Allow once')")
-        nvim.until("#asked == 2")
+        nvim.until("#questions == 2")
         nvim.lua("open_question('Allow once')")
         nvim.idle()
         assert nvim.text().endswith("Both.")
@@ -115,7 +115,7 @@ def test_stopping_withdraws_the_question_and_a_late_answer_has_no_effect(tmp_pat
     with running_neovim(tmp_path, script=[CREATE, {"text": "Never said."}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
-        nvim.until("#asked == 1")
+        nvim.until("#questions == 1")
         nvim.lua("vim.cmd('JumpseatStop')")
         nvim.idle()
         assert nvim.lua(FLOAT) is None
@@ -133,7 +133,7 @@ def test_a_long_diff_can_be_viewed_before_the_answer(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
-        nvim.until("#asked == 1")
+        nvim.until("#questions == 1")
         assert nvim.questions()[0]["choices"][-1] == "View all of it"
         nvim.lua("open_question('View all of it')")
         assert nvim.lua("return vim.api.nvim_win_get_config(0).relative") == "editor"
@@ -150,7 +150,7 @@ def test_a_long_line_is_wrapped_in_the_preview(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
-        nvim.until("#asked == 1")
+        nvim.until("#questions == 1")
         shown = nvim.lua("""
             for _, win in ipairs(vim.api.nvim_list_wins()) do
               if vim.api.nvim_win_get_config(win).relative ~= '' then
@@ -278,7 +278,7 @@ def test_a_question_of_a_closed_chat_is_prefixed_with_its_name(tmp_path: Path) -
         nvim.lua(OPEN)
         nvim.lua("first = " + CHAT + " vim.cmd('JumpseatNew')")
         nvim.lua("first:send('make a file')")
-        nvim.until("#asked == 1")
+        nvim.until("#questions == 1")
         assert nvim.questions()[0]["prompt"] == "[make a file] May the agent create made.txt?"
         assert nvim.ask("hello").endswith("Hi.")
         nvim.lua("open_question('Allow once')")
@@ -292,7 +292,7 @@ def test_a_long_question_of_the_model_is_shown_in_a_preview(tmp_path: Path) -> N
     with running_neovim(tmp_path, script=[{"tool_calls": [call]}, {"text": "Good."}]) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
-        nvim.until("#asked == 1")
+        nvim.until("#questions == 1")
         assert nvim.questions()[0]["prompt"] == "Your answer:"
         assert nvim.lua(FLOAT) == {"title": " The agent asks ", "lines": question.split("\n")}
         nvim.lua("open_question('One')")

@@ -54,7 +54,7 @@ def test_a_server_killed_during_a_tool_call_settles_the_call_and_its_question(tm
     with running_neovim(tmp_path, options=KILLABLE, script=script) as nvim:
         nvim.lua(OPEN)
         nvim.lua("require('jumpseat').send('go')")
-        nvim.until("#asked == 1")
+        nvim.until("#questions == 1")
         os.kill(server_pid(nvim), signal.SIGKILL)
         nvim.wait_for_text("✗ create a: connection lost")
         nvim.idle()
@@ -149,7 +149,7 @@ def test_a_session_of_an_earlier_neovim_is_chosen_shown_and_continued(tmp_path: 
         before = nvim.ask("What is open?")
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua("vim.cmd('JumpseatResume')")
-        nvim.until("#asked == 1")
+        nvim.until("#questions == 1")
         choices = nvim.questions()[0]["choices"]
         assert len(choices) == 1
         assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d  What is open\?", choices[0])

@@ -66,7 +66,7 @@ def ids(store: SessionStore) -> list[str]:
     return [session.session_id for session in store.list()]
 
 
-# --- what the server writes ---------------------------------------------------------------------------------------
+# --- files of the server ------------------------------------------------------------------------------------------
 
 
 async def test_a_new_session_has_its_files_and_is_not_listed(store: SessionStore, state: Path) -> None:
@@ -203,7 +203,7 @@ async def test_a_prompt_is_shortened_to_one_line(prompt: str, line: str) -> None
     assert shorten(prompt) == line
 
 
-# --- what others have written -------------------------------------------------------------------------------------
+# --- files of other programs --------------------------------------------------------------------------------------
 
 
 async def test_valid_fields_of_a_foreign_workspace_are_read(store: SessionStore, state: Path) -> None:
@@ -377,7 +377,7 @@ async def test_remove_deletes_the_session_and_can_be_repeated(store: SessionStor
     assert files_of(state) == []
 
 
-# --- in the life of a server --------------------------------------------------------------------------------------
+# --- during the life of a server ----------------------------------------------------------------------------------
 
 
 def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:

@@ -25,14 +25,14 @@ from tests.support.server import JsonObject, Wire, frame
 
 @dataclass(frozen=True)
 class Special:
-    """An answer that is not JSON."""
+    """A marker in place of an answer."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Whole:
-    """A response with these fields and its id."""
+    """A complete response: these fields, and the id of the request."""
 
     fields: JsonObject
 
@@ -49,7 +49,7 @@ class AnsweringClient:
     def __init__(self, wire: Wire, answers: Answers) -> None:
         self.requests: list[tuple[str, JsonObject]] = []
         self._wire = wire
-        self._answers = {name: list(some) for name, some in answers.items()}
+        self._answers = {name: list(of_name) for name, of_name in answers.items()}
 
     def names(self) -> list[str]:
         """Return the hook types and methods of the requests so far, in order."""

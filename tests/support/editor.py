@@ -134,7 +134,7 @@ class Editor(Wire):
         await self.send(self.encode(request(request_id, method, {} if params is None else params)))
         return request_id
 
-    # --- what editors do ----------------------------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------------------------
 
     async def initialize(self, capabilities: JsonObject | None = None) -> JsonObject:
         params = {"protocolVersion": 1, "clientCapabilities": capabilities or {}}

@@ -1,6 +1,6 @@
-"""A fake of GitHub and of the Copilot API on loopback: users by their token, models, and all three wires.
+"""A fake of GitHub and of the Copilot API on loopback, with users, models and all three wires.
 
-A model answers with ``<wire> of <login>``, so that a test sees the user and the wire of the call.
+A model answers with ``<wire> of <login>``: the wire and the user of the call.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MODELS: list[JsonObject] = [
     {"id": "by-responses", "supported_endpoints": ["/responses"]},
     {"id": "by-messages", "supported_endpoints": ["/v1/messages"]},
 ]
-TOOK: JsonObject = {"usage": {"prompt_tokens": 1, "completion_tokens": 1}, "copilot_usage": {"total_nano_aiu": 5}}
+USAGE: JsonObject = {"usage": {"prompt_tokens": 1, "completion_tokens": 1}, "copilot_usage": {"total_nano_aiu": 5}}
 _WIRES = ("/tenant/chat/completions", "/tenant/responses", "/tenant/v1/messages")
 
 
@@ -82,7 +82,7 @@ class FakeCopilot:
                     error = {"message": "You have had enough.", "type": code, "code": code}
                     return json_reply({"error": error}, status=429, headers={"retry-after": self.retry_after})
                 wire = request.path.removeprefix("/tenant/")
-                return _said(wire, f"{wire} of {login}", stream=bool(request.json.get("stream")))
+                return _completion(wire, f"{wire} of {login}", stream=bool(request.json.get("stream")))
             case _:
                 return json_reply({"error": "not found"}, status=404)
 
@@ -99,11 +99,11 @@ async def fake_copilot() -> AsyncGenerator[FakeCopilot]:
         yield fake
 
 
-def _said(wire: str, text: str, *, stream: bool) -> Reply:
+def _completion(wire: str, text: str, *, stream: bool) -> Reply:
     if wire == "chat/completions":
         if not stream:
-            return json_reply({"choices": [{"message": {"content": text}, "finish_reason": "stop"}], **TOOK})
-        delta = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}], **TOOK}
+            return json_reply({"choices": [{"message": {"content": text}, "finish_reason": "stop"}], **USAGE})
+        delta = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}], **USAGE}
         return event_stream(_data(delta), b"data: [DONE]\n\n")
     if wire == "responses":
         message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}

@@ -1,7 +1,7 @@
 """An MCP server that requires a login, and its authorization server, in one process on loopback.
 
 Requests are checked against the specifications: PKCE, the redirect, the resource, the single use of codes.
-``valid`` is the only valid token; a test that changes it lets the issued token expire.
+``valid`` is the only valid token; changing it makes the issued token expire.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.model_server import Reply, SeenRequest, json_reply, text_repl
 
 @dataclass
 class LoginServer:
-    """With ``registers``, clients can register themselves; ``expires_in`` is in seconds."""
+    """A server and its state. With ``registers``, clients can register themselves; ``expires_in`` is in seconds."""
 
     registers: bool = True
     denies: bool = False
@@ -28,7 +28,7 @@ class LoginServer:
     clients: dict[str, Any] = field(default_factory=dict[str, Any])
     grants: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     _codes: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-    _given: int = 0
+    _issued: int = 0
 
     def __call__(self, request: SeenRequest) -> Reply:
         url = f"http://{request.headers['host']}"
@@ -89,8 +89,8 @@ class LoginServer:
             assert form["resource"] == params["resource"]
         elif form.get("refresh_token") != self.refresh:
             return json_reply({"error": "invalid_grant"}, status=400)
-        self._given += 1
-        self.valid, self.refresh = f"access-{self._given}", f"refresh-{self._given}"
+        self._issued += 1
+        self.valid, self.refresh = f"access-{self._issued}", f"refresh-{self._issued}"
         answer: dict[str, Any] = {
             "access_token": self.valid,
             "token_type": "bearer",

@@ -1,4 +1,4 @@
-"""A real Neovim for the tests of the plugin, and a terminal to look at it.
+"""A real Neovim for the tests of the plugin, and a terminal that shows its screen.
 
 The Neovim on ``PATH`` is used if it is new enough. Otherwise the packages of Debian 13, with all their
 dependencies, are unpacked in the folder of test tools and run with their own loader, without changing the system;
@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
-import msgpack  # pyright: ignore[reportMissingTypeStubs]  # it has none
+import msgpack  # pyright: ignore[reportMissingTypeStubs]  # msgpack has none
 import pytest
 
 from tests.support.forked import executable
@@ -42,7 +42,7 @@ _KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _INIT: Final = Path(__file__).with_name("neovim_init.lua")
 
 
-# --- getting one --------------------------------------------------------------------------------------------------
+# --- installation -------------------------------------------------------------------------------------------------
 
 
 def require_neovim() -> str:
@@ -148,7 +148,7 @@ def _run(*command: str) -> None:
         missing(f"cannot install Neovim: {' '.join(process.stderr.split())[-400:]}")
 
 
-# --- running it ---------------------------------------------------------------------------------------------------
+# --- the process --------------------------------------------------------------------------------------------------
 
 
 # The package has no type annotations.
@@ -215,10 +215,10 @@ class Neovim:
 
     def questions(self) -> list[dict[str, Any]]:
         """Return the questions so far: prompt and choices."""
-        return self.lua("return asked")
+        return self.lua("return questions")
 
     def notifications(self) -> list[str]:
-        return self.lua("return notified")
+        return self.lua("return notifications")
 
     def quit(self) -> None:
         """Quit as a user does, and wait for the end of the process."""
@@ -309,7 +309,7 @@ def running_neovim(
     env |= environ or {}
     (folder / "options.json").write_text(json.dumps(settings))
     log = (folder / "nvim.log").open("wb")
-    # Embedded, it answers on its own pipes: a socket would exist before Neovim listens on it.
+    # An embedded Neovim answers on its own pipes: a socket would exist before Neovim listens on it.
     command = [program, "--embed", "--clean", "-n", "--headless", "-u", str(_INIT), "--listen", str(socket)]
     process = subprocess.Popen(
         command, cwd=project, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
@@ -334,7 +334,7 @@ def running_neovim(
         socket.unlink(missing_ok=True)
 
 
-# --- looking at it ------------------------------------------------------------------------------------------------
+# --- the screen ---------------------------------------------------------------------------------------------------
 
 
 class Screen:

@@ -1,23 +1,23 @@
--- The configuration of the Neovim under test: the plugin, and what tests/support/neovim.py calls.
+-- The configuration of the Neovim under test: the plugin, and the functions that tests/support/neovim.py calls.
 
 vim.opt.runtimepath:prepend(vim.env.TEST_PLUGIN)
 vim.o.swapfile = false
 
-asked, answers, notified = {}, {}, {}
+questions, answers, notifications = {}, {}, {}
 
-local echo = vim.notify
+local notify = vim.notify
 vim.notify = function(message, ...)
-  table.insert(notified, message)
+  table.insert(notifications, message)
   if vim.env.TEST_REAL_UI then
-    echo(message, ...)
+    notify(message, ...)
   end
 end
 
 if not vim.env.TEST_REAL_UI then
   vim.ui.select = function(items, options, choose)
     local shown = vim.tbl_map(options.format_item or tostring, items)
-    table.insert(asked, { prompt = options.prompt, choices = shown, kind = options.kind })
-    local function give(answer)
+    table.insert(questions, { prompt = options.prompt, choices = shown, kind = options.kind })
+    local function choose_text(answer)
       for index, text in ipairs(shown) do
         if text == answer then
           return choose(items[index], index)
@@ -25,16 +25,16 @@ if not vim.env.TEST_REAL_UI then
       end
       choose(nil)
     end
-    open_question = give
+    open_question = choose_text
     if #answers > 0 then
       local answer = table.remove(answers, 1)
       vim.schedule(function()
-        give(answer)
+        choose_text(answer)
       end)
     end
   end
   vim.ui.input = function(options, confirm)
-    table.insert(asked, { prompt = options.prompt, default = options.default })
+    table.insert(questions, { prompt = options.prompt, default = options.default })
     local answer = table.remove(answers, 1)
     vim.schedule(function()
       confirm(answer ~= "" and answer or nil)
@@ -60,7 +60,7 @@ function press(keys)
 end
 
 function report()
-  return { transcript = transcript(), asked = asked, notified = notified, messages = vim.fn.execute("messages") }
+  return { transcript = transcript(), questions = questions, notifications = notifications, messages = vim.fn.execute("messages") }
 end
 
 function drive(packed)

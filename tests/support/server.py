@@ -46,8 +46,8 @@ WAIT_S: Final = 10.0
 
 _MARK: Final = "SERVER_UNDER_TEST"
 _INHERITED: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR")
-_MOMENT: Final = 10_000
-"""How many times a process with an empty environment is read again: it may be in the middle of ``exec``."""
+_ENVIRON_READS: Final = 10_000
+"""The number of attempts to read an empty environment: the process may be in the middle of ``exec``."""
 _MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 
 
@@ -82,7 +82,7 @@ class Wire:
         self._may_read.set()
         self._last_id = 0
 
-    # --- out ----------------------------------------------------------------------------------------------------
+    # --- sending --------------------------------------------------------------------------------------------------
 
     async def send(self, data: bytes) -> None:
         """Write bytes unchanged."""
@@ -117,7 +117,7 @@ class Wire:
         """Close the connection abruptly."""
         await anyio.aclose_forcefully(self._stream)
 
-    # --- in -----------------------------------------------------------------------------------------------------
+    # --- receiving ------------------------------------------------------------------------------------------------
 
     async def until(self, fits: Callable[[JsonObject], bool], *, since: int = 0, what: str = "") -> JsonObject:
         """Wait for the first message from position ``since`` on that ``fits``; fails after :data:`WAIT_S`."""
@@ -209,10 +209,10 @@ class Wire:
         """Stop reading from the connection after the current message."""
         self._may_read = anyio.Event()
 
-    def go_on_reading(self) -> None:
+    def resume_reading(self) -> None:
         self._may_read.set()
 
-    # --- the reader ---------------------------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------------------------
 
     async def read(self) -> None:
         """Collect messages until the end of the stream; runs as a task beside the test."""
@@ -225,16 +225,16 @@ class Wire:
                 assert "method" in message or ("result" in message) != ("error" in message), message
                 self.check(message)
                 self.messages.append(message)
-                self._tell()
+                self._notify()
         except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
         except (AssertionError, ValueError, KeyError, anyio.DelimiterNotFound) as error:
             self.problem = f"broken output of the server: {error}"
         finally:
             self.ended.set()
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._news.set()
         self._news = anyio.Event()
 
@@ -493,11 +493,11 @@ def _marked(mark: str) -> list[int]:
 
 def _environ(process: Path) -> bytes:
     """Return the environment of a process. It is empty for a moment during ``exec``."""
-    for _ in range(_MOMENT):
+    for _ in range(_ENVIRON_READS):
         if environ := (process / "environ").read_bytes():
             return environ
         state, parent = (process / "stat").read_bytes().rpartition(b") ")[2].split()[:2]
-        # It stays empty for processes that have ended, and for the kernel's, which all have the same parent.
+        # Processes that have ended have no environment, nor have the kernel's, which all have the same parent.
         if state in b"ZX" or parent in (b"0", b"2"):
             break
         # A process with arguments has completed its exec: its environment is final.

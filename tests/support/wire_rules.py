@@ -31,18 +31,18 @@ def check_calls(name: str, body: JsonObject) -> None:
 def steps(body: JsonObject) -> list[tuple[str, str]]:
     """Return a request as roles, calls and results, with their ids, or their names on a wire without ids."""
     if "contents" in body:
-        return [step for content in body["contents"] for step in _of_gemini(content["parts"], content["role"])]
+        return [step for content in body["contents"] for step in _gemini_steps(content["parts"], content["role"])]
     if "input" in body:
-        return [_of_item(item) for item in body["input"]]
+        return [_item_step(item) for item in body["input"]]
     messages: list[JsonObject] = [message for message in body["messages"] if message["role"] != "system"]
     if any(part["type"].startswith("tool_") for message in messages for part in _parts(message)):
         # Anthropic: the user begins, and the roles alternate.
         roles: list[str] = [message["role"] for message in messages]
         assert roles == (["user", "assistant"] * len(roles))[: len(roles)]
-    return [step for message in messages for step in _of_message(message)]
+    return [step for message in messages for step in _message_steps(message)]
 
 
-def _of_gemini(parts: list[JsonObject], role: str) -> list[tuple[str, str]]:
+def _gemini_steps(parts: list[JsonObject], role: str) -> list[tuple[str, str]]:
     calls: list[JsonObject] = [part["functionCall"] for part in parts if "functionCall" in part]
     results: list[JsonObject] = [part["functionResponse"] for part in parts if "functionResponse" in part]
     assert all(isinstance(call["args"], dict) for call in calls)
@@ -51,10 +51,10 @@ def _of_gemini(parts: list[JsonObject], role: str) -> list[tuple[str, str]]:
     return out if results else [({"model": "assistant"}.get(role, role), ""), *out]
 
 
-def _of_item(item: JsonObject) -> tuple[str, str]:
+def _item_step(item: JsonObject) -> tuple[str, str]:
     match item.get("type", "message"):
         case "function_call":
-            _object(item["arguments"])
+            _assert_object(item["arguments"])
             return "call", item.get("call_id") or item["id"]
         case "function_call_output" | "function_result":
             return "result", item["call_id"]
@@ -64,17 +64,17 @@ def _of_item(item: JsonObject) -> tuple[str, str]:
             return _KINDS[kind], ""
 
 
-def _of_message(message: JsonObject) -> list[tuple[str, str]]:
+def _message_steps(message: JsonObject) -> list[tuple[str, str]]:
     calls: list[JsonObject] = message.get("tool_calls") or []
     for call in calls:
-        _object(call["function"]["arguments"])
+        _assert_object(call["function"]["arguments"])
     if message["role"] == "tool":
         return [("result", message["tool_call_id"])]
     parts = _parts(message)
     results = [("result", part["tool_use_id"]) for part in parts if part["type"] == "tool_result"]
     uses = [part for part in parts if part["type"] == "tool_use"]
     for use in uses:
-        _object(use["input"])
+        _assert_object(use["input"])
     steps_of_calls = [("call", use["id"]) for use in uses] + [("call", call["id"]) for call in calls]
     # Results come first in a message.
     assert [part["type"] for part in parts[: len(results)]] == ["tool_result"] * len(results)
@@ -86,5 +86,5 @@ def _parts(message: JsonObject) -> list[JsonObject]:
     return cast("list[JsonObject]", content) if isinstance(content, list) else []
 
 
-def _object(arguments: Any) -> None:
+def _assert_object(arguments: Any) -> None:
     assert isinstance(json.loads(arguments) if isinstance(arguments, str) else arguments, dict)

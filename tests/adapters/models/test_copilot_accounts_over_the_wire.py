@@ -61,7 +61,7 @@ def token(value: str, expires_in: float = EIGHT_HOURS_S, **more: Any) -> dict[st
     return {"kind": "token", "accessToken": value, "expiresIn": expires_in, **more}
 
 
-# --- tokens that are given ----------------------------------------------------------------------------------------
+# --- given tokens -------------------------------------------------------------------------------------------------
 
 
 async def test_each_session_has_the_identity_of_its_token(tmp_path: Path, copilot: FakeCopilot) -> None:
@@ -307,7 +307,7 @@ async def test_the_endpoint_of_a_session_suffices_for_a_call(tmp_path: Path, cop
     }
 
 
-# --- tokens that the client is asked for --------------------------------------------------------------------------
+# --- tokens requested from the client -----------------------------------------------------------------------------
 
 
 async def start_session(wire: Wire, **options: Any) -> tuple[int, Any]:

@@ -71,7 +71,7 @@ async def get_list(transport: HttpTransport, server: ModelServer, adapter: str, 
     return found["work"]
 
 
-# --- how each provider is asked -----------------------------------------------------------------------------------
+# --- requests to each provider ------------------------------------------------------------------------------------
 
 
 async def test_a_list_of_an_openai_provider_leaves_out_models_that_do_not_chat(
@@ -245,7 +245,7 @@ def test_every_list_belongs_to_an_adapter() -> None:
         assert load_adapter(adapter).name == adapter
 
 
-# --- what is kept, and who waits ----------------------------------------------------------------------------------
+# --- caching and waiting ------------------------------------------------------------------------------------------
 
 
 async def test_a_list_is_cached_for_half_an_hour_and_served_while_the_next_is_fetched(
@@ -326,7 +326,7 @@ async def test_a_failing_provider_keeps_its_last_list_and_is_not_requested_for_a
     assert KEY not in caplog.text
 
 
-# --- in the list of all models ------------------------------------------------------------------------------------
+# --- the list of all models ---------------------------------------------------------------------------------------
 
 
 def configured(server: ModelServer, **work: Any) -> Models:

@@ -77,7 +77,7 @@ def all_text(folder: Path) -> str:
     return "".join(path.read_text() for path in folder.iterdir())
 
 
-# --- what is written ----------------------------------------------------------------------------------------------
+# --- recordings ---------------------------------------------------------------------------------------------------
 
 
 async def test_a_recorded_call_is_a_file_with_the_request_the_answer_and_each_piece(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ async def test_a_missing_folder_loses_the_recording_and_not_the_answer(tmp_path:
         assert len(await ask(model_at(server.url, transport))) == 2
 
 
-# --- what is answered --------------------------------------------------------------------------------------------
+# --- replayed answers --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

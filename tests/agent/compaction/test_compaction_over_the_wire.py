@@ -106,7 +106,7 @@ async def open_session(server: RunningServer, provider: Provider, **options: Any
     return await server.wire.create(at(provider.server), model="m", **options)
 
 
-# --- by itself --------------------------------------------------------------------------------------------------
+# --- automatic compactions --------------------------------------------------------------------------------------
 
 
 async def test_a_filling_context_is_compacted_while_the_session_works(tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ async def test_a_provider_that_refuses_tools_can_summarize(tmp_path: Path) -> No
     ]
 
 
-# --- when it is asked for ---------------------------------------------------------------------------------------
+# --- requested compactions --------------------------------------------------------------------------------------
 
 
 async def test_a_client_can_compact_the_conversation_and_gets_the_summary(tmp_path: Path) -> None:
@@ -594,7 +594,7 @@ async def test_copilot_is_told_that_a_request_is_a_compaction(tmp_path: Path) ->
     assert initiators[-1] == "user"
 
 
-# --- afterwards -------------------------------------------------------------------------------------------------
+# --- after compactions ------------------------------------------------------------------------------------------
 
 
 async def test_a_resumed_session_continues_from_the_summary_with_its_thresholds(tmp_path: Path) -> None:

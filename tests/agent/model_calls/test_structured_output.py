@@ -148,7 +148,7 @@ async def test_schemas_are_never_fetched_and_references_are_limited(
     assert elsewhere.requests == []
 
 
-# --- how providers are asked --------------------------------------------------------------------------------------
+# --- requests to providers ----------------------------------------------------------------------------------------
 
 
 async def test_models_of_anthropic_with_structured_output_get_the_schema_in_their_field(

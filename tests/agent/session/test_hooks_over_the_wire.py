@@ -88,7 +88,7 @@ async def opened(
             yield Scene(wire, client, model, session, folder)
 
 
-# --- what they are asked ------------------------------------------------------------------------------------------
+# --- inputs of hooks ----------------------------------------------------------------------------------------------
 
 
 async def test_the_hooks_of_a_session_are_called_in_order(tmp_path: Path, opening: Opening) -> None:
@@ -202,7 +202,7 @@ async def test_a_session_is_closed_if_its_client_hangs_up_during_session_end(tmp
     assert error["message"] == f"Session not found: {session}"
 
 
-# --- what they may change -----------------------------------------------------------------------------------------
+# --- changes by hooks ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -413,7 +413,7 @@ async def test_an_unknown_model_calls_the_error_hook(tmp_path: Path) -> None:
     assert len(data_of(events, "session.error")) == 1
 
 
-# --- that they can stop nothing -----------------------------------------------------------------------------------
+# --- failing hooks ------------------------------------------------------------------------------------------------
 
 NONSENSE: list[Any] = [
     THROWS,

@@ -523,7 +523,7 @@ async def test_usage_is_counted_by_model_and_changes_by_file(tmp_path: Path) -> 
     assert (resumed["codeChanges"], resumed["modelMetrics"]) == (changes, {})
 
 
-# --- ending -----------------------------------------------------------------------------------------------------
+# --- the end of a session ---------------------------------------------------------------------------------------
 
 
 async def test_shutdown_stops_the_run_emits_the_usage_and_closes_the_session(tmp_path: Path) -> None:

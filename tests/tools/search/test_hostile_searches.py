@@ -96,7 +96,7 @@ async def test_the_search_process_gets_no_secret(tmp_path: Path) -> None:
     assert b"(a+)+$" not in command
 
 
-# --- what the model is told ---------------------------------------------------------------------------------------
+# --- texts for the model ------------------------------------------------------------------------------------------
 
 ADVICE = "Use a simpler pattern (without nested repetition), or a narrower path or glob."
 
