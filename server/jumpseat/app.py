@@ -81,7 +81,7 @@ OWN_SECRETS: Final = (
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
 
-class FrontDoor(Client, Protocol):
+class ClientConnection(Client, Protocol):
     """A connection of either protocol."""
 
     def announce(self, params: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ class App:
         self.web = ConfiguredWeb(config, options.environ)
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         _mask_logs(self.secrets)
-        self.connections: set[FrontDoor] = set()
+        self.connections: set[ClientConnection] = set()
         self._acp = options.acp
         self._stdio = options.port is None
         self.ending = False
@@ -250,7 +250,7 @@ class App:
             for connection in list(self.connections):
                 connection.close()
 
-    def _handle_disconnect(self, connection: FrontDoor) -> None:
+    def _handle_disconnect(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
         self.registry.detach_client(connection)
         self.models.connections.release(connection)

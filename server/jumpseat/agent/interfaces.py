@@ -111,7 +111,7 @@ class ToolRunner(Protocol):
         """Return the tools offered to the model now, including the tool ``needed`` even if it is deferred."""
         ...
 
-    def deferred(self) -> list[ToolSpec]:
+    def deferred_specs(self) -> list[ToolSpec]:
         """Return the tools that the model may call but has to search for first."""
         ...
 

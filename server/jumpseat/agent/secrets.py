@@ -53,7 +53,7 @@ class Secrets:
 
     def mask(self, value: T) -> T:
         """Mask all strings in ``value`` except ids in dataclasses; return ``value`` itself if nothing is masked."""
-        return cast("T", self._masked(value)) if self._values else value
+        return cast("T", self._mask_value(value)) if self._values else value
 
     def split(self, text: str) -> tuple[str, str]:
         """Split ``text`` into a masked part and an unmasked rest that may be the beginning of a secret."""
@@ -78,21 +78,23 @@ class Secrets:
             [{**record, "data": self.mask(record.get("data"))} for record in records] if self._values else records
         )
 
-    def _masked(self, value: Any) -> Any:
+    def _mask_value(self, value: Any) -> Any:
         if isinstance(value, str):
             return self(value)
         if isinstance(value, list):
-            masked = [self._masked(item) for item in cast("list[Any]", value)]
+            masked = [self._mask_value(item) for item in cast("list[Any]", value)]
             return masked if masked != value else cast("list[Any]", value)
         if isinstance(value, dict):
-            record = {self._masked(key): self._masked(item) for key, item in cast("dict[Any, Any]", value).items()}
+            record = {
+                self._mask_value(key): self._mask_value(item) for key, item in cast("dict[Any, Any]", value).items()
+            }
             return record if record != value else cast("dict[Any, Any]", value)
         if is_dataclass(value) and not isinstance(value, type):
             changes = {
                 field.name: masked
                 for field in fields(value)
                 if not field.name.endswith("_id")
-                and (masked := self._masked(old := getattr(value, field.name))) is not old
+                and (masked := self._mask_value(old := getattr(value, field.name))) is not old
                 and masked != old
             }
             return replace(value, **changes) if changes else value

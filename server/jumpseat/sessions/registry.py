@@ -331,13 +331,17 @@ class SessionRegistry:
         if session_id in self._live:
             await self._folders[session_id].log.save()
 
-    async def prune(self, older_than_s: float, kept: Container[str], *, named_too: bool, dry_run: bool) -> Pruned:
+    async def prune(
+        self, older_than_s: float, excluded: Container[str], *, named_too: bool, dry_run: bool
+    ) -> Pruned:
         """Delete the sessions that have not changed for ``older_than_s``; in a dry run, only return them.
 
-        Sessions in ``kept`` are not considered. Those that are live, in use by another process, or named, unless
-        ``named_too``, are skipped.
+        Sessions in ``excluded`` are not considered. Sessions that are live, in use by another process, or named
+        (unless ``named_too``), are skipped.
         """
-        pruned = await anyio.to_thread.run_sync(self._prunable, time.time() - older_than_s, kept, named_too)
+        pruned = await anyio.to_thread.run_sync(
+            self._find_prunable, time.time() - older_than_s, excluded, named_too
+        )
         for session_id in [] if dry_run else list(pruned.sizes):
             # A session may have been opened while the folders were measured.
             if session_id in self._live or session_id in self._closing:
@@ -348,11 +352,11 @@ class SessionRegistry:
                     await self.delete(session_id)
         return pruned
 
-    def _prunable(self, before_s: float, kept: Container[str], named_too: bool) -> Pruned:
+    def _find_prunable(self, before_s: float, excluded: Container[str], named_too: bool) -> Pruned:
         pruned = Pruned()
         for folder in self.store.iter_stored():
             session_id, changed_s = folder.path.name, folder.log.changed_s()
-            if session_id in kept or changed_s is None or changed_s > before_s:
+            if session_id in excluded or changed_s is None or changed_s > before_s:
                 continue
             workspace = folder.read_workspace()
             named = workspace is not None and workspace.user_named
@@ -411,12 +415,12 @@ class SessionRegistry:
 
     # --- reading ------------------------------------------------------------------------------------------------
 
-    def list(self, wanted: SessionListFilter | None = None) -> list[SessionMetadata]:
+    def list(self, session_filter: SessionListFilter | None = None) -> list[SessionMetadata]:
         """Return the stored sessions that have had a prompt and match the filter, last changed first."""
         found = self.store.list()
-        if wanted is None:
+        if session_filter is None:
             return found
-        expected = wanted.model_dump(exclude_none=True)
+        expected = session_filter.model_dump(exclude_none=True)
         return [
             session
             for session in found

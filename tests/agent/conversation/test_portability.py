@@ -58,7 +58,7 @@ def test_images_are_counted_for_a_model_without_vision() -> None:
 def test_the_warning_names_what_is_rewritten_and_what_is_left_out() -> None:
     found = Portability(reasoning=1, hosted_tools=("web_search", "bash"), citations=3, images=2)
 
-    assert found.sentence("gpt-5") == (
+    assert found.describe("gpt-5") == (
         "Parts of the conversation cannot be sent to gpt-5 unchanged. Sent as plain text: calls of another"
         " provider's web_search, bash."
         " Left out: 1 reasoning block, 3 citations, 2 images (the model has no vision)."

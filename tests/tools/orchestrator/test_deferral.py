@@ -49,14 +49,17 @@ async def test_up_to_the_threshold_all_tools_are_shown(tasks: TaskGroup) -> None
     made = session_of(tasks, threshold=8)
 
     assert shown(made) == ["view", *(tool.name for tool in MANY), "getWeather", "pinned"]
-    assert made.session.tools.deferred() == []
+    assert made.session.tools.deferred_specs() == []
 
 
 async def test_above_the_threshold_built_in_tools_and_those_with_defer_never_are_shown(tasks: TaskGroup) -> None:
     made = session_of(tasks)
 
     assert shown(made) == ["view", "pinned", TOOL_SEARCH]
-    assert [spec.name for spec in made.session.tools.deferred()] == [*(tool.name for tool in MANY), "getWeather"]
+    assert [spec.name for spec in made.session.tools.deferred_specs()] == [
+        *(tool.name for tool in MANY),
+        "getWeather",
+    ]
     assert "tool_search_tool before they can be called: getWeather, tool_0" in made.session.tools.instructions()
 
 

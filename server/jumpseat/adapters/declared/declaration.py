@@ -124,7 +124,7 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
     own["handlers"] = read_handlers(_table(where, "handlers", raw.get("handlers")), f"{where}.handlers")
     if base is not None:
         # Both sides use current names, so that an older name replaces a handler declared under the current one.
-        own = merged(_without_replaced(base.model_dump(by_alias=True, exclude_unset=True), own), own)
+        own = merge(_without_replaced(base.model_dump(by_alias=True, exclude_unset=True), own), own)
     try:
         declaration = Declaration.model_validate(own)
     except ValidationError as error:
@@ -152,13 +152,13 @@ def _without_replaced(base: dict[str, Any], own: Mapping[str, Any]) -> dict[str,
     return {**base, "env": {name: entry for name, entry in entries if name not in replaced}}
 
 
-def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+def merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """Merge two tables recursively and return a new one; values of ``patch`` take precedence."""
     result = dict(base)
     for key, value in patch.items():
         below = result.get(key)
         if isinstance(below, Mapping) and isinstance(value, Mapping):
-            result[key] = merged(cast("Mapping[str, Any]", below), cast("Mapping[str, Any]", value))
+            result[key] = merge(cast("Mapping[str, Any]", below), cast("Mapping[str, Any]", value))
         else:
             result[key] = value
     return result

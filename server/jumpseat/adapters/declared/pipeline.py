@@ -28,7 +28,7 @@ from jumpseat.adapters.declared.declaration import (
     TEXTS,
     TIMEOUTS,
     Declaration,
-    merged,
+    merge,
     network_of,
     timeouts_of,
 )
@@ -220,7 +220,7 @@ class DeclaredCaller:
             parts.append(as_object(await _run_handler(view, "build_body", build, view, payload)))
         body: JsonObject = wire
         for part in reversed(parts):
-            body = merged(body, part)
+            body = merge(body, part)
         return body
 
     def _format_response(self, view: AdapterView) -> FormatResponse | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, HttpRequest
-from jumpseat.adapters.declared.declaration import Declaration, merged, read_declaration
+from jumpseat.adapters.declared.declaration import Declaration, merge, read_declaration
 from jumpseat.adapters.declared.schema import MODEL, values_of, write_value
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.providers import PROVIDERS
@@ -75,7 +75,7 @@ def write_with_settings(wire: Adapter, endpoint: Endpoint, request: ModelRequest
     """
     view = AdapterView(wire_declaration(wire.name), request.model)
     call = wire.request(endpoint, apply_settings(view, request))
-    return replace(call, body=merged(merged(call.body, view.body), view.parameters))
+    return replace(call, body=merge(merge(call.body, view.body), view.parameters))
 
 
 def _values(view: AdapterView, given: Mapping[str, Any], model: str | None = None) -> dict[str, Any]:

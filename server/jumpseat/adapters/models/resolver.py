@@ -124,9 +124,9 @@ class Models:
     def unsupported_settings(self, settings: SessionSettings) -> list[str]:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.unsupported_settings`."""
 
-        def is_refused(some: dict[str, Any]) -> bool:
+        def is_refused(adapter_settings: dict[str, Any]) -> bool:
             try:
-                self.check_adapter_settings(replace(settings, adapter_settings=some))
+                self.check_adapter_settings(replace(settings, adapter_settings=adapter_settings))
             except JumpseatError:
                 return True
             return False

@@ -36,7 +36,7 @@ def merge_roles(messages: Messages) -> Messages:
             continue
         for key, value in message.items():
             if key == "content":
-                last[key] = _joined(last.get(key), value)
+                last[key] = _join(last.get(key), value)
             elif key != "role":
                 last[key] = f"{last[key]}{_BETWEEN}{value}" if isinstance(last.get(key), str) else value
     return merged
@@ -106,7 +106,7 @@ def _has_content(message: Mapping[str, Any]) -> bool:
     return bool(content.strip()) if isinstance(content, str) else bool(content)
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _join(first: Any, second: Any) -> Any:
     if not first or (isinstance(first, str) and not first.strip()):
         return second
     if not second or (isinstance(second, str) and not second.strip()):

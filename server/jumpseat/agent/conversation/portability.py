@@ -40,7 +40,7 @@ class Portability:
     def __bool__(self) -> bool:
         return self != Portability()
 
-    def sentence(self, model: str) -> str:
+    def describe(self, model: str) -> str:
         """Describe the changes to the user."""
         left_out = [
             _count(self.reasoning, "reasoning block"),

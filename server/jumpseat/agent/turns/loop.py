@@ -249,7 +249,7 @@ def _warn_about_portability(session: Session, resolved: ResolvedModel, request: 
     found = check_portability(request.messages, family, vision=request.vision)
     # The same limits of another provider are worth a warning too.
     if found and (family, found) != session.portability:
-        text = found.sentence(resolved.info.id)
+        text = found.describe(resolved.info.id)
         session.emit(events.SessionWarning(warning_type="portability", message=text))
     session.portability = family, found
 

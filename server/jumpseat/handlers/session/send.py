@@ -53,7 +53,7 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         ctx.models.check_adapter_settings(replace(session.settings, adapter_settings=merged))
     prompt = Prompt(
         params.prompt,
-        attachments=_checked(params.attachments or []),
+        attachments=_check_attachments(params.attachments or []),
         agent_mode=params.agent_mode,
         headers=params.request_headers,
         tool_choice=params.tool_choice,
@@ -65,7 +65,7 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     return prompt
 
 
-def _checked(attachments: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _check_attachments(attachments: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the attachments unchanged.
 
     Raises:

@@ -29,7 +29,7 @@ def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataRe
     return ToolsMetadataResult(
         tools=[
             *(_metadata(spec) for spec in tools.specs()),
-            *({**_metadata(spec), "deferLoading": True} for spec in tools.deferred()),
+            *({**_metadata(spec), "deferLoading": True} for spec in tools.deferred_specs()),
         ]
     )
 

@@ -71,7 +71,7 @@ class OfferedTools:
             tools[TOOL_SEARCH] = ToolSearch(self._session, hidden)
         return [tool.spec for name, tool in tools.items() if name not in hidden]
 
-    def deferred(self) -> list[ToolSpec]:
+    def deferred_specs(self) -> list[ToolSpec]:
         """Return the specs of the tools that the model must search for."""
         return [tool.spec for tool in self._hidden(self.offered()).values()]
 

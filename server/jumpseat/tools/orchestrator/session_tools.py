@@ -45,8 +45,8 @@ class ToolOrchestrator:
     def specs(self, needed: str | None = None) -> list[ToolSpec]:
         return self._tools.specs(needed)
 
-    def deferred(self) -> list[ToolSpec]:
-        return self._tools.deferred()
+    def deferred_specs(self) -> list[ToolSpec]:
+        return self._tools.deferred_specs()
 
     def names(self, settings: SessionSettings | None = None) -> list[str]:
         return list(self._tools.offered(settings))
