@@ -153,8 +153,10 @@ for line in sys.stdin:
         case None if message.get("id") == "asked":
             text = json.dumps(message.get("result") or message.get("error"))
             say(id=call, result={"content": [{"type": "text", "text": text}]})
+        case _ if "id" in message:
+            say(id=message["id"], error={"code": -32601, "message": "Method not found"})
 """
-"""An MCP server that starts at once, because it imports almost nothing."""
+"""An MCP server that starts at once, because it imports almost nothing, and asks the user to open a URL."""
 
 
 @pytest.mark.parametrize(
