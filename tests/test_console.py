@@ -146,7 +146,7 @@ async def check(home: Path, *replies: Reply, path: str = "/v1", **environ: str) 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("reply", "code", "said"),
+    ("reply", "code", "expected"),
     [
         (says("Ready"), 0, "openai/gpt-5 works: asked for one word, the model answered 'Ready'"),
         (json_reply({"error": {"message": f"bad key {KEY}"}}, status=401), 4, "rejected the key"),
@@ -162,10 +162,10 @@ async def check(home: Path, *replies: Reply, path: str = "/v1", **environ: str) 
     ids=["works", "key", "path", "elsewhere", "model", "request", "quota", "rate", "trouble", "web page"],
 )
 async def test_a_check_explains_the_problem_in_a_paragraph(
-    tmp_path: Path, reply: Reply, code: int, said: str
+    tmp_path: Path, reply: Reply, code: int, expected: str
 ) -> None:
     found, out = await check(tmp_path, reply)
-    assert said in out
+    assert expected in out
     assert (found, out.count("\n")) == (code, 1)
 
 
@@ -227,7 +227,7 @@ def test_a_check_without_a_model_fails_at_once_if_none_can_be_listed(tmp_path: P
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("replies", "code", "said"),
+    ("replies", "code", "expected"),
     [
         ([json_reply({"data": [{"id": "odd-one"}, {"id": "gpt-5"}]}), says("Ready")], 0, "openai/gpt-5 works"),
         ([json_reply({"data": [{"id": "odd-one"}]}), says("Ready")], 0, "openai/odd-one works"),
@@ -242,12 +242,12 @@ def test_a_check_without_a_model_fails_at_once_if_none_can_be_listed(tmp_path: P
     ids=["known", "unknown", "empty", "none", "key"],
 )
 async def test_a_check_without_a_model_uses_the_list_of_the_provider(
-    tmp_path: Path, replies: list[Reply], code: int, said: str
+    tmp_path: Path, replies: list[Reply], code: int, expected: str
 ) -> None:
     async with ModelServer(*replies) as provider:
         base = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": KEY}
         found, out, _ = await anyio.to_thread.run_sync(lambda: jumpseat(tmp_path, "check", "openai", **base))
-    assert said in out
+    assert expected in out
     assert found == code
 
 
@@ -287,7 +287,7 @@ async def test_a_check_times_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("cannot verify the certificate of https://x: self-signed", "NODE_EXTRA_CA_CERTS"),
         ("the proxy refused the connection to https://x: 407", "The proxy set by HTTPS_PROXY"),
@@ -295,10 +295,10 @@ async def test_a_check_times_out(tmp_path: Path) -> None:
         ("cannot connect to https://x within 15 s", "go through the proxy set by HTTPS_PROXY"),
     ],
 )
-def test_the_obstacle_to_reaching_a_provider_is_named(text: str, said: str) -> None:
+def test_the_obstacle_to_reaching_a_provider_is_named(text: str, expected: str) -> None:
     found = diagnose(ProviderTransportError(text), Facts("a", "m", "https://x", proxy_envs=("HTTPS_PROXY",)))
     assert found.exit_code == 5
-    assert said in found.text
+    assert expected in found.text
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ async def test_buttons_appear_on_the_tool_call_that_asks(tmp_path: Path, schemas
 
 
 @pytest.mark.parametrize(
-    ("choice", "mode", "said"),
+    ("choice", "mode", "text"),
     [
         ("interactive", "agent", "Start implementing"),
         ("autopilot", "autopilot", "to its end"),
@@ -64,7 +64,7 @@ async def test_buttons_appear_on_the_tool_call_that_asks(tmp_path: Path, schemas
     ],
 )
 async def test_a_plan_is_approved_with_buttons_and_the_mode_follows(
-    tmp_path: Path, schemas: Schemas, choice: str, mode: str, said: str
+    tmp_path: Path, schemas: Schemas, choice: str, mode: str, text: str
 ) -> None:
     turn = calls("exit_plan_mode", summary="Do it in two steps")
     answers = {"session/request_permission": option(choice)}
@@ -77,7 +77,7 @@ async def test_a_plan_is_approved_with_buttons_and_the_mode_follows(
         assert (request["toolCall"]["title"], request["toolCall"]["kind"]) == ("Do it in two steps", "switch_mode")
         kinds = [choice["kind"] for choice in request["options"]]
         assert kinds == ["allow_once", "allow_always", "reject_once"]
-        assert said in editor.answer_text(session)
+        assert text in editor.answer_text(session)
         changed = [
             update["currentModeId"].partition("#")[2]
             for update in editor.updates(session, "current_mode_update", since=since)

@@ -32,13 +32,13 @@ async def test_a_prompt_gets_its_response_when_its_turn_has_ended(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"), [("max_tokens", "max_tokens"), ("refusal", "refusal"), ("content_filter", "refusal")]
+    ("reason", "expected"), [("max_tokens", "max_tokens"), ("refusal", "refusal"), ("content_filter", "refusal")]
 )
 async def test_the_stop_reason_is_that_of_the_model(
-    tmp_path: Path, schemas: Schemas, reason: str, told: str
+    tmp_path: Path, schemas: Schemas, reason: str, expected: str
 ) -> None:
     async with running_editor(tmp_path, schemas, {"text": "I", "stop_reason": reason}) as (_, editor):
-        assert (await editor.say(await editor.new(tmp_path), "hi"))["stopReason"] == told
+        assert (await editor.say(await editor.new(tmp_path), "hi"))["stopReason"] == expected
 
 
 async def test_a_failing_model_is_an_error_without_data(tmp_path: Path, schemas: Schemas) -> None:

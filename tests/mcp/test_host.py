@@ -215,7 +215,7 @@ async def test_a_tool_that_only_runs_as_a_task_is_not_offered(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         ({"allowAllMcpServerInstructions": True}, True),
         ({"allowAllMcpServerInstructions": True, "excludedTools": ["mcp:*"]}, False),
@@ -223,7 +223,7 @@ async def test_a_tool_that_only_runs_as_a_task_is_not_offered(tmp_path: Path) ->
     ],
 )
 async def test_instructions_of_servers_reach_the_model_only_with_the_option(
-    tmp_path: Path, options: JsonObject, told: bool
+    tmp_path: Path, options: JsonObject, expected: bool
 ) -> None:
     answer = spelled_out([{"name": "saw"}], instructions="Measure twice, cut once.")
     async with ModelServer(answer=answer) as far, serving(tmp_path) as (server, provider):
@@ -232,7 +232,7 @@ async def test_instructions_of_servers_reach_the_model_only_with_the_option(
         await status(server.wire, session, "far", "connected")
         system = (await send_prompt(server.wire, provider, session)).json["messages"][0]
     assert system["role"] == "system"
-    assert ("Measure twice, cut once." in system["content"]) is told
+    assert ("Measure twice, cut once." in system["content"]) is expected
 
 
 async def test_a_changed_list_of_tools_is_used_from_the_next_model_call_on(tmp_path: Path) -> None:

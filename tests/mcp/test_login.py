@@ -194,7 +194,7 @@ async def test_only_the_browser_that_began_the_login_is_accepted(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("guard", "told"),
+    ("guard", "expected"),
     [
         (LoginServer(denies=True), "access_denied"),
         (LoginServer(token_endpoint="http://thief.example/token"), "without encryption"),
@@ -202,14 +202,14 @@ async def test_only_the_browser_that_began_the_login_is_accepted(tmp_path: Path)
     ],
 )
 async def test_a_failed_login_has_a_reason_and_stores_nothing(
-    tmp_path: Path, guard: LoginServer, told: str
+    tmp_path: Path, guard: LoginServer, expected: str
 ) -> None:
     async with ModelServer(answer=guard) as far, terminal(tmp_path, "login", f"{far.url}/mcp") as at:
         if guard.denies:
             assert (await browse(await at.address())).status_code == 400
         code, output = await at.end()
     assert code == 1
-    assert told in output
+    assert expected in output
     assert not (tmp_path / "mcp-tokens.json").exists()
 
 
@@ -223,7 +223,7 @@ async def test_a_registered_client_logs_in_with_its_secret(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "expected"),
     [
         (["login", "nowhere"], "unknown MCP server 'nowhere'"),
         (["login", "program"], "is a program"),
@@ -232,13 +232,13 @@ async def test_a_registered_client_logs_in_with_its_secret(tmp_path: Path) -> No
         (["login", "https://example.com", "--client-secret-env", "UNSET"], "UNSET is not set"),
     ],
 )
-async def test_servers_without_login_are_usage_errors(tmp_path: Path, argv: list[str], told: str) -> None:
+async def test_servers_without_login_are_usage_errors(tmp_path: Path, argv: list[str], expected: str) -> None:
     config = {"mcpServers": {"program": {"command": "x"}}}
     (tmp_path / "mcp-config.json").write_text(json.dumps(config))
     code, output = await run(tmp_path, *argv)
     assert code == 2
     assert output.startswith("error: ")
-    assert told.removeprefix("it ") in output
+    assert expected.removeprefix("it ") in output
 
 
 # --- by a client --------------------------------------------------------------------------------------------------

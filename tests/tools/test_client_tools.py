@@ -152,7 +152,7 @@ def test_telemetry_and_the_session_log_are_kept_apart_from_the_text() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("result", "told", "error", "answers"),
+    ("result", "text", "error", "answers"),
     [
         ({"resultType": "success", "textResultForLlm": "T"}, "T", None, 2),
         ({"resultType": "failure", "textResultForLlm": "T", "error": "E"}, "T", ("E", "failure"), 2),
@@ -163,14 +163,14 @@ def test_telemetry_and_the_session_log_are_kept_apart_from_the_text() -> None:
     ],
 )
 async def test_each_outcome_reaches_the_model_and_the_event_stream_as_observed(
-    tasks: TaskGroup, result: dict[str, Any], told: str, error: tuple[str, str] | None, answers: int
+    tasks: TaskGroup, result: dict[str, Any], text: str, error: tuple[str, str] | None, answers: int
 ) -> None:
     made = await run_with_answer(tasks, result)
 
     (completed,) = made.client.payloads(events.ToolExecutionComplete)
     assert completed.success is (error is None)
     assert completed.error == (error and events.ToolError(message=error[0], code=error[1]))
-    assert ToolMessage([ToolResultBlock("c1", "locate", told, is_error=error is not None)]) in (
+    assert ToolMessage([ToolResultBlock("c1", "locate", text, is_error=error is not None)]) in (
         made.session.conversation.messages()
     )
     assert len(made.client.payloads(events.AssistantMessage)) == answers

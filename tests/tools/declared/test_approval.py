@@ -35,7 +35,7 @@ def table(*_args: Any) -> dict[str, bool]:
 
 
 @pytest.mark.parametrize(
-    ("opts", "condition", "asked"),
+    ("opts", "condition", "expected"),
     [
         ({}, None, True),
         ({}, no, False),
@@ -55,17 +55,17 @@ def table(*_args: Any) -> dict[str, bool]:
     ],
 )
 async def test_approval_follows_the_options_and_functions_of_the_tool(
-    tasks: TaskGroup, opts: dict[str, Any], condition: Any, asked: bool
+    tasks: TaskGroup, opts: dict[str, Any], condition: Any, expected: bool
 ) -> None:
     handlers = {"prompt_condition": condition} if condition else {}
     tool = {"cmds": [lambda args: "ran"], "opts": opts, "handlers": handlers}
     made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
     made.send("go")
-    if asked:
+    if expected:
         made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": "approve-once"})
     await made.idle()
 
-    assert len(made.client.payloads(events.PermissionRequested)) == asked
+    assert len(made.client.payloads(events.PermissionRequested)) == expected
     assert results(made) == ["ran"]
 
 

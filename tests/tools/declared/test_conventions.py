@@ -394,18 +394,18 @@ class Unspeakable:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "text"),
     [("a\ud800b", "a?b"), (Unspeakable(), "<Unspeakable>"), ({"x": "\ud800"}, "{'x': '\\ud800'}")],
 )
 async def test_a_result_that_json_cannot_carry_is_converted_to_text(
-    tasks: TaskGroup, given: Any, told: str
+    tasks: TaskGroup, given: Any, text: str
 ) -> None:
     made = session_of(
         tasks, {"t": {"cmds": [lambda args: given], "output": {"success": lambda tool: given}}}, ("t", {})
     )
     await made.ask("go")
 
-    assert results(made) == [told]
+    assert results(made) == [text]
 
 
 async def test_a_registered_job_ends_with_its_function(tasks: TaskGroup) -> None:

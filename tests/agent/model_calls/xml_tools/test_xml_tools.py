@@ -126,7 +126,7 @@ async def test_a_call_in_the_text_is_approved_and_rejected_like_any_other(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "problem"),
     [
         ('<tools><tool name="add"><a>1</a></add></tool></tools>', "</add> where </tool> was expected"),
         (
@@ -137,17 +137,17 @@ async def test_a_call_in_the_text_is_approved_and_rejected_like_any_other(tmp_pa
         ('<tools><tool name="add">1 and 2</tool></tools>', "text where parameters were expected: '1 and 2'"),
     ],
 )
-async def test_the_model_gets_the_error_of_a_malformed_call(tmp_path: Path, written: str, told: str) -> None:
+async def test_the_model_gets_the_error_of_a_malformed_call(tmp_path: Path, written: str, problem: str) -> None:
     async with ModelServer(says(f"So: {written}"), says("Sorry.")) as model, running_server(tmp_path) as ours:
         session = await create_session(ours, {"baseUrl": model.url, "toolProtocol": "xml"})
         events = await run_prompt(ours.wire, session)
 
     (completed,) = data_of(events, "tool.execution_complete")
-    assert told in completed["error"]["message"]
+    assert problem in completed["error"]["message"]
     assert [message["content"] for message in data_of(events, "assistant.message")] == ["So: ", "Sorry."]
     _, said, result = [message["content"] for message in model.requests[1].json["messages"][1:]]
     assert said.startswith("So: \n<t")
-    assert told in result
+    assert problem in result
     assert 'status="error"' in result
 
 
