@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
-	@echo "make quick     run the tests of parts, without servers: half a minute on two cores"
+	@echo "make quick     run the tests of parts, without servers: less than a minute on two cores"
 	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
