@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final, cast
 
 JsonSchema = dict[str, Any]
@@ -19,6 +20,8 @@ _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
 }
 # Keywords without a rule for the value, and those that are handled together with another one.
 _NO_RULE: Final = {"$defs", "$schema", "default", "description", "format", "properties", "title"}
+
+SCHEMA_FILE: Final = Path(__file__).parents[2] / "protocol" / "schema" / "jumpseat.schema.json"
 
 
 class Document:

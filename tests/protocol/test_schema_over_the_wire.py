@@ -10,14 +10,14 @@ from typing import Final
 
 import pytest
 
-from jumpseat_protocol.schema import encoded, schema
-from tests.protocol.json_schema import Document
+from jumpseat_protocol.schema import encoded
+from tests.protocol.json_schema import SCHEMA_FILE, Document
 from tests.support.cases import check_each
 from tests.support.server import calls, running_server, scripted
 from tests.transcripts.messages import Typed, typed_messages
 from tests.transcripts.play import transcripts
 
-STRICT: Final = Document(schema(), strict=True)
+STRICT: Final = Document(json.loads(SCHEMA_FILE.read_bytes()), strict=True)
 
 
 def test_every_recorded_message_matches_the_schema_without_unknown_fields() -> None:
@@ -49,4 +49,4 @@ def test_the_command_prints_the_schema_only() -> None:
         [sys.executable, "-m", "jumpseat", "schema"], capture_output=True, timeout=30, check=True, text=True
     )
     assert (done.stdout, done.stderr) == (encoded().decode(), "")
-    assert json.loads(done.stdout) == schema()
+    assert json.loads(done.stdout) == json.loads(SCHEMA_FILE.read_bytes())
