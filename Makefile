@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
-	@echo "make quick     run the tests of parts, without servers: less than a minute on two cores"
+	@echo "make quick     run the tests of parts, without servers: half a minute on two cores"
 	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
@@ -29,7 +29,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m jumpseat_client.demo $(ARGS)
 
 quick: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q -n auto --dist worksteal --quick $(ARGS)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --quick $(ARGS)
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)

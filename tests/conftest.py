@@ -11,17 +11,17 @@ import pytest
 from anyio.abc import TaskGroup
 
 from tests.support.forked import name_test
-from tests.support.quick import starts_programs
+from tests.support.quick import is_slow
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="leave out modules whose tests start programs")
+    parser.addoption("--quick", action="store_true", help="leave out modules whose tests are slow")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out modules whose tests start programs, with ``--quick``; without importing them, to save time."""
+    """Leave out modules whose tests are slow, with ``--quick``; without importing them, to save time."""
     is_module = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
-    return True if config.getoption("quick") and is_module and starts_programs(collection_path) else None
+    return True if config.getoption("quick") and is_module and is_slow(collection_path) else None
 
 
 def pytest_configure() -> None:

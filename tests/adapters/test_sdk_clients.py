@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import anyio.to_thread
 import pytest
 
 from tests.adapters.golden import DATA
+from tests.adapters.provider_sdks import import_sdk
 from tests.support.cases import all_cases
 from tests.support.model_server import ModelServer, Reply
 
@@ -100,7 +100,6 @@ def by_anthropic(client: Any, *, stream: bool) -> Said:
 
 Reader: TypeAlias = Callable[..., Said]
 
-# Imported by the test: it takes a second and is not needed to collect the tests.
 CLIENTS: Final[dict[Reader, tuple[str, str]]] = {
     by_openai: ("openai", "OpenAI"),
     by_openai_responses: ("openai", "OpenAI"),
@@ -171,7 +170,7 @@ def read_all(reader: Reader, url: str, streams: list[bool]) -> list[Said | Excep
     """Read the server's answers in order, each with whether it is streamed."""
     found: list[Said | Exception] = []
     module, name = CLIENTS[reader]
-    make_client = getattr(importlib.import_module(module), name)
+    make_client = getattr(import_sdk(module), name)
     with make_client(api_key="k", base_url=url, max_retries=0) as client:
         for stream in streams:
             try:

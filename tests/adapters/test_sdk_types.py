@@ -5,7 +5,6 @@ A body may have no unknown field: validation must leave it unchanged.
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Iterator
 from typing import Any, Final, cast
@@ -14,6 +13,7 @@ import pytest
 
 from tests.adapters.closed_types import closed
 from tests.adapters.golden import DATA
+from tests.adapters.provider_sdks import import_sdk
 from tests.support.cases import all_cases
 
 # The adapter, the SDK's types of a streamed and of a whole request, and the fields that they lack.
@@ -44,7 +44,7 @@ TYPES: Final[list[tuple[str, str, str, str, frozenset[str]]]] = [
 def test_requests_match_the_types_of_the_providers_sdks(
     name: str, module: str, streamed: str, whole: str, left_out: frozenset[str]
 ) -> None:
-    types = importlib.import_module(module)
+    types = import_sdk(module)
     for path in sorted((DATA / name / "requests").glob("*.json")):
         body = json.loads(path.read_text(encoding="utf-8"))["body"]
         read = getattr(types, streamed if body["stream"] else whole).model_validate(body)
@@ -100,7 +100,7 @@ PARAMS: Final[list[tuple[str, str, frozenset[str]]]] = [
 @pytest.mark.parametrize("types", [CHAT, RESPONSES, MESSAGES], ids=["chat", "responses", "messages"])
 def test_requests_have_no_field_unknown_to_the_providers_sdks(types: str) -> None:
     module, _, kind = types.partition(":")
-    params = importlib.import_module(module)
+    params = import_sdk(module)
     streamed, whole = (closed(getattr(params, f"{kind}{how}")) for how in ("Streaming", "NonStreaming"))
 
     with all_cases() as case:

@@ -68,7 +68,7 @@ async def test_a_tool_of_an_old_sdk_may_call_the_server_while_it_runs(host: Host
     assert_healthy(observations, host)
     assert observations.answers == ["It is HELLO."]
     assert observations.tool_arguments == [{"input": "Hello"}]
-    assert observations.report["server_request"] == ["custom-tool"]
+    assert observations.report["permission_kinds"] == ["custom-tool"]
     assert observations.report["during_the_call"]["pong"] == "pong: from a tool"
     assert observations.data("tool.execution_complete")[0]["success"] is True
     assert [texts(request, "tool") for request in model.requests] == [[], ["HELLO"]]
@@ -86,7 +86,7 @@ async def test_an_old_sdk_reads_the_history_of_a_turn_with_permissions(host: Hos
     assert_healthy(observations, host)
     assert observations.answers == ["Done.", "It is HELLO."]
     assert note.read_text() == "Hello"
-    assert observations.report["server_request"] == ["write", "custom-tool"]
+    assert observations.report["permission_kinds"] == ["write", "custom-tool"]
     assert in_order(
         [event["type"] for event in observations.history],
         "session.start",
@@ -110,7 +110,7 @@ async def test_a_tool_that_an_old_sdk_refuses_does_not_run_and_ends_the_turn(hos
 
     assert_healthy(observations, host)
     assert not note.exists()
-    assert observations.report["server_request"] == ["write"]
+    assert observations.report["permission_kinds"] == ["write"]
     [completed] = observations.data("tool.execution_complete")
     assert completed["success"] is False
     assert "The user rejected this tool call." in completed["error"]["message"]

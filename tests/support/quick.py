@@ -1,4 +1,4 @@
-"""Which modules ``make quick`` leaves out: those whose tests start programs."""
+"""The modules that ``make quick`` leaves out: those whose tests start programs or import providers' SDKs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ from typing import Final
 
 TESTS: Final = Path(__file__).parents[1]
 
-_SUBPROCESS: Final = re.compile(r"^(?:import|from) subprocess\b", re.MULTILINE)
+_SLOW: Final = re.compile(
+    r"^(?:import|from) (?:subprocess|tests\.adapters\.provider_sdks)\b|\bsys\.executable\b", re.MULTILINE
+)
 _HELPERS: Final = re.compile(r"^from (tests[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 @cache
-def starts_programs(path: Path) -> bool:
-    """Return whether a test module or a helper of it imports ``subprocess``, as ``tests/support/server.py`` does.
+def is_slow(path: Path) -> bool:
+    """Return whether a test module or a helper of it has one of the marks of slow tests.
+
+    It imports ``subprocess``, as ``tests/support/server.py`` does, or ``tests.adapters.provider_sdks``, or uses
+    ``sys.executable``.
 
     Helpers are the modules of ``tests`` that it imports, and each ``conftest.py`` of its folders below ``tests``.
     """
     text = path.read_text(encoding="utf-8")
-    return _SUBPROCESS.search(text) is not None or any(map(starts_programs, _helpers(path, text)))
+    return _SLOW.search(text) is not None or any(map(is_slow, _helpers(path, text)))
 
 
 def _helpers(path: Path, text: str) -> Iterator[Path]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
@@ -20,10 +21,8 @@ from jumpseat.adapters.providers import load_adapter
 from jumpseat.agent.model import ModelRequest
 from tests.adapters.conversations import REQUESTS
 from tests.adapters.golden import DATA, recorded_message
+from tests.adapters.provider_sdks import import_sdk
 from tests.support.cases import all_cases
-
-genai = pytest.importorskip("google.genai.types", reason="google-genai is not installed")
-pydantic = pytest.importorskip("pydantic")
 
 # Answers of gateways, and errors.
 NOT_OF_THE_FORM = {
@@ -63,6 +62,7 @@ def chunks(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def test_requests_of_generate_content_match_the_sdk() -> None:
+    genai = import_sdk("google.genai.types")
     with all_cases() as case:
         for conversation, request in REQUESTS.items():
             with case(conversation):
@@ -79,6 +79,7 @@ def test_requests_of_generate_content_match_the_sdk() -> None:
 
 
 def test_answers_of_generate_content_match_the_sdk() -> None:
+    genai = import_sdk("google.genai.types")
     with all_cases() as case:
         for path in [*answers("gemini", ".sse"), *answers("gemini", ".json")]:
             with case(path.name):
@@ -87,7 +88,7 @@ def test_answers_of_generate_content_match_the_sdk() -> None:
 
 
 def test_requests_of_interactions_match_the_sdk() -> None:
-    kinds = pytest.importorskip("google.genai._gaos.types.interactions")
+    kinds = import_sdk("google.genai._gaos.types.interactions")
     with all_cases() as case:
         for conversation, request in REQUESTS.items():
             with case(conversation):
@@ -97,7 +98,7 @@ def test_requests_of_interactions_match_the_sdk() -> None:
 
 @pytest.mark.parametrize("file", ["thinking_and_tools.sse", "google_search.sse"])
 def test_steps_that_are_sent_back_match_the_sdk(file: str) -> None:
-    kinds = pytest.importorskip("google.genai._gaos.types.interactions")
+    kinds = import_sdk("google.genai._gaos.types.interactions")
     body = request_body(
         "gemini_interactions", ModelRequest("m", "", [recorded_message("gemini_interactions", file)])
     )
@@ -106,7 +107,7 @@ def test_steps_that_are_sent_back_match_the_sdk(file: str) -> None:
 
 
 def test_answers_of_interactions_match_the_sdk() -> None:
-    kinds = pytest.importorskip("google.genai._gaos.types.interactions")
+    kinds = import_sdk("google.genai._gaos.types.interactions")
     types = {
         ".sse": pydantic.TypeAdapter(kinds.InteractionSSEEvent),
         ".json": pydantic.TypeAdapter(kinds.Interaction),

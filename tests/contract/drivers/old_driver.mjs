@@ -84,7 +84,7 @@ function sessionOptions() {
         tools: [encrypt],
         ...(plan.decides && {
             onPermissionRequest: ({ kind }) => {
-                (seen.report.asked_for ??= []).push(kind);
+                (seen.report.permission_kinds ??= []).push(kind);
                 return decision();
             },
         }),

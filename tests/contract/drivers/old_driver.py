@@ -89,7 +89,7 @@ def session_options(client, plan, recorder):
 
     def on_permission_request(request, _):
         kind = request["kind"] if isinstance(request, dict) else request.kind.value
-        recorder.seen["report"].setdefault("server_request", []).append(kind)
+        recorder.seen["report"].setdefault("permission_kinds", []).append(kind)
         return decision(plan)
 
     options = {"streaming": plan["streaming"], "tools": [encrypt_string]}

@@ -37,11 +37,16 @@ async def test_a_file_that_never_finishes_delays_reading_for_a_limited_time(tmp_
 async def test_a_file_that_never_finishes_does_not_block_the_others(tmp_path: Path) -> None:
     home = tmp_path / "tools"
     home.mkdir()
-    (home / "a.py").write_text("import threading\nthreading.Event().wait(20)\n")
+    os.mkfifo(tmp_path / "fifo")
+    (home / "a.py").write_text(f"with open({str(tmp_path / 'fifo')!r}) as file:\n    file.read()\n")
     (home / "b.py").write_text('TOOL = {"cmds": [["true"]]}\n')
     (home / "c.toml").write_text('cmds = ["true"]\n')
     catalogue = Catalogue({}, tmp_path, lambda _path: False, read_within_s=2)
-    problems = {tool.name: tool.problem for tool in await catalogue.read_all(None)}
+    try:
+        problems = {tool.name: tool.problem for tool in await catalogue.read_all(None)}
+    finally:
+        # Ends the thread, which the worker would otherwise wait for when it exits.
+        (tmp_path / "fifo").write_text("")
     assert problems == {"a": f"{home / 'a.py'}: reading it takes too long", "b": None, "c": None}
 
 
