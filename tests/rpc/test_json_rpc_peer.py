@@ -127,7 +127,8 @@ async def test_pygls_carries_a_notification_in_and_out(tasks: TaskGroup) -> None
         wire.peer.notify("told", {"b": 2})
     assert noted == [{"a": 1}]
     assert wire.sent == [{"jsonrpc": "2.0", "method": "told", "params": {"b": 2}}]
-    assert names >= INCOMING | RUNNING | OUTGOING | {"_handle_notification", "_check_handler_result", "notify"}
+    # Notifications are encoded without `_serialize_message`.
+    assert names >= INCOMING | RUNNING | {"_handle_notification", "_check_handler_result", "notify"}
 
 
 async def test_pygls_carries_a_request_of_ours_and_its_response(wire: Wire, tasks: TaskGroup) -> None:

@@ -85,6 +85,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         super().__init__(cast("Any", _Server()), cast("Any", _Converter()))
         self.find: Callable[[str], Callable[[Any], Any] | None] = lambda _method: None
         self.set_writer(cast("Any", _Writer(send)), include_headers=False)
+        self._send = send
         self._tasks = tasks
         self._mask = mask
         self._dialect = dialect
@@ -294,7 +295,10 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def _send_data(self, data: Any) -> None:
         """Encode by orjson: events are encoded once for all clients, as ``orjson.Fragment``."""
-        cast("_Writer", self.writer).write(orjson.dumps(data, default=self._serialize_message))
+        if isinstance(data, json_rpc.JsonRPCNotification):
+            # Most messages are events: as an object, each would cost a call from orjson back into Python.
+            data = {"jsonrpc": data.jsonrpc, "method": data.method, "params": data.params}
+        self._send(orjson.dumps(data, default=self._serialize_message))
 
 
 class OutgoingId(int):
