@@ -23,7 +23,7 @@ help:
 	@echo "make coverage  measure which branches the tests reach"
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
 	@echo "make bench     measure start, memory and turns"
-	@echo "make clean     remove everything that make has created"
+	@echo "make clean     remove everything that make has created in this folder"
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m jumpseat_client.demo $(ARGS)

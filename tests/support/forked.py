@@ -93,7 +93,7 @@ class ForkedProcess:
         self._connection = connection
         self._turn = anyio.Lock()
 
-    async def begun(self) -> None:
+    async def wait_until_started(self) -> None:
         """Wait until the process has been forked."""
         self.pid = int(await self._connection.receive())
 
@@ -142,14 +142,14 @@ async def fork(
     Without ``stdin`` the process reads from the null device. ``stderr`` is an open file descriptor, or ``None`` for
     a pipe. ``new_session`` makes the process the leader of a session and a process group.
     """
-    (out, their_out) = os.pipe()
+    out, their_out = os.pipe()
     err, their_err = os.pipe() if stderr is None else (None, os.dup(stderr))
     their_in, into = os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY), None)
     theirs = [their_in, their_out, their_err]
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
     fields = [str(cwd), test, "1" if new_session else "", "", str(len(argv)), *argv]
     fields += [f"{name}={value}" for name, value in environ.items()]
-    connection = _connected(_address(program))
+    connection = _connect(_address(program))
     assert connection is not None, "the forking process has ended"
     socket.send_fds(connection, [os.fsencode("\0".join(fields))], theirs)
     for descriptor in theirs:
@@ -160,7 +160,7 @@ async def fork(
         None if err is None else PipeReader(err),
         PipeReader(connection.detach()),
     )
-    await process.begun()
+    await process.wait_until_started()
     return process
 
 
@@ -212,9 +212,11 @@ def _commands() -> Path:
 
 
 def _remove(folder: Path) -> None:
+    # Two workers may exit at the same time, and both find that they are the last.
     shutil.rmtree(folder)
-    if not any(path.is_dir() for path in folder.parent.iterdir()):
-        shutil.rmtree(folder.parent)
+    with suppress(FileNotFoundError):
+        if not any(path.is_dir() for path in folder.parent.iterdir()):
+            shutil.rmtree(folder.parent, ignore_errors=True)
 
 
 @cache
@@ -223,7 +225,7 @@ def _address(program: Program) -> str:
     digest = hashlib.sha256(f"{program.python}\0{program.file}".encode()).hexdigest()
     address = str(_commands().parent / digest[:12])
     with locked(Path(f"{address}.lock")):
-        connection = _kept(address)
+        connection = _keep_alive(address)
         if connection is None:
             command = [program.python, str(HERE / "forking.py"), program.file, address]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -232,15 +234,15 @@ def _address(program: Program) -> str:
                 assert process.stdout.readline() == b"ready\n", f"{program.file} cannot be imported"
             # Not waited for: other workers may need it for longer.
             atexit.register(process.poll)
-            connection = _kept(address)
+            connection = _keep_alive(address)
     assert connection is not None
     atexit.register(connection.close)
     return address
 
 
-def _kept(address: str) -> socket.socket | None:
-    """Connect for as long as this worker runs; returns ``None`` if no process listens."""
-    connection = _connected(address)
+def _keep_alive(address: str) -> socket.socket | None:
+    """Open a connection that keeps the forking process alive; returns ``None`` if no process listens."""
+    connection = _connect(address)
     if connection is not None:
         with suppress(OSError):
             connection.send(b"keep")
@@ -250,7 +252,7 @@ def _kept(address: str) -> socket.socket | None:
     return None
 
 
-def _connected(address: str) -> socket.socket | None:
+def _connect(address: str) -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connection.connect(address)

@@ -34,7 +34,7 @@ def main() -> None:
     """Serve requests until the last connection is closed."""
     file, address = sys.argv[1:]
     gc.disable()
-    program = _loaded(file)
+    program = _load(file)
     gc.freeze()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(address)
@@ -95,7 +95,7 @@ class _Forker:
             for descriptor in descriptors:
                 os.close(descriptor)
             self._connections[connection] = pid
-            _tell(connection, pid)
+            _send_number(connection, pid)
         elif (pid := self._connections[connection]) is not None:
             os.kill(pid, int(body))
         return True
@@ -124,7 +124,7 @@ class _Forker:
                     break
                 if (connection := owners.get(pid)) is not None:
                     self._connections[connection] = None
-                    _tell(connection, os.waitstatus_to_exitcode(status))
+                    _send_number(connection, os.waitstatus_to_exitcode(status))
 
     def _close(self, connection: socket.socket) -> None:
         """Close a connection, and kill its process."""
@@ -133,7 +133,7 @@ class _Forker:
         connection.close()
 
 
-def _loaded(path: str) -> ModuleType:
+def _load(path: str) -> ModuleType:
     """Import a file under a name other than ``__main__``."""
     # The program must not import the modules beside this file.
     sys.path[0] = os.path.dirname(sys.executable)
@@ -166,7 +166,7 @@ def _become(body: bytes) -> None:
     sys.executable = executable or sys.executable
 
 
-def _tell(connection: socket.socket, number: int) -> None:
+def _send_number(connection: socket.socket, number: int) -> None:
     # A test may end before its process.
     with suppress(OSError):
         connection.send(b"%d" % number)

@@ -2,8 +2,8 @@
 
 ``python -I -S launching.py SOCKET FOLDER NAME ARGUMENT...`` has the program run with this process's streams,
 working directory and environment, passes signals on to it, and ends as it ends. FOLDER/test is the id of the
-running test, if it exists, and FOLDER/python becomes ``sys.executable`` of the process. Started over a thousand
-times per test run, this file imports as little as it can.
+running test, if it exists, and FOLDER/python becomes ``sys.executable`` of the process. Hundreds of tests start
+this file, so it imports as little as it can.
 """
 # pyright: basic, reportAttributeAccessIssue=false, reportMissingImports=false
 # The type checker does not know the modules behind `signal` and `socket`, which load in a fraction of their time.
