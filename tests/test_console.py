@@ -331,3 +331,73 @@ def test_a_declared_adapter_is_listed_with_its_variable_and_never_with_its_key(t
         "http://127.0.0.1:9/v1",
     )
     assert "verysecretkey" not in out
+
+
+def test_declared_tools_are_listed_with_the_problems_of_invalid_ones(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "greet.toml").write_text('description = "Greet"\ncmds = [["echo", "hi"]]\n')
+    (tools / "broken.toml").write_text("cmdz = []\n")
+    code, out, _ = jumpseat(tmp_path, "tools", "--json")
+    assert code == 3
+    assert [(tool["name"], tool.get("approval"), "problem" in tool) for tool in json.loads(out)] == [
+        ("broken", None, True),
+        ("greet", "always", False),
+    ]
+
+
+BUGGY: Final = """\
+def parse_chat(self, data):
+    return {{"status": "success", "output": data["answer"]}}
+
+ADAPTER = {{
+    "url": "{url}/v1/chat/completions",
+    "env": {{"api_key": "WORK_KEY"}},
+    "headers": {{"Authorization": "Bearer ${{api_key}}"}},
+    "schema": {{"model": {{"default": "m"}}}},
+    "handlers": {{"response": {{"parse_chat": parse_chat}}}},
+}}
+"""
+
+
+@pytest.mark.anyio
+async def test_a_check_finds_a_bug_in_a_handler_before_any_request(tmp_path: Path) -> None:
+    async with ModelServer() as model:
+        (tmp_path / "adapters").mkdir()
+        (tmp_path / "adapters" / "work.py").write_text(BUGGY.format(url=model.url))
+        code, out, _ = await anyio.to_thread.run_sync(lambda: jumpseat(tmp_path, "check", "work"))
+        _, told, _ = await anyio.to_thread.run_sync(lambda: jumpseat(tmp_path, "check", "work", "--json"))
+
+    assert (code, model.requests) == (9, [])
+    assert out == (
+        "work/m does not work. Its functions were tried on an invented conversation, and nothing was sent:\n"
+        "- its handler parse_chat failed (TypeError at work.py:2): string indices must be integers, not 'str', on a"
+        " stream of chat completions that says 'Ready.'\n"
+    )
+    (problem,) = json.loads(told)["problems"]
+    assert (problem["function"], problem["source"]) == ("parse_chat", "work.py:2")
+
+
+def test_an_invalid_adapter_is_listed_with_its_problem_and_hides_no_other(tmp_path: Path) -> None:
+    (tmp_path / "adapters").mkdir()
+    (tmp_path / "adapters" / "bad.toml").write_text("headres = 1\n")
+    code, out, _ = jumpseat(tmp_path, "adapters", config=CONFIG)
+    assert code == 3
+    assert f"bad cannot be used: {tmp_path}/adapters/bad.toml: headres: unknown, did you mean 'headers'?" in out
+    assert "\nwork " in out
+    code, out, _ = jumpseat(tmp_path, "check", "bare", "m", config=CONFIG)
+    assert (code, "headres" in out) == (5, False)
+
+
+def test_a_command_ends_although_a_function_of_a_declaration_never_does(tmp_path: Path) -> None:
+    (tmp_path / "adapters").mkdir(parents=True)
+    (tmp_path / "adapters" / "slow.py").write_text(
+        "import threading\n\n\n"
+        "def setup(self):\n"
+        "    threading.Event().wait()\n\n\n"
+        "ADAPTER = {'extends': 'openai_compatible', 'env': {'base_url': 'http://127.0.0.1:1', 'api_key': 'k'},"
+        " 'schema': {'model': {'default': 'm'}}, 'opts': {'timeouts': {'handler': 0.1}},"
+        " 'handlers': {'setup': setup}}\n"
+    )
+    _, out, _ = jumpseat(tmp_path, "check", "slow")
+    assert "its handler setup gave no result within 0.1 s at slow.py:4" in out

@@ -35,6 +35,19 @@ def test_the_protocol_package_imports_alone() -> None:
     assert not {name.partition(".")[0] for name in loaded} & {"jumpseat", "jumpseat_client", "anyio", *HEAVY}
 
 
+def test_importing_the_package_loads_nothing_else() -> None:
+    loaded = loaded_by("import jumpseat")
+    assert {name for name in loaded if name.startswith("jumpseat")} == {"jumpseat"}
+    assert not {name.partition(".")[0] for name in loaded} & {"pydantic", "anyio", "asyncio", *HEAVY}
+
+
+def test_a_server_and_a_client_import_the_types_of_model_calls_without_sessions_late() -> None:
+    for program in ("import jumpseat.app, jumpseat.rpc.routes", "import jumpseat_client"):
+        loaded = loaded_by(program)
+        late = ("jumpseat.library", "jumpseat.completion", "jumpseat_protocol.complete", "jumpseat_protocol.blocks")
+        assert not {name for name in loaded if name.startswith(late)}
+
+
 def test_a_server_imports_no_provider_no_schema_generator_and_nothing_of_the_language_server_protocol() -> None:
     loaded = loaded_by("import jumpseat.app, jumpseat.rpc.routes")
     assert "jumpseat_protocol.schema" not in loaded

@@ -1,4 +1,4 @@
-"""``jumpseat.adapters.*`` and ``jumpseat.complete``, which are not part of the Copilot SDK protocol."""
+"""``jumpseat.adapters.*``, which is not part of the Copilot SDK protocol."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.sessions import ProviderConfig, ResponseFormatConfig
 from jumpseat_protocol.wire import Method, WireModel
 
 
@@ -69,7 +68,7 @@ class AdapterSetting(WireModel):
 
 
 class AdapterEnvEntry(WireModel):
-    """The source of a value, without the value. ``detail`` is the name of the variable."""
+    """The source of a value, without the value. ``detail`` is the variable's name, or the path in the adapter."""
 
     name: str
     source: Literal["command", "file", "variable", "function", "path", "literal", "none"]
@@ -115,52 +114,8 @@ class AdapterRegisterParams(WireModel):
     declaration: dict[str, Any] = Field(repr=False)
 
 
-class CompleteMessage(WireModel):
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-class CompleteParams(WireModel):
-    """A model call outside of any session.
-
-    The model is that of ``adapter``, or of ``provider`` as in ``session.create``, or the one that a session with
-    that ``model`` would use. ``messages`` is a conversation that ends with a message of the user; ``prompt`` is
-    short for one such message.
-    """
-
-    adapter: str | None = Field(default=None, min_length=1)
-    provider: ProviderConfig | None = None
-    model: str | None = Field(default=None, min_length=1)
-    prompt: str | None = None
-    messages: list[CompleteMessage] | None = None
-    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    reasoning_effort: str | None = None
-    max_output_tokens: int | None = Field(default=None, ge=1)
-    response_format: ResponseFormatConfig | None = None
-
-
-class CompleteUsage(WireModel):
-    """Numbers of tokens. ``input_tokens`` is the whole prompt; ``output_tokens`` includes reasoning."""
-
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    reasoning_tokens: int
-
-
-class CompleteResult(WireModel):
-    """``usage`` is unset if the provider does not report it."""
-
-    text: str
-    model: str
-    stop_reason: str
-    usage: CompleteUsage | None = None
-
-
 METHODS: Final[Mapping[str, Method]] = {
     "jumpseat.adapters.list": Method(AdaptersListParams, AdaptersListResult),
     "jumpseat.adapters.get": Method(AdapterGetParams, AdapterGetResult),
     "jumpseat.adapters.register": Method(AdapterRegisterParams, AdapterGetResult),
-    "jumpseat.complete": Method(CompleteParams, CompleteResult),
 }

@@ -51,7 +51,7 @@ class DeclaredToolDescription(WireModel):
 
     ``commands`` are as declared, with ``null`` in place of a function. ``approval`` is whether a person is asked
     before a call runs; ``depends`` means that a function decides. ``tools`` are the members of a group, and
-    ``members`` the same with their origins.
+    ``members`` the same with their origins; with ``collapse_tools``, the group is to be shown instead of them.
     """
 
     name: str
@@ -69,6 +69,7 @@ class DeclaredToolDescription(WireModel):
     parallel: StrictBool | None = None
     tools: list[str] | None = None
     members: list[GroupMember] | None = None
+    collapse_tools: StrictBool | None = None
 
 
 class DeclaredToolGetResult(WireModel):

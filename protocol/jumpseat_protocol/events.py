@@ -100,6 +100,16 @@ class SessionLimits(WireDataclass):
 
 
 @dataclass(slots=True, kw_only=True)
+class SandboxState(WireDataclass):
+    """The sandbox of a session. ``mechanism`` is known after the first command of the process: ``none`` if no
+    mechanism works on this system.
+    """
+
+    mode: Literal["auto", "require"]
+    mechanism: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
 class SessionStart(Payload):
     type: ClassVar[str] = "session.start"
     session_id: str
@@ -112,6 +122,7 @@ class SessionStart(Payload):
     session_limits: SessionLimits | None = None
     context: WorkingDirectoryContext | None = None
     already_in_use: bool | None = None
+    sandbox: SandboxState | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -453,10 +464,20 @@ class TurnStart(Payload):
     interaction_id: str | None = None
 
 
+ToolsStatus: TypeAlias = Literal["success", "failure", "rejected", "cancelled"]
+"""The common status of the tool calls of one answer: ``failure`` if any has failed or was denied."""
+
+
 @dataclass(slots=True, kw_only=True)
 class TurnEnd(Payload):
+    """The end of a turn. All tool calls of the answer have their results; ``tools_status`` is their common status.
+
+    ``tools_status`` is an addition of this server, absent if the answer had no calls or the turn was aborted.
+    """
+
     type: ClassVar[str] = "assistant.turn_end"
     turn_id: str
+    tools_status: ToolsStatus | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -700,6 +721,7 @@ class ToolExecutionComplete(Payload):
     session_log: str | None = None
     turn_id: str | None = None
     interaction_id: str | None = None
+    sandboxed: bool | None = None
 
 
 @dataclass(slots=True, kw_only=True)

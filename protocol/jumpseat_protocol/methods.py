@@ -40,6 +40,7 @@ MODULES: Final = (
     "provider",
     "llm_inference",
     "adapters",
+    "complete",
     "declared_tools",
 )
 """The modules of this package that have a table ``METHODS``."""

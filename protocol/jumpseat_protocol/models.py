@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
+from jumpseat_protocol.portability import Portability
 from jumpseat_protocol.sessions import ModelCapabilities, SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -23,6 +24,16 @@ class ModelSwitchParams(WireModel):
 class CurrentModelResult(WireModel):
     model_id: str | None = None
     reasoning_effort: str | None = None
+
+
+class ModelSwitchResult(CurrentModelResult):
+    """``portability`` is the report of ``jumpseat.portability`` for the new model.
+
+    It is unset if no part of the conversation depends on a provider or on vision, or if the model cannot be
+    resolved.
+    """
+
+    portability: Portability | None = None
 
 
 class ReasoningEffortParams(WireModel):
@@ -72,7 +83,7 @@ class ModelsListResult(WireModel):
 METHODS: Final[Mapping[str, Method]] = {
     "models.list": Method(ModelsListParams, ModelsListResult),
     "session.model.getCurrent": Method(SessionParams, CurrentModelResult),
-    "session.model.switchTo": Method(ModelSwitchParams, CurrentModelResult),
+    "session.model.switchTo": Method(ModelSwitchParams, ModelSwitchResult),
     "models.listTokenPriceUnits": Method(ModelsListParams, TokenPriceUnitsResult),
     "session.model.setReasoningEffort": Method(ReasoningEffortParams, ReasoningEffortResult),
     "session.model.list": Method(SessionModelsParams, SessionModelsResult),

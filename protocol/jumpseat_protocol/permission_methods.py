@@ -12,7 +12,7 @@ from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
-PermissionMode = Literal["manual", "assisted", "allow-all"]
+PermissionMode = Literal["manual", "assisted", "sandboxed", "allow-all"]
 
 
 class RuleSet(WireModel):
@@ -134,17 +134,17 @@ class PendingRequestsResult(WireModel):
 
 class PermissionModeParams(WireModel):
     session_id: str
-    mode: Literal["manual", "assisted", "allow-all"]
+    mode: PermissionMode
     assisted_approval_model: str | None = None
 
 
 class PermissionModeResult(WireModel):
-    mode: Literal["manual", "assisted", "allow-all"]
+    mode: PermissionMode
 
 
 class PermissionModeSetResult(WireModel):
     success: StrictBool = True
-    mode: Literal["manual", "assisted", "allow-all"]
+    mode: PermissionMode
 
 
 class AllowAllParams(WireModel):

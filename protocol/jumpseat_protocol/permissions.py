@@ -37,7 +37,11 @@ class PossibleUrl(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class ShellPermission(WireDataclass):
-    """Run a shell command."""
+    """Run a shell command.
+
+    ``sandboxed`` is whether the command is confined; it is missing if the sandbox is off. With
+    ``request_sandbox_bypass``, the command is to run outside of the sandbox that would confine it.
+    """
 
     full_command_text: str
     intention: str
@@ -47,6 +51,9 @@ class ShellPermission(WireDataclass):
     has_write_file_redirection: bool
     can_offer_session_approval: bool
     command_segments: list[CommandSegment] | None = None
+    sandboxed: bool | None = None
+    request_sandbox_bypass: bool | None = None
+    request_sandbox_bypass_reason: str | None = None
     warning: str | None = None
     tool_call_id: str | None = None
     kind: Literal["shell"] = "shell"
@@ -56,7 +63,7 @@ class ShellPermission(WireDataclass):
 class WritePermission(WireDataclass):
     """Create or change a file. ``diff`` is a unified diff of the change.
 
-    ``resolved_path`` is there where ``file_name`` leads elsewhere by a link.
+    ``resolved_path`` is set if ``file_name`` leads elsewhere: by a link, or by ``..``.
     """
 
     intention: str
@@ -71,7 +78,7 @@ class WritePermission(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class ReadPermission(WireDataclass):
-    """Read a file or a directory. ``resolved_path`` is set if ``path`` is or contains a symbolic link."""
+    """Read a file or a directory. ``resolved_path`` is set if ``path`` leads elsewhere: by a link, or by ``..``."""
 
     intention: str
     path: str

@@ -23,6 +23,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from jumpseat_protocol.callbacks import SERVER_REQUESTS
+from jumpseat_protocol.complete import EVENT, CompleteEvent
 from jumpseat_protocol.envelope import ErrorObject, RequestId
 from jumpseat_protocol.events import EVENT_TYPES, Payload, SessionMode
 from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION
@@ -33,7 +34,8 @@ JsonSchema: TypeAlias = dict[str, Any]
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 INTRODUCTION: Final = (
     "The Copilot SDK protocol, version {version}, as jumpseat speaks it: JSON-RPC 2.0 in Content-Length frames. "
-    "Fields that are not named here are ignored, at every level. In what a client sends, null means absent."
+    "Fields that are not named here are ignored, unless a schema refuses them. "
+    "In what a client sends, null means absent."
 )
 SECTIONS: Final = {
     "clientRequests": "The requests of clients.",
@@ -79,6 +81,7 @@ class CancelRequestParams(WireModel):
 
 _NOTIFICATIONS: Final[Mapping[str, type[WireModel]]] = {
     "session.lifecycle": SessionLifecycleParams,
+    EVENT: CompleteEvent,
     "$/cancelRequest": CancelRequestParams,
 }
 
@@ -173,6 +176,10 @@ class _Generator(GenerateJsonSchema):
     def dict_schema(self, schema: Any) -> JsonSchema:
         # Older versions of pydantic leave this out, which means the same.
         return {"additionalProperties": True, **super().dict_schema(schema)}
+
+    def tagged_union_schema(self, schema: Any) -> JsonSchema:
+        # "discriminator" is a keyword of OpenAPI; the constants of the members say the same.
+        return {"anyOf": super().tagged_union_schema(schema)["oneOf"]}
 
     def model_schema(self, schema: Any) -> JsonSchema:
         return self._with_nulls(super().model_schema(schema), schema["cls"])

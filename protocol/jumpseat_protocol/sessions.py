@@ -10,6 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from jumpseat_protocol.events import AgentMode, SessionMode
+from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.server import EmptyParams, SuccessResult
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -347,6 +348,7 @@ class SessionOptions(WireModel):
     skill_directories: list[str] | None = None
     disabled_skills: list[str] | None = None
     memory: MemoryOptions | None = None
+    sandbox_config: SandboxConfig | None = Field(default=None, repr=False)
     git_hub_token: OneLine | None = Field(default=None, repr=False)
     git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
 

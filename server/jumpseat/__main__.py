@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import cast
@@ -50,11 +51,20 @@ def _command(argv: list[str]) -> Callable[[], int]:
     if (command := parse_command(argv, os.environ)) is not None:
         from jumpseat.console import run as run_command
 
-        return lambda: run_command(command)
+        return lambda: _leave(run_command(command))
     options = parse(argv, os.environ)
     from jumpseat.app import run
 
     return lambda: run(options)
+
+
+def _leave(code: int) -> int:
+    """Exit at once if a function of a declaration, which may never end, still runs in a thread."""
+    if threading.active_count() > 1:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 def _print_schema() -> int:

@@ -30,13 +30,16 @@ from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.cli import Options
-from jumpseat.config import CompactionConfig, Config, home_folder, load_config
+from jumpseat.config import CompactionConfig, Config, SandboxSection, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError
 from jumpseat.mcp.hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
+from jumpseat.rpc.unknown_members import IgnoredMembers
+from jumpseat.sandbox.session import Sandboxes
+from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.registry import SessionRegistry
@@ -113,11 +116,14 @@ class App:
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         _mask_logs(self.secrets)
         self.connections: set[ClientConnection] = set()
+        self._ignored_members = IgnoredMembers()
         self._acp = options.acp
         self._stdio = options.port is None
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
+        environ = {name: value for name, value in os.environ.items() if name not in OWN_SECRETS}
+        sandboxes = Sandboxes(_sandbox_settings(config.sandbox), home, environ)
         self.declarations = Declarations(
             config.tools.declared,
             home,
@@ -125,8 +131,8 @@ class App:
             is_trusted=self.trust.is_trusted,
             built_in=BUILTIN_NAMES,
             always=config.default_tools,
+            sandboxes=sandboxes,
         )
-        environ = {name: value for name, value in os.environ.items() if name not in OWN_SECRETS}
         self.mcp_config = McpConfigFile(home)
         self.mcp = McpHosts(
             environ,
@@ -136,6 +142,7 @@ class App:
             reserved=BUILTIN_NAMES,
             logins=LoginTokens(McpTokenFile(home)),
             plugins=self.plugins,
+            sandboxes=sandboxes,
         )
         self.registry = SessionRegistry(
             store,
@@ -158,6 +165,7 @@ class App:
                 ),
                 web=self.web,
                 client_tool_s=config.clients.tool_timeout_s,
+                sandboxes=sandboxes,
             ),
             tasks,
             self.announce,
@@ -190,7 +198,7 @@ class App:
         )
         context = Context(connection, self.registry, self.models, self, self.mcp)
         connection.serve(
-            lambda method: find_route(context, method),
+            lambda method: find_route(context, self._ignored_members, method),
             lambda session_id, question: self.registry.answers(connection, session_id, question),
         )
         self.connections.add(connection)
@@ -288,6 +296,21 @@ def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
         approval_store=LocationApprovals(home),
         guarded=(home,),
         judge=JudgeConfig(judge.model, judge.timeout_s or JUDGE_TIMEOUT_S) if judge else None,
+    )
+
+
+def _sandbox_settings(config: SandboxSection) -> SandboxSettings:
+    """Return the settings of the sandboxes of sessions that do not choose any."""
+    return SandboxSettings(
+        mode=config.mode,
+        mcp=config.mcp,
+        network=config.network,
+        write=tuple(config.write),
+        read_only=tuple(config.read_only),
+        hide=tuple(config.hide),
+        show=tuple(config.show),
+        shared_caches=config.caches == "shared",
+        mechanisms=None if config.mechanisms is None else tuple(config.mechanisms),
     )
 
 

@@ -54,11 +54,12 @@ class Replay:
     delays: bool = False
 
 
-CommandName: TypeAlias = Literal["adapters", "models", "check"]
+CommandName: TypeAlias = Literal["adapters", "models", "check", "tools"]
 
 COMMANDS: Final[Mapping[CommandName, str]] = {
     "adapters": "List the adapters, their sources, and whether their keys are set.",
     "models": "List the available models with their known properties.",
+    "tools": "List the tools that are declared in files, and the problems of invalid ones.",
     "check": "Send one small request to a model of an adapter, and diagnose a failure.",
 }
 
@@ -90,7 +91,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         epilog="'jumpseat chat' is a chat with an agent in this terminal, 'jumpseat run -p PROMPT' runs one prompt;"
         " 'jumpseat acp' is 'jumpseat --acp', for editors;"
         " 'jumpseat adapters' and 'jumpseat models' list adapters and models,"
-        " 'jumpseat check ADAPTER' tests an adapter; 'jumpseat mcp' lists MCP servers and logs in to them;"
+        " 'jumpseat check ADAPTER' tests an adapter; 'jumpseat tools' lists declared tools;"
+        " 'jumpseat mcp' lists MCP servers and logs in to them;"
         " 'jumpseat script FILE' plays a script against a server; 'jumpseat schema' prints the protocol as"
         " JSON Schema.",
     )
@@ -165,15 +167,7 @@ def parse_command(argv: Sequence[str], environ: Mapping[str, str]) -> Command | 
         )
     parser.add_argument("--json", action="store_true", help="print JSON")
     known = parser.parse_args(argv[1:])
-    variables, empty = _split_environ(environ)
-    replay = variables.get("JUMPSEAT_REPLAY")
-    options = Options(
-        environ=variables,
-        port=None,
-        empty=empty,
-        record=variables.get("JUMPSEAT_RECORD"),
-        replay=Replay(replay) if replay else None,
-    )
+    options = options_of_environ(environ)
     return Command(
         name,
         options,
@@ -181,6 +175,19 @@ def parse_command(argv: Sequence[str], environ: Mapping[str, str]) -> Command | 
         model=getattr(known, "model", None),
         json=getattr(known, "json", False),
         timeout_s=getattr(known, "timeout", 60.0),
+    )
+
+
+def options_of_environ(environ: Mapping[str, str]) -> Options:
+    """Return the options of a process without arguments."""
+    variables, empty = _split_environ(environ)
+    replay = variables.get("JUMPSEAT_REPLAY")
+    return Options(
+        environ=variables,
+        port=None,
+        empty=empty,
+        record=variables.get("JUMPSEAT_RECORD"),
+        replay=Replay(replay) if replay else None,
     )
 
 

@@ -31,6 +31,16 @@
     model = "fast"                      # default: the model of the session
     timeout_s = 20.0                    # after that, a person is asked
 
+    [sandbox]                           # of commands: docs/sandbox.md
+    mode = "auto"                       # or "require": no command runs unconfined; or "off"
+    network = false                     # true: commands reach the network
+    write = ["~/shared"]                # further folders that commands may change
+    hide = ["~/private"]                # paths that commands cannot read, besides well-known credentials
+    show = ["~/.npmrc"]                 # exceptions from those
+    caches = "project"                  # of package managers; or "shared": those of the user
+    mechanisms = ["bubblewrap"]         # those that may be used; default: all that work
+    mcp = "off"                         # the mode for MCP servers
+
     [retry]                             # of failed model calls; the defaults are in agent/retry.py
     attempts = 5                        # in total; 1: no retries
     first_wait_s = 0.5                  # doubles with every attempt
@@ -79,11 +89,12 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, ClassVar, Final, Literal, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from jumpseat.errors import ConfigError, validation_problems
+from jumpseat.errors import ConfigError
+from jumpseat.validation import config_error
 
 GIVEN: Final = "provider"
 """Name of the adapter that ``COPILOT_PROVIDER_BASE_URL`` and related variables describe."""
@@ -158,6 +169,8 @@ class AdapterConfig(_Section):
     list_models: bool | None = None
     declaration: dict[str, Any] = Field(default_factory=dict[str, Any])
 
+    also_accepted: ClassVar = DECLARED
+
     @model_validator(mode="before")
     @classmethod
     def _split_declaration(cls, raw: Any) -> Any:
@@ -204,6 +217,28 @@ class PermissionsConfig(_Section):
     ask: list[str] = Field(default_factory=list)
     deny: list[str] = Field(default_factory=list)
     judge: PermissionJudgeConfig | None = None
+
+
+class SandboxSection(_Section):
+    """The confinement of commands, as far as sessions do not choose it. Paths begin with ``/`` or ``~``."""
+
+    mode: Literal["auto", "require", "off"] = "off"
+    mcp: Literal["auto", "require", "off"] = "off"
+    network: bool = False
+    write: list[str] = Field(default_factory=list)
+    read_only: list[str] = Field(default_factory=list)
+    hide: list[str] = Field(default_factory=list)
+    show: list[str] = Field(default_factory=list)
+    caches: Literal["project", "shared"] = "project"
+    mechanisms: list[Literal["bubblewrap", "landlock", "seatbelt"]] | None = None
+
+    @field_validator("write", "read_only", "hide", "show")
+    @classmethod
+    def _absolute(cls, paths: list[str]) -> list[str]:
+        for path in paths:
+            if not path.startswith(("/", "~")):
+                raise ValueError(f"expected a path that begins with / or ~, got {path!r}")
+        return paths
 
 
 class RetryConfig(_Section):
@@ -290,6 +325,7 @@ class Config(_Section):
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     models: dict[str, AliasConfig] = Field(default_factory=dict)
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
+    sandbox: SandboxSection = Field(default_factory=SandboxSection)
     retry: RetryConfig = Field(default_factory=RetryConfig)
     compaction: CompactionConfig = Field(default_factory=CompactionConfig)
     hooks: HooksConfig = Field(default_factory=HooksConfig)
@@ -334,7 +370,7 @@ def load_config(home: Path, providers: Container[str] | None = None) -> Config:
     try:
         config = Config.model_validate(raw)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {'; '.join(validation_problems(error))}") from None
+        raise config_error(str(path), error, Config) from None
     for name, alias in config.models.items():
         if providers is None or alias.adapter in providers or alias.adapter in config.adapters:
             continue

@@ -1,62 +1,55 @@
-"""The commands ``adapters``, ``models`` and ``check``: list adapters and models, and test one. They serve nothing.
+"""The commands ``adapters``, ``models``, ``check`` and ``tools``: list things, and test a model.
 
-Results go to stdout, as text or with ``--json`` as JSON; errors go to stderr. A key is never shown, only whether it
-is set.
+They serve nothing. Results go to stdout, as text or with ``--json`` as JSON; errors go to stderr. A key is never
+shown, only whether it is set.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from jumpseat.adapters.models.diagnosis import NOT_CONFIGURED, UNREACHABLE, WORKS, Diagnosis, Facts, diagnose
+from jumpseat.adapters.models.diagnosis import (
+    NOT_CONFIGURED,
+    UNREACHABLE,
+    WORKS,
+    Diagnosis,
+    Facts,
+    diagnose,
+    list_problems,
+)
+from jumpseat.adapters.models.known_adapters import (
+    COPILOT,
+    GITHUB_TOKENS,
+    KnownAdapter,
+    known_adapters,
+    place_of,
+)
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.provider import SCRIPTED
-from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
+from jumpseat.adapters.providers import PROVIDERS, environment_providers
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.cli import Command
-from jumpseat.config import AdapterConfig, Config, ModelConfig, home_folder, load_config
+from jumpseat.config import Config, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderProtocolError, ProviderRequestError
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.declared.known import Known
+    from jumpseat.adapters.declared.rehearsal import Rehearsal
 
-COPILOT: Final = "copilot"
 ANSWER_TOKENS: Final = 256
 """The output limit of the test request: enough for a model that always reasons first."""
-_GITHUB_TOKENS: Final = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
-_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 
 _PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
-
-
-@dataclass(frozen=True, slots=True)
-class KnownAdapter:
-    """An adapter as shown by ``jumpseat adapters``.
-
-    ``origin`` is where it is configured; ``usable`` is true if models can be named as ``name/model``. ``key_env``
-    is the environment variable of its key; ``has_key`` is ``None`` if it has no such variable.
-    """
-
-    name: str
-    origin: str
-    type: str
-    address: str | None
-    key_env: str | None
-    has_key: bool | None
-    usable: bool
-    models: int
 
 
 def run(command: Command) -> int:
@@ -71,6 +64,11 @@ def run(command: Command) -> int:
                 return anyio.run(_show_models, command, models)
             case "check":
                 return anyio.run(_check, command, models, config)
+            case "tools":
+                from jumpseat.tools_console import show_tools
+
+                home = home_folder(command.options.environ)
+                return anyio.run(partial(show_tools, home, config, as_json=command.json))
     except JumpseatError as error:
         return _report(error)
 
@@ -78,86 +76,8 @@ def run(command: Command) -> int:
 # --- adapters -----------------------------------------------------------------------------------------------------
 
 
-def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -> list[KnownAdapter]:
-    """Return all adapters: the configured ones, then the built-in ones without a key or table."""
-    found: list[KnownAdapter] = []
-    for name, (adapter, models_of) in models.adapters.with_models().items():
-        declared = models.adapters.declaration_of(name)
-        if declared is not None:
-            found.append(_declared_adapter(name, declared, environ))
-        else:
-            found.append(_configured_adapter(name, adapter, models_of, name in config.adapters, environ))
-    configured = {adapter.name for adapter in found}
-    return found + [_built_in_adapter(name, environ) for name in PROVIDERS if name not in configured]
-
-
-def _configured_adapter(
-    name: str, adapter: AdapterConfig, declared: Sequence[ModelConfig], in_file: bool, environ: Mapping[str, str]
-) -> KnownAdapter:
-    kind = canonical_type(adapter.type or name)
-    key_env, address = adapter.api_key_env, adapter.base_url
-    if kind in PROVIDERS:
-        built_in = PROVIDERS[kind]
-        key_env = key_env or (None if adapter.base_url else built_in.key_variable)
-        address = address or built_in.default_base_url
-    has_key = bool(environ.get(key_env)) if key_env else None
-    return KnownAdapter(
-        name=name,
-        origin="config.toml" if in_file else "environment",
-        type=kind,
-        address=_place(address),
-        key_env=key_env,
-        has_key=has_key,
-        # A local server accepts requests without a key, but a key named in the file must be set.
-        usable=not (adapter.api_key_env and not has_key) and (kind == SCRIPTED or address is not None),
-        models=len(declared),
-    )
-
-
-def _declared_adapter(name: str, known: Known, environ: Mapping[str, str]) -> KnownAdapter:
-    declaration = known.declaration
-    texts = {key: _entry_text(value) for key, value in declaration.env.items()}
-    key, address = texts.get("api_key"), texts.get("base_url") or declaration.url
-    # Commands, files and functions are not evaluated for a list, and a key is never shown.
-    key_env = key if key is not None and _VARIABLE.fullmatch(key) else None
-    choices: Any = declaration.settings["model"].choices if "model" in declaration.settings else None
-    return KnownAdapter(
-        name=name,
-        origin="config.toml" if known.origin == "configuration" else known.origin,
-        type=known.kind or name,
-        address=_place(address),
-        key_env=key_env,
-        has_key=bool(environ.get(key_env)) if key_env else None,
-        usable=key_env is None or bool(environ.get(key_env)),
-        models=len(choices) if isinstance(choices, (list, dict)) else 0,  # pyright: ignore[reportUnknownArgumentType]
-    )
-
-
-def _entry_text(raw: Any) -> str | None:
-    """Return the value of an ``env`` entry if it is a string."""
-    value = cast("Mapping[str, Any]", raw).get("value") if isinstance(raw, Mapping) else raw
-    return value if isinstance(value, str) else None
-
-
-def _built_in_adapter(name: str, environ: Mapping[str, str]) -> KnownAdapter:
-    provider = PROVIDERS[name]
-    key_env = provider.key_variable
-    if name == COPILOT:
-        key_env = next((variable for variable in _GITHUB_TOKENS if environ.get(variable)), key_env)
-    return KnownAdapter(
-        name=name,
-        origin="built in",
-        type=name,
-        address=_place(provider.default_base_url),
-        key_env=key_env,
-        has_key=bool(environ.get(key_env)) if key_env else None,
-        # Copilot models are named without an adapter, so no table is needed.
-        usable=name == COPILOT and bool(environ.get(key_env or "")),
-        models=0,
-    )
-
-
 def _show_adapters(command: Command, found: list[KnownAdapter]) -> int:
+    code = NOT_CONFIGURED if any(adapter.problem for adapter in found) else WORKS
     if command.json:
         _print_json(
             [
@@ -170,11 +90,12 @@ def _show_adapters(command: Command, found: list[KnownAdapter]) -> int:
                     "hasKey": adapter.has_key,
                     "usable": adapter.usable,
                     "models": adapter.models,
+                    **({"problem": adapter.problem} if adapter.problem else {}),
                 }
                 for adapter in found
             ]
         )
-        return WORKS
+        return code
     rows = [("NAME", "FROM", "TYPE", "KEY", "MODELS", "ADDRESS")]
     rows += [
         (
@@ -186,11 +107,15 @@ def _show_adapters(command: Command, found: list[KnownAdapter]) -> int:
             adapter.address or "-",
         )
         for adapter in found
+        if adapter.problem is None
     ]
     _print_table(rows)
+    for adapter in found:
+        if adapter.problem is not None:
+            _print(f"{adapter.name} cannot be used: {adapter.problem}")
     if not any(adapter.usable for adapter in found):
         _print("\nNo adapter can be used yet: set an adapter's variable, or configure one in config.toml.")
-    return WORKS
+    return code
 
 
 def _key_state(adapter: KnownAdapter) -> str:
@@ -232,7 +157,7 @@ async def _show_models(command: Command, models: Models) -> int:
 async def _of_copilot(models: Models) -> list[ModelInfo]:
     login = await models.copilot.own_login()
     if login is None:
-        raise ConfigError(f"there is no GitHub token: set one of {', '.join(_GITHUB_TOKENS)}")
+        raise ConfigError(f"there is no GitHub token: set one of {', '.join(GITHUB_TOKENS)}")
     return await models.copilot.models(login)
 
 
@@ -276,47 +201,91 @@ def _as_json(info: ModelInfo) -> dict[str, Any]:
 # --- check --------------------------------------------------------------------------------------------------------
 
 
-async def _check(command: Command, models: Models, config: Config) -> int:
-    """Send one small request, and print a paragraph with the result."""
-    assert command.adapter is not None
-    name, environ = command.adapter, command.options.environ
-    facts = Facts(name, command.model or "", name)
+@dataclass(slots=True)
+class _Check:
+    """What a check has found out, as far as it got."""
+
+    facts: Facts
     answer: str | None = None
+    rehearsal: Rehearsal | None = None
+
+
+async def _check(command: Command, models: Models, config: Config) -> int:
+    """Try the functions of the adapter, send one small request, and print a paragraph with the result."""
+    assert command.adapter is not None
+    found = _Check(Facts(command.adapter, command.model or "", command.adapter))
     try:
-        resolved = await _to_check(models, name, command.model, environ)
-        facts = await _facts(name, resolved, known_adapters(models, config, environ), environ)
-        with anyio.move_on_after(command.timeout_s) as limit:
-            if not resolved.wire_name:
-                resolved = await _first_listed(models, name)
-                facts = replace(facts, model=resolved.wire_name)
-            answer = await _ask(resolved)
-        diagnosis = Diagnosis(WORKS, f"Asked for one word, the model answered {answer!r}.")
-        if limit.cancelled_caught:
-            diagnosis = Diagnosis(
-                UNREACHABLE,
-                f"{facts.address} sent no complete response within {command.timeout_s:g} seconds. If the provider "
-                "is slow, try a longer --timeout; or a firewall may drop the requests.",
-            )
+        diagnosis = await _diagnose(command, models, config, found)
     except JumpseatError as error:
-        diagnosis = diagnose(error, facts)
+        diagnosis = diagnose(error, found.facts)
     finally:
         await models.connections.close()
+    facts, rehearsal = found.facts, found.rehearsal
     if command.json:
         result = {
             "adapter": facts.adapter,
             "model": facts.model or None,
             "address": facts.address if facts.address != facts.adapter else None,
             "works": diagnosis.exit_code == WORKS,
-            "answer": answer,
+            "answer": found.answer,
+            "problems": [asdict(problem) for problem in rehearsal.problems] or None if rehearsal else None,
+            "warning": rehearsal.warning or None if rehearsal else None,
             "explanation": diagnosis.text,
             "exitCode": diagnosis.exit_code,
         }
         _print_json({key: value for key, value in result.items() if value is not None})
-    elif diagnosis.exit_code == WORKS:
-        _print(f"{_model_name(facts)} works: asked for one word, the model answered {answer!r}.")
+        return diagnosis.exit_code
+    if diagnosis.exit_code == WORKS:
+        _print(f"{_model_name(facts)} works: asked for one word, the model answered {found.answer!r}.")
     else:
         _print(f"{_model_name(facts)} does not work. {diagnosis.text}")
+    if rehearsal is not None and not rehearsal.problems:
+        # An answer of the provider has tried all that the invented ones could not.
+        for text in ("" if diagnosis.exit_code == WORKS else rehearsal.untried, rehearsal.warning):
+            if text:
+                _print(text)
     return diagnosis.exit_code
+
+
+async def _diagnose(command: Command, models: Models, config: Config, found: _Check) -> Diagnosis:
+    """Try the functions of the adapter, then the provider, and note in ``found`` what is known so far.
+
+    Raises:
+        JumpseatError: the adapter cannot be called.
+    """
+    assert command.adapter is not None
+    name, environ = command.adapter, command.options.environ
+    resolved = await _to_check(models, name, command.model, environ)
+    found.facts = replace(found.facts, model=resolved.wire_name)
+    found.rehearsal = await _rehearse(resolved)
+    if found.rehearsal is not None and found.rehearsal.problems:
+        return list_problems(problem.text for problem in found.rehearsal.problems)
+    found.facts = await _facts(name, resolved, known_adapters(models, config, environ), environ)
+    with anyio.move_on_after(command.timeout_s) as limit:
+        if not resolved.wire_name:
+            resolved = await _first_listed(models, name)
+            found.facts = replace(found.facts, model=resolved.wire_name)
+        found.answer = await _ask(resolved)
+    if limit.cancelled_caught:
+        return Diagnosis(
+            UNREACHABLE,
+            f"{found.facts.address} sent no complete response within {command.timeout_s:g} seconds. If the "
+            "provider is slow, try a longer --timeout; or a firewall may drop the requests.",
+        )
+    return Diagnosis(WORKS, f"Asked for one word, the model answered {found.answer!r}.")
+
+
+async def _rehearse(resolved: ResolvedModel) -> Rehearsal | None:
+    """Try the functions of a declared adapter; ``None`` for other adapters."""
+    from jumpseat.adapters.declared.pipeline import DeclaredCaller
+    from jumpseat.adapters.transport.http import HttpModel
+
+    model = resolved.model
+    if not isinstance(model, HttpModel) or not isinstance(model.caller, DeclaredCaller):
+        return None
+    from jumpseat.adapters.declared.rehearsal import rehearse
+
+    return await rehearse(model.caller, resolved.wire_name or "m", vision=resolved.info.vision is True)
 
 
 def _model_name(facts: Facts) -> str:
@@ -394,7 +363,7 @@ async def _facts(
         if network is not None and network.proxy:
             proxies = ("the adapter's --proxy",)
         key = endpoint.api_key or endpoint.bearer_token
-        address = _place(endpoint.base_url) or name
+        address = place_of(endpoint.base_url) or name
     return Facts(
         adapter=name,
         model=resolved.wire_name,
@@ -424,17 +393,6 @@ def _report(error: JumpseatError) -> int:
     if isinstance(error, ProviderError):
         return diagnose(error, Facts("", "", "")).exit_code
     return NOT_CONFIGURED
-
-
-def _place(address: str | None) -> str | None:
-    """Return a URL without user, password and query, which may be secret."""
-    if not address:
-        return None
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return "(invalid URL)"
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _print_table(rows: Sequence[tuple[str, ...]]) -> None:

@@ -23,6 +23,7 @@
         ├── ProviderOverloadedError  5xx
         ├── ProviderTransportError   no connection, a time-out, a broken connection
         ├── ProviderProtocolError    the response violates the provider's wire format
+        ├── AdapterError             a function of a declared adapter failed
         └── ReplayError              offline, and no recording matches the request
 
 Messages name the offending thing with ``!r``, say what was expected and do not end with a period.
@@ -30,11 +31,6 @@ They never contain secrets: adapters redact them before they raise.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
 
 
 class JumpseatError(Exception):
@@ -188,18 +184,23 @@ class ProviderProtocolError(ProviderError):
     retryable = True
 
 
+class AdapterError(ProviderError):
+    """A function of a declared adapter failed, took too long, or returned a result of the wrong form.
+
+    ``function`` names it, ``source`` is its place in the code (``work.py:12``), and ``detail`` the message of its
+    exception, which may quote a secret.
+    """
+
+    error_type = "adapter"
+
+    def __init__(self, message: str, function: str = "", source: str = "", detail: str = "") -> None:
+        super().__init__(message)
+        self.function = function
+        self.source = source
+        self.detail = detail
+
+
 class ReplayError(ProviderError):
     """Offline, and no recording matches the request; the text shows how the closest one differs."""
 
     error_type = "replay"
-
-
-def validation_problems(error: ValidationError, whole: str = "") -> list[str]:
-    """Return the problems of a validation error as ``path: problem``, without values, which may be secret.
-
-    ``whole`` is the path of a problem with the value as a whole.
-    """
-    return [
-        f"{'.'.join(str(part) for part in item['loc']) or whole}: {item['msg']}"
-        for item in error.errors(include_input=False, include_url=False, include_context=False)
-    ]

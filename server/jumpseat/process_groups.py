@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 
 def terminate_group(leader: int) -> None:
@@ -41,6 +43,37 @@ def group_exists(leader: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
+
+
+def terminate_members(leader: int) -> None:
+    """Send SIGTERM to the process group of ``leader``, except to ``leader``; Linux only.
+
+    The leader is the process of a sandbox, with which all processes in the sandbox end at once.
+    """
+    for member, _ in group_members(leader):
+        if member != leader:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(member, signal.SIGTERM)
+
+
+def group_members(leader: int) -> list[tuple[int, int]]:
+    """Return the running processes of the process group of ``leader``, with their parents; Linux only.
+
+    Raises:
+        OSError: there is no ``/proc``.
+    """
+    found: list[tuple[int, int]] = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                stat = Path("/proc", entry, "stat").read_bytes()
+            except OSError:
+                continue
+            # pid (name) state parent group ...: the name may contain anything, parentheses included.
+            state, parent, group = stat[stat.rindex(b")") + 2 :].split(b" ", 3)[:3]
+            if int(group) == leader and state not in (b"Z", b"X"):
+                found.append((int(entry), int(parent)))
+    return found
 
 
 def _send(leader: int, number: signal.Signals) -> None:

@@ -78,12 +78,12 @@ STATES: Final[Mapping[str, State]] = {
     "a command that ignores signals runs": State(
         (calls("bash", command="trap '' TERM INT; echo started; sleep 60"),), _running, ALLOWED
     ),
-    "two commands run": State(
+    "a command runs and another waits": State(
         (
             {
                 "tool_calls": [
-                    {"id": "call-1", "name": "bash", "arguments": {"command": "sleep 61"}},
-                    {"id": "call-2", "name": "bash", "arguments": {"command": "echo started; sleep 60"}},
+                    {"id": "call-1", "name": "bash", "arguments": {"command": "echo started; sleep 61"}},
+                    {"id": "call-2", "name": "bash", "arguments": {"command": "sleep 60"}},
                 ]
             },
         ),

@@ -63,6 +63,19 @@ def test_the_first_prompt_is_the_title_but_not_a_message_of_a_hook() -> None:
     assert feed.steps(events.UserMessage(content="more", message_id="2")) == []
 
 
+def test_what_a_tool_tells_the_user_is_shown_without_support_for_notices_and_instead_of_its_result() -> None:
+    feed = Feed()
+    (notice,) = feed.steps(events.SessionInfo(info_type="tool", message="half done"))
+    assert (notice.title, notice.otherwise["content"]["text"]) == ("half done", "half done\n")
+    feed.steps(events.ToolExecutionStart(tool_call_id="c", tool_name="t", arguments={}))
+    result = events.ToolResult(content="for the model", detailed_content="for the user")
+    error = events.ToolError(message="failed", code="failure")
+    (update,) = feed.steps(
+        events.ToolExecutionComplete(tool_call_id="c", success=False, result=result, error=error)
+    )
+    assert update.body["content"] == [{"type": "content", "content": {"type": "text", "text": "for the user"}}]
+
+
 def test_changes_notices_permissions_and_usage_have_their_steps() -> None:
     feed = Feed()
     changed = events.SessionModeChanged(new_mode="plan", previous_mode="interactive")

@@ -158,6 +158,21 @@ async def test_a_command_is_shown_with_its_exact_text_and_its_output(tmp_path: P
         assert "one\ntwo" in update["rawOutput"]["output"]
 
 
+async def test_a_dismissed_question_cancels_the_other_calls_of_the_answer(tmp_path: Path, schemas: Schemas) -> None:
+    made = [{"id": f"c{n}", "name": "create", "arguments": {"path": f"{n}.txt", "file_text": "x"}} for n in (1, 2)]
+    answers = {"session/request_permission": {"outcome": {"outcome": "cancelled"}}}
+    async with running_editor(tmp_path, schemas, {"tool_calls": made}, {"text": "done"}, answers=answers) as (
+        _,
+        editor,
+    ):
+        session = await editor.new(tmp_path)
+        assert (await editor.say(session, "go"))["stopReason"] == "end_turn"
+        asked = [message for message in editor.messages if message.get("method") == "session/request_permission"]
+        ended = [update for update in editor.updates(session, "tool_call_update") if update["status"] == "failed"]
+        assert (len(asked), [update["toolCallId"] for update in ended]) == (1, ["c1", "c2"])
+        assert not any((tmp_path / f"{n}.txt").exists() for n in (1, 2))
+
+
 # --- cancelling -------------------------------------------------------------------------------------------------
 
 

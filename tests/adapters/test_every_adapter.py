@@ -326,6 +326,61 @@ async def answered(model: HttpModel) -> list[ModelEvent]:
         return [event async for event in events]
 
 
+@pytest.mark.parametrize("subject", RECORDED, ids=str)
+async def test_streams_over_http_decode_identically_however_they_are_sent(subject: Subject) -> None:
+    """Serve each stream in random pieces, with other line ends, comments and content types."""
+    async with HttpTransport() as transport:
+        with all_cases() as case:
+            for path in subject.own_streams():
+                with case(path.name):
+                    alone = await decoded(subject, path, [path.read_bytes()])
+                    for headers, content in sent_in_all_ways(path):
+                        outcome = await over_http(subject, transport, headers, cut(content, path.name))
+                        assert outcome.joined() == alone.joined()
+                        assert type(outcome.error) is type(alone.error)
+                        if alone.error is None:
+                            assert outcome.as_json() == alone.as_json()
+
+
+def sent_in_all_ways(path: Path) -> Iterator[tuple[dict[str, str], bytes]]:
+    """Return the headers and bytes of a recorded stream, as servers send it that differ in details."""
+    content = path.read_bytes()
+    if path.suffix == ".jsonl":
+        yield {"Content-Type": "application/x-ndjson"}, content
+        yield {"Content-Type": "application/x-ndjson"}, content.replace(b"\n", b"\r\n")
+        return
+    events = {"Content-Type": "text/event-stream; charset=utf-8"}
+    plain = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+    yield events, content
+    yield events, plain.replace(b"\n", b"\r\n")
+    yield events, b"\xef\xbb\xbf" + plain.replace(b"data: ", b"data:").replace(b"event: ", b"event:")
+    yield events, b": connected\n\n" + plain.replace(b"\n\n", b"\n\n: ping\n\n")
+    if plain.startswith((b"data", b"event", b":")):
+        yield {}, plain
+
+
+def cut(content: bytes, seed: str) -> list[bytes]:
+    chance = random.Random(seed)
+    places = sorted({chance.randrange(1, len(content)) for _ in range(12)} if len(content) > 1 else ())
+    return [content[start:end] for start, end in pairwise([0, *places, len(content)])]
+
+
+async def over_http(
+    subject: Subject, transport: HttpTransport, headers: dict[str, str], pieces: list[bytes]
+) -> Outcome:
+    """Decode a stream that a server sends in pieces."""
+    outcome = Outcome()
+    async with ModelServer(Reply(pieces, headers=headers)) as server:
+        model = HttpModel(subject.caller(server.url), transport)
+        try:
+            async with model.stream(plain_request(stream=True)) as events:
+                async for event in events:
+                    outcome.events.append(event)
+        except ProviderError as error:
+            outcome.error = error
+    return outcome
+
+
 # --- the recordings -----------------------------------------------------------------------------------------------
 
 WANTED: Final = frozenset(

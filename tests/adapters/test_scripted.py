@@ -266,16 +266,16 @@ def test_a_script_is_read_from_yaml_and_json(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("turns: [{txt: x}]", r"turns\[0\]\.txt: Extra inputs"),
+        ("turns: [{txt: x}]", r"turns\[0\]\.txt: unknown, did you mean 'text'\?"),
         (
             "turns: [{}, {tool_calls: [{arguments: {}}]}]",
-            r"turns\[1\]\.tool_calls\[0\]\.name: Field required",
+            r"turns\[1\]\.tool_calls\[0\]\.name: required, but missing",
         ),
         ("turns: [{text: a, deltas: [b]}]", r"turns\[0\]: .*either 'text' or 'deltas'"),
         ("turns: []\nprompts: []", r"the whole: .*either 'turns' or 'prompts'"),
         ("{}", r"the whole: .*either 'turns' or 'prompts'"),
-        ("- a", r"the whole: Input should be"),
-        ("", r"the whole: Input should be"),
+        ("- a", r"the whole: expected an object"),
+        ("", r"the whole: expected an object"),
         ("prompts: [{when: '(', turns: []}]", r"prompts\[0\]\.when: .*not a regular expression"),
         ("turns: [{expect: {user: '/(/'}}]", r"turns\[0\]\.expect\.user: .*not a regular expression"),
         ("turns: [{errors: [{status: 200}]}]", r"turns\[0\]\.errors\[0\]\.status: "),

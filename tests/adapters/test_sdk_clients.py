@@ -41,6 +41,8 @@ NOT_OF_THE_FORM: Final = frozenset(
         "openai/tools_all_at_index_zero.sse",
         "openai/tools_arguments_as_object.sse",
         "openai/tools_without_ids_and_indexes.sse",
+        "openai_compatible/thoughts_of_gemini.json",
+        "openai_compatible/thoughts_of_gemini.sse",
         "openai_responses/deltas_that_differ_from_the_end.sse",
         "openai_responses/tools_without_ids.sse",
     }

@@ -208,7 +208,7 @@ async def test_an_unknown_skill_is_an_error_that_lists_the_known_ones(tmp_path: 
     failed = [event["data"]["error"]["message"] for event in events if event["type"] == "tool.execution_complete"]
     assert failed == [
         "There is no skill 'nope'. Skills: tea.",
-        "The skill 'tea' cannot be loaded: not a regular file.",
+        "The skill 'tea' cannot be loaded: cannot be read: No such file or directory.",
     ]
     assert "skill.invoked" not in [event["type"] for event in events]
 

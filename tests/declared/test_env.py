@@ -160,7 +160,8 @@ async def test_the_error_text_of_a_failing_function_is_not_disclosed() -> None:
 
     found = await values({"key": broken})
 
-    assert found.missing["key"].reason == "its function failed (ValueError)"
+    line = broken.__code__.co_firstlineno + 1
+    assert found.missing["key"].reason == f"its function failed (ValueError at test_env.py:{line})"
 
 
 async def test_values_other_than_strings_are_literals() -> None:
@@ -195,6 +196,18 @@ async def test_an_undeclared_placeholder_is_named() -> None:
         found.text("https://${hots}/v1")
 
 
+async def test_a_function_that_uses_a_missing_value_gets_an_error_that_names_it() -> None:
+    table = (await values({"url": "NO_SUCH_VARIABLE", "team": "blue"})).table()
+
+    assert (table["team"], table.get("url")) == ("blue", None)
+    with pytest.raises(
+        MissingValueError, match=r"\$\{url\} has no value: the environment variable NO_SUCH_VARIABLE"
+    ):
+        table["url"]
+    with pytest.raises(KeyError, match="tema"):
+        table["tema"]
+
+
 async def test_a_value_of_the_session_wins_and_its_entry_is_not_evaluated(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
 
@@ -222,5 +235,5 @@ async def test_a_value_is_cached_for_the_time_that_its_entry_states(tmp_path: Pa
 
 
 async def test_an_entry_with_an_unknown_field_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"env\.key\.cach: Extra inputs are not permitted"):
+    with pytest.raises(ConfigError, match=r"env\.key\.cach: unknown, did you mean 'cache_s'\?"):
         await values({"key": {"value": "x", "cach": 3}})

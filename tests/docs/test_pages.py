@@ -18,7 +18,7 @@ from jumpseat.adapters.recording.recordings import Ending, read_folder
 from jumpseat.adapters.scripted import Script
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelRequest
-from jumpseat.agent.permissions.facts import PathScope
+from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config, ToolsConfig, WebFetchConfig, load_config
@@ -31,8 +31,7 @@ from jumpseat.store.project_rules import read_rules
 from jumpseat.store.session_database import SessionDatabase
 from jumpseat.store.skills import Place, find_skills
 from jumpseat.tools.builtin import BUILTIN_NAMES
-from jumpseat.tools.builtin.bash import TOOL as BASH
-from jumpseat.tools.builtin.bash import BashArgs
+from jumpseat.tools.shell.permission import shell_permission
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol.events import ToolExecutionComplete
 from tests.support.model_server import ModelServer, event_stream, json_reply
@@ -352,9 +351,7 @@ async def test_the_rules_in_the_permissions_page_decide_as_it_describes(tmp_path
         path_scope = PathScope(lambda: tmp_path / "project")
         policy = Policy(rules=lambda _cwd: (policy_rules, []))
         permissions = Permissions(lambda _event: None, lambda: False, lambda: False, path_scope, policy)
-        request = BASH.permission(cast("Any", None), BashArgs.model_validate({"command": line}))
-        assert request is not None
-        verdict = await permissions.decide(request, "bash")
+        verdict = await permissions.decide(shell_permission(line, line), "bash")
         by_rule = "denied by a rule" in verdict.message
         decisions[line] = "deny" if by_rule else "allow" if verdict.status == "allowed" else "ask"
     assert decisions == expected

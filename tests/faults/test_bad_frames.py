@@ -184,7 +184,7 @@ async def test_params_may_be_null_an_object_or_a_list_of_at_most_one(server: Run
         ("session.create", {"provider": {"apiKey": [SECRET]}}, "provider.apiKey"),
         ("session.create", {"provider": {"type": {"x": SECRET}}}, "provider.type"),
         ("session.create", {"provider": SECRET}, "provider"),
-        ("session.create", {"tools": [{"name": 5, "description": SECRET}]}, "tools.0.name"),
+        ("session.create", {"tools": [{"name": 5, "description": SECRET}]}, "tools[0].name"),
         ("session.create", {"sessionId": f"../{SECRET}"}, "sessionId"),
         ("session.create", {"streaming": SECRET}, "streaming"),
         ("session.create", {"gitHubToken": {"token": SECRET}}, "gitHubToken"),

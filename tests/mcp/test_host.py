@@ -121,6 +121,19 @@ async def test_an_abort_cancels_the_call_at_the_server(tmp_path: Path) -> None:
     assert idle["data"]["aborted"] is True
 
 
+@pytest.mark.parametrize(("tool", "results"), [("meet", ["met", "met"]), ("visit", ["1 here", "1 here"])])
+async def test_calls_run_side_by_side_only_if_the_server_declares_that_they_read(
+    tmp_path: Path, tool: str, results: list[str]
+) -> None:
+    made: list[JsonObject] = [{"id": f"c{number}", "name": f"testing-{tool}", "arguments": {}} for number in (1, 2)]
+    async with running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "testing", stdio(), {"tool_calls": made}, {"text": "done"})
+        events = await server.wire.prompt(session)
+
+    ended = [event["data"] for event in events if event["type"] == "tool.execution_complete"]
+    assert [data["result"]["content"] for data in ended] == results
+
+
 async def test_a_call_times_out(tmp_path: Path) -> None:
     mark = tmp_path / "cancelled"
     async with running_server(tmp_path, args=YOLO) as server:

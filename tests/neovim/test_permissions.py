@@ -29,7 +29,8 @@ SHELL = {
     "tool_calls": [{"name": "bash", "arguments": {"command": "echo made > made.txt", "description": "Make it"}}]
 }
 SESSION, PROJECT = "Allow for this session: all changes", "Always allow in this project: all changes"
-CHOICES = ["Allow once", SESSION, PROJECT, "Reject", "Reject and explain"]
+CANCEL = "Cancel all calls of this answer"
+CHOICES = ["Allow once", SESSION, PROJECT, "Reject", "Reject and explain", CANCEL]
 
 
 def test_a_diff_is_shown_with_the_question_and_not_applied_before_the_answer(tmp_path: Path) -> None:
@@ -69,6 +70,17 @@ def test_a_rejection_with_an_explanation_reaches_the_model_and_the_turn_continue
         nvim.answer("Reject and explain", "Use tee")
         assert nvim.ask("go").endswith("As you like.")
         assert not (nvim.folder / "made.txt").exists()
+
+
+def test_cancelling_cancels_the_calls_that_wait_and_the_turn_continues(tmp_path: Path) -> None:
+    calls = [call for turn in (SHELL, CREATE) for call in turn["tool_calls"]]
+    script = [{"tool_calls": calls}, {"text": "Then not.", "expect": {"tool_result": "user cancelled"}}]
+    with running_neovim(tmp_path, script=script) as nvim:
+        nvim.lua(OPEN)
+        nvim.answer(CANCEL)
+        assert nvim.ask("go").endswith("Then not.")
+        assert len(nvim.questions()) == 1
+        assert list(nvim.folder.glob("*.txt")) == []
 
 
 def test_an_approval_for_the_session_covers_later_calls(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_conversation_from_the_empty_chat_to_a_stopped_turn(tmp_path: Path) ->
         screen.type("1", "Enter")
         screen.until("run this command?")
         screen.matches(SCREENS / "command.txt")
-        screen.type("4", "Enter")
+        screen.type("6", "Enter")
         screen.until("instead?")
         screen.type("Leave the tests to me", "Enter")
         screen.until("were not run")

@@ -89,10 +89,10 @@ async def test_a_host_with_one_private_address_is_refused(monkeypatch: pytest.Mo
 async def test_an_allowed_name_covers_its_subdomains(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"wiki.corp.example": ["10.0.0.1"], "evilcorp.example": ["10.0.0.1"]}
     resolve_names(monkeypatch, names)
-    guard = HostPolicy(hosts=["corp.example"])
-    assert await guard.addresses("wiki.corp.example", 443) == ["10.0.0.1"]
+    policy = HostPolicy(hosts=["corp.example"])
+    assert await policy.addresses("wiki.corp.example", 443) == ["10.0.0.1"]
     with pytest.raises(WebError):
-        await guard.addresses("evilcorp.example", 443)
+        await policy.addresses("evilcorp.example", 443)
 
 
 async def test_names_of_the_local_network_are_not_sent_to_a_proxy_or_a_service(

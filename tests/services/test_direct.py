@@ -29,8 +29,8 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.lower(), raising=False)
 
 
-def fetcher(guard: HostPolicy | None = None, *, max_bytes: int = 100_000, timeout_s: float = 5) -> DirectFetcher:
-    return DirectFetcher(guard or HostPolicy(allow_private=True), max_bytes=max_bytes, timeout_s=timeout_s)
+def fetcher(policy: HostPolicy | None = None, *, max_bytes: int = 100_000, timeout_s: float = 5) -> DirectFetcher:
+    return DirectFetcher(policy or HostPolicy(allow_private=True), max_bytes=max_bytes, timeout_s=timeout_s)
 
 
 async def fetched(*replies: Reply, path: str = "/", max_bytes: int = 100_000) -> Page:
@@ -140,9 +140,9 @@ async def test_each_redirect_is_checked_like_the_first_address(monkeypatch: pyte
                 names["turn.example"] = ["169.254.169.254"]
                 return found
 
-        guard = Turning(hosts=["127.0.0.1"])
+        policy = Turning(hosts=["127.0.0.1"])
         with pytest.raises(WebError, match=r"turn\.example.* is not on the public internet"):
-            await fetcher(guard).fetch(f"http://turn.example:{port}/", raw=False)
+            await fetcher(policy).fetch(f"http://turn.example:{port}/", raw=False)
         assert len(server.requests) == 1
 
 

@@ -101,7 +101,7 @@ async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Pa
         ({"providers": [{"name": "new", "baseUrl": "no url"}]}, "providers.new.baseUrl"),
         ({"models": [{"provider": "none", "id": "m"}]}, "unknown provider 'none'"),
         ({"models": [{"provider": "old", "id": "m"}]}, "duplicate model 'old/m'"),
-        ({"models": [{"provider": "old"}]}, "models.0.id: Field required"),
+        ({"models": [{"provider": "old"}]}, "models[0].id: required, but missing"),
     ],
 )
 async def test_invalid_additions_are_named_and_nothing_is_added(

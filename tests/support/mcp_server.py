@@ -29,7 +29,7 @@ from mcp.server.mcpserver import (
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.resources import TextResource
-from mcp.types import CreateMessageResult, ListRootsResult, SamplingMessage, TextContent
+from mcp.types import CreateMessageResult, ListRootsResult, SamplingMessage, TextContent, ToolAnnotations
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
@@ -90,6 +90,33 @@ async def wait() -> str:
     with cancellation_marked():
         await anyio.sleep_forever()
     return ""
+
+
+class Visitors:
+    """The calls of ``meet`` and ``visit`` that run."""
+
+    count = 0
+    met = anyio.Event()
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+async def meet() -> str:
+    """Wait for a second call."""
+    Visitors.count += 1
+    if Visitors.count == 2:
+        Visitors.met.set()
+    await Visitors.met.wait()
+    return "met"
+
+
+@server.tool()
+async def visit() -> str:
+    """Return how many calls run."""
+    Visitors.count += 1
+    count = Visitors.count
+    await anyio.sleep(0.05)
+    Visitors.count -= 1
+    return f"{count} here"
 
 
 @server.tool()

@@ -164,6 +164,15 @@ def test_question_directly_follows_its_call(place: Place) -> None:
         terminal.until(r"Both are made\.")
 
 
+def test_all_calls_of_an_answer_can_be_cancelled(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("two things")
+        terminal.until(r"Run this command\?(.*\n)*.*c cancel all calls of this answer")
+        terminal.press("c")
+        terminal.until(r"The user cancelled this tool call\.(.*\n)*.*Both are made\.")
+        assert list(place.project.glob("*.txt")) == []
+
+
 def test_only_reads_outside_the_folder_need_approval(place: Place) -> None:
     (place.project / "notes.txt").write_text("something\n")
     with chat(place) as terminal:

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 
 from jumpseat.errors import ClientCallError
+from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.builtin import BUILTIN_TOOLS
 from jumpseat.tools.shell.shells import Shells
 from jumpseat.tools.tool import BuiltinTool, ToolContext, ToolOutcome
@@ -21,12 +22,12 @@ from jumpseat_protocol.permissions import PermissionRequest
 
 @asynccontextmanager
 async def tool_session(
-    cwd: Path, *, path: str | None = None, web: Web | None = None
+    cwd: Path, *, path: str | None = None, web: Web | None = None, sandbox: SessionSandbox | None = None
 ) -> AsyncGenerator[ToolContext, None]:
     """Make a context in ``cwd`` and end its processes afterwards. ``path`` is the ``PATH`` of programs."""
     environ = {"PATH": path if path is not None else os.environ["PATH"], "HOME": str(cwd)}
     async with anyio.create_task_group() as tasks:
-        shells = Shells(tasks)
+        shells = Shells(tasks, sandbox=sandbox)
         yield ToolContext(
             call_id="call_1",
             session_id="session_1",

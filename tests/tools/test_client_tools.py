@@ -240,3 +240,15 @@ async def test_the_question_names_the_call_and_is_closed_by_its_answer(tasks: Ta
     ]
     assert not made.answer_tool(request, "again")
     assert made.session.clients.external_calls.open() == []
+
+
+def test_a_result_object_sent_as_text_is_an_object_and_any_other_text_stays() -> None:
+    call = ToolUseBlock("c1", "look_up", "{}", {})
+
+    def outcome(text: str) -> ToolOutcome:
+        return outcome_of(call, HandlePendingToolCallParams(session_id="s", request_id="r", result=text))
+
+    found = outcome('{"textResultForLlm":"2 users","toolTelemetry":{"count":2}}')
+    assert (found.text, found.telemetry) == ("2 users", {"count": 2})
+    for text in ('{"textResultForLlm":"a","other":1}', '{"textResultForLlm":', '{"users":2}', "plain"):
+        assert outcome(text).text == text

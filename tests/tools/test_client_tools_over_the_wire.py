@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server import calls, running_server, scripted
+from tests.support.server import JsonObject, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -51,3 +51,26 @@ async def test_an_abort_ends_a_call_that_waits_for_a_client(tmp_path: Path) -> N
         ("c1", False)
     ]
     assert answered == {"success": False}
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        ({"name": "bad name!"}, "tool name 'bad name!': expected 1 to 128 letters, digits, '_' and '-'"),
+        (
+            {"name": "x", "parameters": {"type": "object", "properties": {"type": {"type": "strnig"}}}},
+            "tool 'x': parameters.properties.type.type: unknown type 'strnig', expected one of string,",
+        ),
+        (
+            {"name": "x", "parameters": {"type": "array", "items": {}}},
+            "tool 'x': parameters.type: expected an object schema, got type 'array'",
+        ),
+    ],
+)
+async def test_a_tool_that_providers_would_refuse_is_refused_at_once(
+    tmp_path: Path, tool: JsonObject, expected: str
+) -> None:
+    async with running_server(tmp_path) as server:
+        params = {"provider": scripted({"text": "hi"}), "tools": [tool]}
+        error = await server.wire.error_of("session.create", params)
+    assert expected in error["message"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from jumpseat.agent.json_schema import MAX_PROBLEMS
-from jumpseat.tools.schema_check import MAX_VALUES, argument_problems
+from jumpseat.tools.schema_check import MAX_VALUES, argument_problems, missing_defaults
 
 SCHEMA: Final[dict[str, Any]] = {
     "$schema": "http://json-schema.org/draft-07/schema#",
@@ -101,3 +101,18 @@ def test_recursive_schemas_and_large_arrays_are_validated_in_bounded_time() -> N
     argument_problems(
         {"many": [{"n": n} for n in range(MAX_VALUES)]}, {"properties": {"many": {"uniqueItems": True}}}
     )
+
+
+def test_required_properties_that_are_missing_get_their_defaults() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "term": {"type": "string"},
+            "limit": {"type": "number", "default": 10},
+            "all": {"default": 1},
+        },
+        "required": ["term", "limit"],
+    }
+    assert missing_defaults({"term": "John"}, schema) == {"limit": 10}
+    assert missing_defaults({"limit": 3}, schema) == {}
+    assert missing_defaults({}, {"required": "limit", "properties": []}) == {}

@@ -19,6 +19,7 @@ from jumpseat_client.permissions import (
     approve_all,
     approve_for_session,
     approve_once,
+    cancel,
     no_result,
     reject,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "approve_all",
     "approve_for_session",
     "approve_once",
+    "cancel",
     "connect_stdio",
     "connect_tcp",
     "no_result",

@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast
 
 import anyio
 from anyio.abc import AnyByteStream, TaskGroup
@@ -27,6 +27,9 @@ from jumpseat_protocol.models import ModelsListResult
 from jumpseat_protocol.server import ConnectResult, PingResult, StatusResult
 from jumpseat_protocol.sessions import SessionIdResult, SessionListResult, SessionMetadata, SessionOpenedResult
 from jumpseat_protocol.wire import WireModel
+
+if TYPE_CHECKING:
+    from jumpseat_protocol.complete import AnswerStream, CompleteOptions, CompleteParams, CompleteResult
 
 M = TypeVar("M", bound=WireModel)
 RequestHandler: TypeAlias = Callable[[Any], Awaitable[Any]]
@@ -54,12 +57,13 @@ async def connect_stdio(
     cwd: str | os.PathLike[str] | None = None,
     on_message: MessageTap | None = None,
     start_new_session: bool = False,
+    on_stderr: Callable[[bytes], None] | None = None,
 ) -> AsyncGenerator[Client]:
     """Start a server and connect to it. Leaving the context shuts the server down.
 
     ``command`` is the executable with leading arguments, by default the installed ``jumpseat``; ``args`` are more
     arguments. ``env`` updates our own environment, ``None`` removes a variable. With ``start_new_session`` the
-    server does not receive the ctrl-c of our terminal.
+    server does not receive the ctrl-c of our terminal. ``on_stderr`` is called with the server's stderr output.
 
     Raises:
         HandshakeError: the server could not be started, or did not answer as expected. The message has its
@@ -70,6 +74,7 @@ async def connect_stdio(
         env or {},
         cwd,
         start_new_session=start_new_session,
+        on_stderr=on_stderr,
     )
     try:
         async with _open(process.stream, token=None, on_message=on_message, process=process) as client:
@@ -164,6 +169,8 @@ class Client:
         self._tasks = tasks
         self._responders: dict[str, SessionResponder] = {}
         self._handlers: dict[str, RequestHandler] = {}
+        # The receivers of streamed answers by their stream ids.
+        self._answers: dict[str, Callable[[dict[str, Any]], None]] = {}
         self._notifications = Broadcast[Notification]()
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
@@ -201,6 +208,34 @@ class Client:
     async def models(self) -> list[dict[str, Any]]:
         """Return the models of all configured providers: ``{id, name, capabilities: {supports, limits}, ...}``."""
         return (await self._call("models.list", {}, ModelsListResult)).models
+
+    # --- model calls without a session --------------------------------------------------------------------------
+
+    async def complete(
+        self, params: CompleteParams | None = None, /, **options: Unpack[CompleteOptions]
+    ) -> CompleteResult:
+        """Call a model once and return its answer. ``options`` take precedence over ``params``.
+
+        Raises:
+            RpcError: the request cannot be carried out as asked, or the call failed.
+        """
+        from jumpseat_client.completion import complete
+
+        return await complete(self._connection, params, options)
+
+    def stream(
+        self, params: CompleteParams | None = None, /, **options: Unpack[CompleteOptions]
+    ) -> AbstractAsyncContextManager[AnswerStream]:
+        """Call a model once and stream its answer: ``async with client.stream(...) as answer: async for event ...``
+
+        Leaving the context ends the call. The whole answer is in ``answer.result`` when the iteration has ended.
+
+        Raises:
+            RpcError: as :meth:`complete`; raised by the iteration.
+        """
+        from jumpseat_client.completion import stream
+
+        return stream(self._connection, self._answers, params, options)
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -338,13 +373,17 @@ class Client:
 
     def on_notification(self, method: str, params: Any) -> None:
         self._notifications.publish(Notification(method, params))
-        if method == "session.event" and isinstance(params, dict):
-            details = cast("dict[str, Any]", params)
+        if not isinstance(params, dict):
+            return
+        details = cast("dict[str, Any]", params)
+        if method == "session.event":
             responder = self._responders.get(str(details.get("sessionId")))
             if responder is not None:
                 event = Event.decode(details.get("event") or {})
                 responder.session.publish(event)
                 responder.handle(event)
+        elif method == "jumpseat.complete.event" and (receive := self._answers.get(str(details.get("streamId")))):
+            receive(details)
 
     async def handle_request(self, method: str, params: Any) -> Any:
         handler = self._handlers.get(method)

@@ -45,6 +45,11 @@ def reject(feedback: str | None = None) -> PermissionDecision:
     return PermissionDecision(kind="reject", feedback=feedback)
 
 
+def cancel() -> PermissionDecision:
+    """Cancel all calls of the answer: those that wait do not run, and the model is told."""
+    return PermissionDecision(kind="cancelled")
+
+
 def no_result() -> PermissionDecision:
     """Leave the request to other clients of the session; no response is sent."""
     return PermissionDecision(kind="no-result")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from subprocess import PIPE
 
@@ -23,11 +23,12 @@ EXIT_S = 2.0
 class ServerProcess:
     """A running server process. ``stream`` is its stdin and stdout."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, on_stderr: Callable[[bytes], None] | None = None) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self.stream = StapledByteStream(process.stdin, process.stdout)
         self._process = process
+        self._on_stderr = on_stderr
         self._stderr = bytearray()
         self._stderr_read = anyio.Event()
 
@@ -39,8 +40,11 @@ class ServerProcess:
         cwd: str | os.PathLike[str] | None,
         *,
         start_new_session: bool = False,
+        on_stderr: Callable[[bytes], None] | None = None,
     ) -> ServerProcess:
         """Start ``command`` with our own environment updated by ``env``; ``None`` removes a variable.
+
+        ``on_stderr`` is called with the stderr output of the server as it arrives.
 
         Raises:
             HandshakeError: the executable could not be run.
@@ -58,7 +62,7 @@ class ServerProcess:
             )
         except OSError as error:
             raise HandshakeError(f"could not run {command[0]!r}: {error}") from error
-        return cls(process)
+        return cls(process, on_stderr)
 
     @property
     def stderr_text(self) -> str:
@@ -71,6 +75,8 @@ class ServerProcess:
         assert stderr is not None
         try:
             async for chunk in stderr:
+                if self._on_stderr is not None:
+                    self._on_stderr(chunk)
                 self._stderr += chunk
                 del self._stderr[:-STDERR_BYTES]
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):

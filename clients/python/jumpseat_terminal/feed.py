@@ -210,17 +210,20 @@ class Feed:
             return
         painter = self._painter()
         arguments = done.effective_arguments or call.arguments
+        detail = done.result.detailed_content if done.result else None
         if cancelled:
-            self._write_section("tools", painter.tool(call.name, arguments, "cancelled", failed=True))
+            text = painter.tool(call.name, arguments, "cancelled", failed=True)
+            self._write_section("tools", text + (painter.output(detail) if detail else ""))
             return
         if not done.success:
             reason = (done.error.message if done.error else "") or (done.result.content if done.result else "")
+            reason = reason if detail is None else detail
             text = painter.tool(call.name, arguments, "failed", failed=True) + painter.output(reason)
             self.expanded = painter.output(reason, None)
             self._write_section("tools", text)
             return
         content = done.result.content if done.result else ""
-        diff = (done.result.detailed_content if done.result else None) or ""
+        diff = detail or ""
         if diff.startswith("--- "):
             text = painter.tool(call.name, arguments, _change_counts(diff), failed=False)
             self._write_section("tools", text if call.shown else text + painter.diff(diff, DIFF_LINES))
@@ -230,6 +233,11 @@ class Feed:
             text = painter.tool(call.name, arguments, note, failed=failed)
             self._write_section("tools", text + (painter.output(output) if output else ""))
             self.expanded = painter.output(output, None) if output else self.expanded
+        elif detail is not None:
+            # The tool has its own text for the user.
+            text = painter.tool(call.name, arguments, _line_count(detail) if detail else "", failed=False)
+            self._write_section("tools", text + (painter.output(detail) if detail else ""))
+            self.expanded = painter.output(detail, None) if detail else self.expanded
         else:
             self._write_section("tools", painter.tool(call.name, arguments, _line_count(content), failed=False))
             self.expanded = painter.output(content, None) if content.strip() else self.expanded

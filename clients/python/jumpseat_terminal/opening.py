@@ -19,6 +19,7 @@ from jumpseat_client import (
 )
 from jumpseat_terminal.options import Settings
 from jumpseat_terminal.rules import Rule, hidden_tools
+from jumpseat_terminal.streams import to_stderr
 
 
 class NoSessionError(JumpseatClientError):
@@ -30,7 +31,19 @@ def connect(settings: Settings) -> AbstractAsyncContextManager[Client]:
     # Without -P, a file in the working directory could shadow one of our modules.
     command = [sys.executable, "-P", "-m", "jumpseat"]
     env = {"COPILOT_HOME": os.path.abspath(home)} if (home := os.environ.get("COPILOT_HOME")) else {}
-    return connect_stdio(command, env=env, cwd=settings.folder, start_new_session=True)
+    level = settings.log_level
+    return connect_stdio(
+        command,
+        args=() if level is None else ("--log-level", level),
+        env=env,
+        cwd=settings.folder,
+        start_new_session=True,
+        on_stderr=None if level is None else _print_log,
+    )
+
+
+def _print_log(output: bytes) -> None:
+    to_stderr(output.decode("utf-8", "replace"))
 
 
 async def find_session(client: Client, settings: Settings) -> str | None:
@@ -76,7 +89,7 @@ async def open_session(
         "model": settings.model,
         "streaming": True,
         "client_name": "jumpseat-terminal",
-        "extra": extra,
+        "extra": {**extra, "adapterSettings": settings.adapter_settings} if settings.adapter_settings else extra,
     }
     if settings.reasoning_effort is not None:
         options["reasoning_effort"] = settings.reasoning_effort

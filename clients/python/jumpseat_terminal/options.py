@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
@@ -32,7 +33,10 @@ exit codes:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Arguments of both commands. ``resume`` is the id of a session, the start of one, or :data:`PICK`."""
+    """Arguments of both commands. ``resume`` is the id of a session, the start of one, or :data:`PICK`.
+
+    ``log_level`` is the lowest level of the server's log to print; ``None`` prints none. Only ``run`` has it.
+    """
 
     model: str | None
     reasoning_effort: str | None
@@ -42,6 +46,8 @@ class Settings:
     yolo: bool
     allow: tuple[Rule, ...]
     deny: tuple[Rule, ...]
+    log_level: str | None = None
+    adapter_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,9 @@ class RunOptions:
     prompt: str
     format: Format
     attachments: tuple[dict[str, Any], ...]
+
+
+LOG_LEVELS: Final = ("error", "warning", "info", "debug")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -80,6 +89,7 @@ def parse_run(argv: Sequence[str]) -> RunOptions:
     parser.add_argument(
         "--attach", action="append", default=[], metavar="FILE", help="attach a file or folder; repeatable"
     )
+    parser.add_argument("--log-level", choices=LOG_LEVELS, help="print the log of the server from this level on")
     parser.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
     _add_common(parser)
     known = parser.parse_args(argv)
@@ -97,12 +107,31 @@ def parse_run(argv: Sequence[str]) -> RunOptions:
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="the model; 'jumpseat models' lists them")
     parser.add_argument("--reasoning-effort", metavar="LEVEL", help="low, medium, high or a level of the model")
+    parser.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="NAME=VALUE",
+        help="set a setting of the model's adapter, such as temperature=0.2; repeatable",
+    )
     parser.add_argument("--resume", nargs="?", const=PICK, metavar="ID", help="resume a session")
     parser.add_argument("--continue", dest="latest", action="store_true", help="resume the latest session here")
     parser.add_argument("-C", "--folder", type=Path, default=None, metavar="DIR", help="work in another folder")
     parser.add_argument("--allow-tool", action="append", default=[], metavar="RULE", help="allow without asking")
     parser.add_argument("--deny-tool", action="append", default=[], metavar="RULE", help="deny; overrides all else")
     parser.add_argument("--yolo", action="store_true", help="allow everything that no rule denies")
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Parse ``NAME=VALUE``; a value that is not JSON is a string."""
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _settings(parser: argparse.ArgumentParser, known: Any) -> Settings:
@@ -124,4 +153,6 @@ def _settings(parser: argparse.ArgumentParser, known: Any) -> Settings:
         yolo=known.yolo,
         allow=allow,
         deny=deny,
+        log_level=getattr(known, "log_level", None),
+        adapter_settings=dict(known.setting),
     )

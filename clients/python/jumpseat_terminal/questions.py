@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from jumpseat_client import PermissionDecision, PermissionRequest, UnknownPermission, approve_once, reject
+from jumpseat_client import PermissionDecision, PermissionRequest, UnknownPermission, approve_once, cancel, reject
 from jumpseat_protocol.events import AutoModeSwitchAnswer, ElicitationRequested
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
@@ -70,6 +70,7 @@ class Questions:
         if arguments and not isinstance(request, UnknownPermission):
             options.append(Option("edit it first", "edit", "e"))
         options.append(Option("no, and tell the model why", "no", "n"))
+        options.append(Option("cancel all calls of this answer", "cancel", "c"))
         title = _TITLES.get(request.kind, f"Allow this ({one_line(request.kind)})?")
         while True:
             match await self._screen.choose(title, options):
@@ -89,6 +90,9 @@ class Questions:
                     if feedback is not None:
                         self._feed.note(f"no: {feedback}" if feedback.strip() else "no", "yellow")
                         return reject(feedback.strip() or None)
+                case "cancel":
+                    self._feed.note("cancelled", "yellow")
+                    return cancel()
                 case _:
                     self._feed.note("no", "yellow")
                     return reject()
@@ -132,7 +136,8 @@ class Questions:
                 about = f"of the MCP server {request.server_name}"
                 return painter.pending_call(request.tool_name, about) + painter.arguments(request.args)
             case CustomToolPermission():
-                return painter.pending_call(request.tool_name, "") + painter.arguments(request.args)
+                about = one_line(request.tool_description)
+                return painter.pending_call(request.tool_name, about) + painter.arguments(request.args)
             case UnknownPermission():
                 return painter.pending_call(name, "") + painter.arguments(request.data)
 

@@ -36,11 +36,13 @@ from jumpseat_protocol.events import (
     SessionCompactionStart,
     SessionError,
     SessionIdle,
+    SessionInfo,
     SessionWarning,
     ToolExecutionComplete,
     ToolExecutionStart,
 )
 from jumpseat_protocol.permissions import (
+    CustomToolPermission,
     McpPermission,
     ReadPermission,
     ShellPermission,
@@ -181,6 +183,8 @@ class _Run:
                 self._progress.write_line("summarizing the conversation")
             case SessionCompactionComplete(compaction_tokens_used=CompactionTokensUsed() as used):
                 self._add_usage(used)
+            case SessionInfo(info_type="tool", message=message):
+                self._progress.write_line(one_line(message))
             case SessionWarning(message=message):
                 self._progress.write_line(f"warning: {one_line(message)}")
             case SessionError() as error:
@@ -305,6 +309,8 @@ def _describe(request: PermissionRequest) -> str:
             return f"load {one_line(request.url)}"
         case McpPermission():
             return f"call {one_line(request.tool_name)} of {one_line(request.server_name)}"
+        case CustomToolPermission():
+            return f"run ({one_line(request.tool_description)})"
         case _:
             path = getattr(request, "path", None)
             return f"read {one_line(path)}" if isinstance(path, str) else f"make a {request.kind} call"

@@ -21,7 +21,7 @@ from jumpseat.acp.methods import (
 )
 from jumpseat.acp.translation import params as p
 from jumpseat.errors import InvalidRequestError
-from jumpseat.rpc.wire_errors import InvalidParamsError
+from jumpseat.rpc.wire_errors import invalid_params
 from jumpseat_protocol.wire import WireModel
 
 Answer: TypeAlias = dict[str, Any]
@@ -89,4 +89,4 @@ def _validate(method: str, model: type[WireModel], params: Any) -> Any:
     try:
         return model.model_validate({} if params is None else params)
     except ValidationError as error:
-        raise InvalidParamsError(method, error) from None
+        raise invalid_params(method, error, model) from None

@@ -114,11 +114,21 @@ class Decoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a call. ``status`` is ``None`` without an answer; ``body`` is the body of an error."""
+    """The end of a call.
+
+    ``status`` is ``None`` without an answer. ``content`` is the body of an error or of a whole answer, and empty
+    after a stream. ``broken`` means that the connection failed or timed out.
+    """
 
     status: int | None
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    body: str = ""
+    content: bytes = field(default=b"", repr=False)
+    broken: bool = False
+
+    @property
+    def body(self) -> str:
+        """The content as text."""
+        return self.content.decode("utf-8", "replace")
 
 
 class NetworkReplacement(Protocol):
@@ -134,8 +144,8 @@ class PreparedCall:
     """A call that is ready to be sent, and the decoder of its answer.
 
     ``secrets`` must not appear in any error. ``on_end`` is called once after the call, whatever its outcome.
-    ``timeouts`` and ``network`` override the defaults. ``replacement`` answers the call
-    instead of the network.
+    ``timeouts`` and ``network`` override the defaults. ``replacement`` answers the call instead of the network.
+    ``decode`` runs each step of a decoder that may block, such as one that calls functions of a user.
     """
 
     request: HttpRequest
@@ -145,6 +155,7 @@ class PreparedCall:
     timeouts: Timeouts | None = None
     network: Network | None = None
     replacement: NetworkReplacement | None = None
+    decode: Callable[[Callable[[], None]], Awaitable[None]] | None = None
 
 
 class Adapter(ABC):
@@ -211,6 +222,10 @@ class Adapter(ABC):
         """Return when requests to ``model`` have a field for the schema of the answer."""
         return "always"
 
+    def hosted_by(self, model: str) -> Mapping[str, JsonObject]:
+        """Return those of :attr:`hosted` that ``model`` has; by default all."""
+        return self.hosted
+
     def sees(self, model: str) -> bool:
         """Return whether requests to ``model`` have room for images."""
         return True
@@ -225,7 +240,7 @@ class ForeignAdapter(Adapter):
     def __init__(self, inner: Any) -> None:
         super().__init__(inner.name)
         self._inner = inner
-        for member in ("hosted", "cites_as", "structured_output", "sees"):
+        for member in ("hosted", "hosted_by", "cites_as", "structured_output", "sees"):
             if hasattr(inner, member):
                 setattr(self, member, getattr(inner, member))
 

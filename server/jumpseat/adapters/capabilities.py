@@ -12,7 +12,7 @@ from jumpseat.agent.model import Capabilities, ModelRequest
 def capabilities(adapter: Adapter, model: str) -> Capabilities:
     """Return what can be asked of ``model`` behind ``adapter``."""
     return Capabilities(
-        hosted_tools=frozenset[str](adapter.hosted),
+        hosted_tools=frozenset[str](adapter.hosted_by(model)),
         structured_output=adapter.structured_output(model),
         images=adapter.sees(model),
         citations=adapter.cites_as,

@@ -93,6 +93,7 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ConfigError, ProviderError, ProviderRequestError, ProviderTransportError
+from jumpseat.validation import validation_problems
 
 PROMPT_MARK: Final = "<current_datetime>"
 """The prefix of every prompt, which other messages with the role user do not have."""
@@ -222,7 +223,7 @@ def load_script(path: Path | str) -> Script:
     try:
         return Script.model_validate(value)
     except ValidationError as error:
-        problems = [f"{_field_path(item['loc'])}: {item['msg']}" for item in error.errors()]
+        problems = validation_problems(error, Script, "the whole")
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
         raise ConfigError(f"the script {str(path)!r} is not valid: {'; '.join(problems[:3])}{more}") from None
 
@@ -432,9 +433,3 @@ def _compile(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         raise ValueError(f"not a regular expression: {error}") from None
-
-
-def _field_path(location: tuple[int | str, ...]) -> str:
-    """Format a location as ``turns[0].tool_calls[1].name``, an empty one as the whole script."""
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
-    return path.lstrip(".") or "the whole"

@@ -5,16 +5,18 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import orjson
 
 from jumpseat.agent.blocks import (
     AssistantBlock,
+    Citation,
     HostedToolResultBlock,
     HostedToolUseBlock,
     JsonObject,
+    SearchResult,
     ToolUseBlock,
 )
 from jumpseat.errors import ProviderProtocolError
@@ -156,6 +158,28 @@ def hosted_as_text(block: AssistantBlock) -> str:
         outcome = "failed" if block.is_error else "returned"
         return f"The tool {outcome}: {block.text}" if block.text else ""
     return ""
+
+
+def search_rows(found: list[SearchResult]) -> str:
+    """Return the pages of a search as text, one per line."""
+    rows = [f"{page.title} ({page.url})" if page.title and page.url else page.title or page.url for page in found]
+    return "\n".join(row for row in rows if row)
+
+
+def cited_pages(citations: Iterable[Citation], *, quoted: bool = False) -> list[SearchResult]:
+    """Return the pages that an answer cites, each once.
+
+    With ``quoted``, the cited texts are from the pages and become snippets; with some providers, they are parts of
+    the answer.
+    """
+    pages: dict[str, SearchResult] = {}
+    for citation in citations:
+        if citation.url:
+            page = pages.setdefault(citation.url, SearchResult(citation.title, citation.url))
+            page.title = page.title or citation.title
+            if quoted:
+                page.snippet = page.snippet or citation.cited_text
+    return list(pages.values())
 
 
 def nano_aiu(beside_usage: JsonObject) -> int:

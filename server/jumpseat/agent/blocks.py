@@ -107,14 +107,30 @@ class HostedToolUseBlock:
 
 
 @dataclass(slots=True)
+class SearchResult:
+    """A page found by a provider's web search. ``page_age`` is a date or an age, in the provider's words."""
+
+    title: str | None = None
+    url: str | None = None
+    page_age: str | None = None
+    snippet: str | None = None
+
+
+@dataclass(slots=True)
 class HostedToolResultBlock:
-    """The result of a provider-hosted tool. ``text`` is a readable form for other providers."""
+    """The result of a provider-hosted tool. ``text`` is a readable form for other providers.
+
+    ``results`` are the pages that a web search has found; ``None`` for other tools. ``error_code`` is the
+    provider's name for a failure.
+    """
 
     tool_use_id: str
     text: str
     provider: str
     is_error: bool = False
     provider_data: Any = None
+    results: list[SearchResult] | None = None
+    error_code: str | None = None
 
 
 UserBlock: TypeAlias = TextBlock | ImageBlock | DocumentBlock

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.model import Model, ModelInfo, ToolOrigin, ToolSpec
+from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, Model, ModelInfo, ToolOrigin, ToolSpec, Usage
 from jumpseat.agent.settings import SessionSettings
-from jumpseat_protocol.events import Event, ShellToolInfo
+from jumpseat_protocol.events import Event, ShellToolInfo, ToolsStatus
 from jumpseat_protocol.sessions import ClientTool
 
 
@@ -60,6 +60,15 @@ class ResolvedModel:
         """Everything known about the model: for information, not for deciding what a request may contain."""
         return self.filled or self.info
 
+    def cost_of(self, usage: Usage | None) -> float | None:
+        """Return the cost of a call in US dollars, as reported by the provider or computed from known prices."""
+        if usage is None or usage.cost is not None:
+            return usage.cost if usage is not None else None
+        if usage.nano_aiu:
+            return round(usage.nano_aiu / NANO / CREDITS_PER_DOLLAR, 9)
+        price = self.known.price
+        return round(price.total(usage), 9) if price is not None and usage.input_tokens else None
+
 
 class ModelSource(Protocol):
     """Resolves the model of a session."""
@@ -92,6 +101,14 @@ class ModelSource(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ToolsResult:
+    """The common result of the tool calls of one answer. ``ends_turn`` means that the model is not called again."""
+
+    status: ToolsStatus
+    ends_turn: bool
+
+
 class ToolRunner(Protocol):
     """The tools of one session."""
 
@@ -105,6 +122,10 @@ class ToolRunner(Protocol):
 
     def instructions(self) -> str:
         """Return the tools' part of the system message."""
+        ...
+
+    def omitted_sections(self) -> frozenset[str]:
+        """Return the sections of the system message whose own text is left out."""
         ...
 
     def specs(self, needed: str | None = None) -> list[ToolSpec]:
@@ -143,8 +164,8 @@ class ToolRunner(Protocol):
         """Return what a shell command touches, as far as its text shows; ``None`` for other tools."""
         ...
 
-    async def run(self, calls: list[ToolUseBlock], turn_id: str) -> bool:
-        """Run the calls of one answer, and return whether the turn ends after them.
+    async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
+        """Run the calls of one answer.
 
         **Contract:** emits exactly one ``tool.execution_complete`` per call, also when cancelled.
         """

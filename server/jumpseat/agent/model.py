@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from jumpseat.agent.blocks import AssistantMessage, JsonObject, Message
+from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message
 
 ReasoningEffort: TypeAlias = str
 """``low``, ``medium``, ``high``, ``xhigh``, ``max``, or another level of the provider."""
@@ -33,12 +33,16 @@ class ToolOrigin:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool offered to a model. ``parameters`` is a JSON Schema of type object; ``origin`` is not sent."""
+    """A tool offered to a model. ``parameters`` is a JSON Schema of type object; ``origin`` is not sent.
+
+    ``strict`` asks for arguments that follow the schema exactly, on wires that have such a mode.
+    """
 
     name: str
     description: str
     parameters: JsonObject
     origin: ToolOrigin | None = None
+    strict: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,15 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class HostedTool:
-    """A tool that the provider runs itself. ``name`` is ours; ``options`` are the provider's."""
+    """A tool that the provider runs itself, or that its models were trained on.
+
+    ``name`` is ours; ``options`` are the provider's. Calls of the second kind are translated to calls of our own
+    tools unless ``untranslated`` is set.
+    """
 
     name: str
     options: JsonObject = field(default_factory=dict[str, Any])
+    untranslated: bool = False
 
 
 StructuredOutput: TypeAlias = Literal["always", "without_tools", "never"]
@@ -92,7 +101,8 @@ class ModelRequest:
 
     ``model`` is the name on the provider's wire. ``settings`` are values for the ``schema`` of a declared adapter.
     ``headers`` are the prompt's extra headers and override those of the endpoint. Limits are in tokens.
-    ``unasked`` marks a request that no user has initiated.
+    ``unasked`` marks a request that no user has initiated. With ``announce_blocks``, a streamed answer contains
+    :class:`BlockCompleted` as far as the adapter knows the end of a block.
     """
 
     model: str
@@ -112,6 +122,7 @@ class ModelRequest:
     session_id: str | None = None
     interaction_id: str | None = None
     unasked: bool = False
+    announce_blocks: bool = False
 
 
 CREDITS_PER_DOLLAR: Final = 100
@@ -234,6 +245,16 @@ class ToolCallDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockCompleted:
+    """A finished block of the answer, equal to the one in ``Completed``. Blocks are announced in their order.
+
+    Only requests with ``announce_blocks`` get these events, and the last blocks may be in ``Completed`` only.
+    """
+
+    block: AssistantBlock
+
+
+@dataclass(frozen=True, slots=True)
 class Completed:
     """The whole, normalised answer: the last event of every successful stream."""
 
@@ -244,7 +265,7 @@ class Completed:
     response_id: str | None = None
 
 
-ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | Completed
+ModelEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | BlockCompleted | Completed
 
 
 class Model(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from jumpseat.agent.model import Capabilities, Model, ModelEvent, ModelRequest
 
@@ -38,7 +39,11 @@ class RewritingModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         """See :meth:`jumpseat.agent.model.Model.stream`."""
         rewriter = self.rewriter_for(request)
-        async with self.inner.stream(self.rewrite_request(request)) as events:
+        rewritten = self.rewrite_request(request)
+        if rewriter is not None and rewritten.announce_blocks:
+            # The rewriter replaces blocks of the whole answer.
+            rewritten = replace(rewritten, announce_blocks=False)
+        async with self.inner.stream(rewritten) as events:
             yield events if rewriter is None else _Rewritten(events, rewriter)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
+from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.sessions import (
     CustomAgentConfig,
     HostedToolConfig,
@@ -43,6 +44,7 @@ class SessionSettings:
     ``lost_mcp_servers``: MCP servers of a resumed session that cannot be restored, by name, each with the parts of
     its configuration that were not stored; ``lost_agent_servers``: the same per custom agent.
     ``config_discovery``: whether configuration in the working directory, such as skills, is used if it is trusted.
+    ``sandbox``: the confinement of commands that the client has chosen; ``None``: that of the server.
     ``infinite_sessions``, ``memory``: ``None`` leaves the decision to the server.
     """
 
@@ -94,6 +96,7 @@ class SessionSettings:
     skill_directories: list[str] = field(default_factory=list[str])
     disabled_skills: list[str] = field(default_factory=list[str])
     memory: bool | None = None
+    sandbox: SandboxConfig | None = field(default=None, repr=False)
 
     @property
     def custom_agent(self) -> CustomAgentConfig | None:

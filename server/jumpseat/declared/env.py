@@ -5,7 +5,7 @@ Each entry of ``env`` is one of the following; the first match applies:
 1. ``"cmd:COMMAND"``: the output of a command, run by the system's shell;
 2. ``"file:PATH"``: the content of a file or named pipe (``~`` and relative paths are allowed);
 3. the name of an environment variable that is set, even if empty;
-4. a function: its return value when called with the adapter or tool, awaited if it is asynchronous;
+4. a function: its return value, awaited if it is asynchronous; it may take the adapter or tool as a parameter;
 5. a dotted path into the adapter or tool (``schema.model.default``, ``args.file``);
 6. the string itself.
 
@@ -18,7 +18,6 @@ A table takes more options: ``{value = "cmd:op read ...", optional = true, cache
 from __future__ import annotations
 
 import errno
-import inspect
 import os
 import re
 import stat
@@ -31,12 +30,12 @@ from time import monotonic
 from typing import Any, Final, TypeAlias, cast
 
 import anyio
-import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
-from jumpseat.declared.files import FATAL_ERRORS
-from jumpseat.errors import ConfigError, validation_problems
+from jumpseat.declared.calling import HandlerError, bind, call
+from jumpseat.errors import ConfigError
 from jumpseat.process_groups import kill_group
+from jumpseat.validation import config_error
 
 COMMAND_TIMEOUT_S: Final = 20.0
 
@@ -50,6 +49,10 @@ _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 SECRET_NAME: Final = re.compile(r"auth|key|token|secret|password|cookie|signature", re.IGNORECASE)
 """Entries of ``env`` and headers whose name matches are secrets."""
 _PLACEHOLDER: Final = re.compile(r"\$\{([^{}]+)\}")
+
+VIEW_NAMES: Final = ("self", "adapter", "tool")
+"""The names of the parameter of a function: the adapter or tool."""
+_ONLY_VIEW: Final = {0: (), 1: (VIEW_NAMES[0],)}
 
 Lookup: TypeAlias = Callable[[str], Any]
 """Resolves a dotted path in the adapter or tool; returns ``None`` if there is no value."""
@@ -97,6 +100,10 @@ class EnvValues:
     missing: Mapping[str, Missing] = field(default_factory=dict[str, Missing])
     secret: frozenset[str] = field(default=frozenset(), repr=False)
 
+    def table(self) -> dict[str, Any]:
+        """Return the values for functions: the use of a missing required one is an error that names it."""
+        return _Values(self)
+
     def text(self, template: str) -> str | None:
         """Fill in the ``${name}`` placeholders of ``template``; return ``None`` if an optional one has no value.
 
@@ -122,6 +129,20 @@ class EnvValues:
 
         filled = _PLACEHOLDER.sub(value, template)
         return None if absent else filled
+
+
+class _Values(dict[str, Any]):
+    """The values of ``env`` for functions."""
+
+    def __init__(self, values: EnvValues) -> None:
+        super().__init__(values.values)
+        self._source = values
+
+    def __missing__(self, name: str) -> Any:
+        missing = self._source.missing.get(name)
+        if missing is None or missing.optional:
+            raise KeyError(name)
+        raise MissingValueError(self._source.owner, name, missing.reason)
 
 
 class EnvResolver:
@@ -179,19 +200,19 @@ class EnvResolver:
     async def _value(self, key: tuple[str, str], entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
         """Return the value or a :class:`Missing`, and whether it comes from outside the declaration."""
         if entry.cache_s is None:
-            return await self._look_up(entry, lookup, view)
+            return await self._look_up(key, entry, lookup, view)
         # With the lock, sessions that start together run a slow command once.
         async with self._lock:
             cached = self._cached.get(key)
             # Another declaration may meanwhile use the same name.
             if cached is not None and monotonic() < cached[0] and cached[2] == entry:
                 return cached[1], True
-            found, outside = await self._look_up(entry, lookup, view)
+            found, outside = await self._look_up(key, entry, lookup, view)
             if not isinstance(found, Missing):
                 self._cached[key] = (monotonic() + entry.cache_s, found, entry)
             return found, outside
 
-    async def _look_up(self, entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
+    async def _look_up(self, key: tuple[str, str], entry: EnvEntry, lookup: Lookup, view: Any) -> tuple[Any, bool]:
         value = entry.value
         if entry.variable:
             found = self._environ.get(str(value))
@@ -210,7 +231,7 @@ class EnvResolver:
                 return Missing(f"the environment variable {value} is not set"), True
             return value, False
         if callable(value):
-            return await self._call_function(value, view, entry.timeout_s), True
+            return await self._call_function(f"{key[0]}: env.{key[1]}", value, view, entry.timeout_s), True
         return value, False
 
     async def run_command(self, command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str | Missing:
@@ -239,22 +260,22 @@ class EnvResolver:
             return Missing(f"the file {path!r} cannot be read: {reason}")
         return text or Missing(f"the file {path!r} is empty")
 
-    async def _call_function(self, function: Callable[..., Any], view: Any, timeout_s: float) -> Any:
+    async def _call_function(self, place: str, function: Callable[..., Any], view: Any, timeout_s: float) -> Any:
+        values: dict[str, Any] = dict.fromkeys(VIEW_NAMES, view)
         try:
-            with anyio.fail_after(timeout_s):
-                if inspect.iscoroutinefunction(function):
-                    found = await function(view)
-                else:
-                    # The function may block, for example while reading a key ring.
-                    found = await anyio.to_thread.run_sync(function, view, abandon_on_cancel=True)
-                if inspect.isawaitable(found):
-                    found = await found
-        except TimeoutError:
-            return Missing(f"its function took longer than {timeout_s:g} s")
-        except (Exception, *FATAL_ERRORS) as error:
+            # The function may block, for example while reading a key ring.
+            found = await call(place, bind(function, values, _ONLY_VIEW), timeout_s, _without_message)
+        except HandlerError as error:
+            at = f" at {error.source}" if error.source else ""
+            if error.timed_out:
+                return Missing(f"its function took longer than {timeout_s:g} s")
             # The message is left out, because it may quote a secret.
-            return Missing(f"its function failed ({type(error).__name__})")
+            return Missing(f"its function failed ({error.reason}{at})")
         return found if found is not None else Missing("its function returned nothing")
+
+
+def _without_message(_message: str) -> str:
+    return "(its message is left out, because it may contain the value)"
 
 
 def read_entry(where: str, raw: Any) -> EnvEntry:
@@ -270,7 +291,7 @@ def read_entry(where: str, raw: Any) -> EnvEntry:
     try:
         return EnvEntry.model_validate(dict(cast("Mapping[str, Any]", raw)))
     except ValidationError as error:
-        raise ConfigError(f"{where}.{validation_problems(error)[0]}") from None
+        raise config_error(where, error, EnvEntry, inside=True) from None
 
 
 async def _run(command: str, environ: Mapping[str, str], cwd: Path | None, timeout_s: float) -> tuple[int, bytes]:

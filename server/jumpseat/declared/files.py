@@ -1,7 +1,8 @@
 """Read declarations from TOML files, Python files and entry points of installed packages.
 
 The content of a declaration is not validated here. If reading fails, a :class:`~jumpseat.errors.ConfigError` names
-the file.
+the file. The code of a declaration may raise anything: an exception that is not an ``Exception``, such as
+``SystemExit``, would end the server, even from a thread.
 """
 
 from __future__ import annotations
@@ -9,14 +10,13 @@ from __future__ import annotations
 import importlib.util
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, cast
+from typing import Any, cast
 
+from jumpseat.declared.values import unpaired_surrogate
 from jumpseat.errors import ConfigError
-
-FATAL_ERRORS: Final = (SystemExit, KeyboardInterrupt)
-"""Exceptions raised by a declaration's code that would end the server if not caught, even in a thread."""
 
 
 def declaration_files(folder: Path) -> list[Path]:
@@ -46,8 +46,18 @@ def read_toml(path: Path) -> Mapping[str, Any]:
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+class _SourceLoader(SourceFileLoader):
+    """Compiles a file each time: cached bytecode misses a change of the same second that keeps the size."""
+
+    def path_stats(self, path: Any) -> Any:
+        # Without it, bytecode is neither read nor written.
+        raise OSError
 
 
 def run_python(path: Path, prefix: str) -> ModuleType:
@@ -57,14 +67,25 @@ def run_python(path: Path, prefix: str) -> ModuleType:
         ConfigError: the file cannot be read, or running it raises an exception.
     """
     try:
-        spec = importlib.util.spec_from_file_location(f"{prefix}_{path.stem}", path)
+        name = f"{prefix}_{path.stem}"
+        spec = importlib.util.spec_from_file_location(name, path, loader=_SourceLoader(name, str(path)))
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    except (Exception, *FATAL_ERRORS) as error:
-        raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
+    except BaseException as error:
+        raise ConfigError(f"{path}: cannot be run: {type(error).__name__}: {error}{_line(error, path)}") from error
     return module
+
+
+def _line(error: BaseException, path: Path) -> str:
+    """Return the last line of a file that led to an exception, as text; empty if unknown."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            found = trace.tb_lineno
+        trace = trace.tb_next
+    return "" if found is None else f" (line {found})"
 
 
 def entry_points(group: str) -> Iterable[Any]:
@@ -82,7 +103,7 @@ def load_entry_point(point: Any, kind: str) -> Any:
     """
     try:
         return point.load()
-    except (Exception, *FATAL_ERRORS) as error:
+    except BaseException as error:
         raise ConfigError(f"{kind} {point.name!r} of {point.value}: {type(error).__name__}: {error}") from error
 
 
@@ -90,13 +111,15 @@ def as_mapping(where: str, value: Any, attribute: str) -> Mapping[str, Any]:
     """Return ``value``, or the result of calling it, as a mapping. ``attribute`` is the expected attribute's name.
 
     Raises:
-        ConfigError: the value is not a mapping.
+        ConfigError: the value is not a mapping, or contains a string that cannot be encoded.
     """
-    if callable(value):
-        try:
-            value = value()
-        except FATAL_ERRORS as error:
-            raise ConfigError(f"{where}: {type(error).__name__}: {error}") from error
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{where}: expected a mapping {attribute}")
-    return cast("Mapping[str, Any]", value)
+    try:
+        value = value() if callable(value) else value
+        table = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else None
+    except BaseException as error:
+        raise ConfigError(f"{where}: {type(error).__name__}: {error}") from error
+    if table is None:
+        raise ConfigError(f"{where}: expected a mapping called {attribute}")
+    if (place := unpaired_surrogate(table)) is not None:
+        raise ConfigError(f"{where}: {place or 'a key'} contains an unpaired surrogate: write the character itself")
+    return table

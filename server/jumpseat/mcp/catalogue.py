@@ -19,7 +19,9 @@ from pydantic import ValidationError
 
 from jumpseat.agent.agent_files import AgentFile
 from jumpseat.agent.plugins import Plugin
-from jumpseat.errors import InvalidRequestError, validation_problems
+from jumpseat.errors import InvalidRequestError
+from jumpseat.regular_files import read_regular, repository_root
+from jumpseat.validation import validation_problems
 from jumpseat_protocol.agents import AgentSource
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
 
@@ -115,7 +117,7 @@ def find_servers(
         add(_entries(agent.mcp_servers or {}, _SOURCES[agent.source]))
     if project is not None:
         for file in PROJECT_FILES:
-            add(_entries(_servers_of(project / file), "workspace"))
+            add(_entries(_servers_of(project / file, repository_root(project)), "workspace"))
     add(_entries(user, "user"))
     add(_entries(user_file, "user", enabled=lambda name: name not in disabled))
     for plugin in plugins:
@@ -153,13 +155,17 @@ def _entries(
         )
 
 
-def _servers_of(path: Path) -> dict[str, Any]:
-    """Return the object under ``mcpServers`` (or ``servers``) of a JSON file; empty if the file has none."""
+def _servers_of(path: Path, within: Path | None = None) -> dict[str, Any]:
+    """Return the object under ``mcpServers`` (or ``servers``) of a JSON file; empty if the file has none.
+
+    Links of the file must not lead out of the folder ``within``.
+    """
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        content = read_regular(path, MAX_FILE_BYTES + 1, within)
+        if len(content) > MAX_FILE_BYTES:
             log.warning("%s is larger than %d bytes: its MCP servers are ignored", path, MAX_FILE_BYTES)
             return {}
-        whole = orjson.loads(path.read_bytes())
+        whole = orjson.loads(content)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -179,7 +185,7 @@ def _name_problem(name: str) -> str | None:
 
 
 def _describe(error: ValidationError) -> str:
-    return "; ".join(validation_problems(error, "server"))
+    return "; ".join(validation_problems(error, McpServerConfig, "server"))
 
 
 class MissingVariableError(Exception):

@@ -34,6 +34,7 @@ from jumpseat.mcp.credentials import Credentials
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
 from jumpseat.mcp.stdio import CLOSE_S, Child, ServerFailedError, Streams, stdio_streams
+from jumpseat.sandbox.session import SessionSandbox
 from jumpseat_protocol.mcp import McpServerConfig, McpStatus
 
 log = logging.getLogger(__name__)
@@ -82,6 +83,7 @@ class ConnectionContext:
 
     ``changed`` is called after the status or the tools have changed, ``list_changed`` with ``tools``, ``resources``
     or ``prompts`` after the server has announced a new list. ``tokens`` are the server's tokens by URL.
+    ``sandbox`` confines the process of the server.
     """
 
     environ: Mapping[str, str]
@@ -95,6 +97,7 @@ class ConnectionContext:
     callbacks: Callable[[Connection], ServerCallbacks]
     credentials: Credentials
     tokens: dict[str, ClientTokens]
+    sandbox: SessionSandbox | None = None
 
 
 class Connection:
@@ -248,6 +251,7 @@ class Connection:
                 environ=context.environ,
                 mask=self._mask,
                 close_s=lambda: min(CLOSE_S, context.grace_s()),
+                sandbox=context.sandbox,
             ) as (streams, child):
                 yield streams, child
 

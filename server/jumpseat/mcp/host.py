@@ -23,6 +23,8 @@ from jumpseat.mcp.loading import load
 from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.pending_login import PendingLogin
 from jumpseat.mcp.tools import McpTool
+from jumpseat.sandbox.session import Sandboxes
+from jumpseat.tools.session_sandbox import session_sandbox
 from jumpseat_protocol import events
 from jumpseat_protocol.mcp import McpProbeResult, McpServerConfig, McpServerInfo, McpStatus
 
@@ -51,12 +53,14 @@ class HostServices:
 
     ``environ`` holds the variables that servers may use, ``reserved`` the tool names that no server may take,
     ``logins`` the tokens of stored logins. ``find`` returns the servers of a session with such settings, by name.
+    ``sandboxes`` confine servers over stdio.
     """
 
     environ: Mapping[str, str]
     reserved: frozenset[str]
     logins: LoginTokens
     find: Callable[[SessionSettings], dict[str, ServerEntry]]
+    sandboxes: Sandboxes | None = None
 
 
 @dataclass(slots=True)
@@ -77,6 +81,8 @@ class McpHost:
         self.session = session
         self.env_mode: Literal["direct", "indirect"] = "direct"
         self.app_context: dict[str, Any] = {}
+        sandboxes = services.sandboxes
+        self._sandbox = session_sandbox(session, sandboxes, of_servers=True) if sandboxes is not None else None
         self.credentials = Credentials(session, services.logins, self._emit)
         # The model calls that clients run for sampling requests, by the id of the request.
         self.sampling_runs: dict[str, anyio.CancelScope] = {}
@@ -249,6 +255,8 @@ class McpHost:
         if self._begun:
             self._scope.cancel()
             await self._ended.wait()
+        if self._sandbox is not None:
+            await self._sandbox.close()
 
     # --- one server ---------------------------------------------------------------------------------------------
 
@@ -320,6 +328,7 @@ class McpHost:
             callbacks=callbacks,
             credentials=self.credentials,
             tokens=state.tokens,
+            sandbox=self._sandbox,
         )
         state.connection = Connection(state.entry, context)
         self._tasks.start_soon(state.connection.run)

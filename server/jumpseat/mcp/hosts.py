@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class McpHosts:
     ``environ`` holds the variables that servers may use, ``servers`` are those of ``config.toml`` and ``user``
     those of ``mcp-config.json``. ``trusted`` decides which folders may define servers, ``reserved`` are the tool
     names that no server may take, ``logins`` are the tokens of stored logins, and ``plugins`` define servers, too.
+    ``sandboxes`` confine servers over stdio.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class McpHosts:
         reserved: frozenset[str],
         logins: LoginTokens,
         plugins: Plugins,
+        sandboxes: Sandboxes | None = None,
     ) -> None:
         self.environ = environ
         self.reserved = reserved
         self.user = user
         self.logins = logins
+        self.sandboxes = sandboxes
         self._servers = servers
         self._trusted = trusted
         self._plugins = plugins
@@ -143,7 +147,7 @@ class McpSource:
             from jumpseat.mcp.host import HostServices, McpHost
 
             hosts = self._hosts
-            services = HostServices(hosts.environ, hosts.reserved, hosts.logins, hosts.find)
+            services = HostServices(hosts.environ, hosts.reserved, hosts.logins, hosts.find, hosts.sandboxes)
             self.host = McpHost(self.session, services)
         return self.host
 

@@ -7,6 +7,7 @@ end. This one limits the size of messages, logs stderr, and leaves no process of
 from __future__ import annotations
 
 import logging
+import shutil
 import subprocess
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -21,7 +22,8 @@ from mcp.client._transport import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from jumpseat.process_groups import kill_group, terminate_group
+from jumpseat.process_groups import kill_group, terminate_group, terminate_members
+from jumpseat.sandbox.session import Confined, SessionSandbox
 from jumpseat_protocol.mcp import McpServerConfig
 
 log = logging.getLogger(__name__)
@@ -77,11 +79,15 @@ def child_environment(environ: Mapping[str, str], given: Mapping[str, str]) -> d
 class Child:
     """The process of a server.
 
-    ``problem`` is the reason why the server was given up, if it was. ``mask`` removes secrets from its stderr.
+    ``problem`` is the reason why the server was given up, if it was. ``mask`` removes secrets from its stderr. With
+    ``has_namespace``, the process is that of a sandbox.
     """
 
-    def __init__(self, process: Process, mask: Callable[[str], str], name: str) -> None:
+    def __init__(
+        self, process: Process, mask: Callable[[str], str], name: str, *, has_namespace: bool = False
+    ) -> None:
         self._process = process
+        self._terminate = terminate_members if has_namespace else terminate_group
         self._mask = mask
         self._name = name
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
@@ -126,7 +132,7 @@ class Child:
                     await process.stdin.aclose()
             await self._wait(close_s)
             if process.returncode is None:
-                self._signal(terminate_group)
+                self._signal(self._terminate)
                 await self._wait(lambda: min(TERMINATE_S, close_s()))
             # Needed even if the leader has exited: other processes of its group may still run.
             self._signal(kill_group)
@@ -153,14 +159,16 @@ async def stdio_streams(
     environ: Mapping[str, str],
     mask: Callable[[str], str],
     close_s: Callable[[], float] = lambda: CLOSE_S,
+    sandbox: SessionSandbox | None = None,
 ) -> AsyncGenerator[tuple[Streams, Child], None]:
     """Run a server as a child process; the stream of its messages ends when the process has closed its stdout.
 
     Raises:
         ServerFailedError: the process cannot be started.
     """
-    process = await _spawn(config, cwd, environ)
-    child = Child(process, mask, name)
+    confined = await _confine(config, cwd, environ, sandbox)
+    process = await _spawn(confined)
+    child = Child(process, mask, name, has_namespace=confined.has_processes)
     send_in, incoming = anyio.create_memory_object_stream[Incoming]()
     outgoing, take_out = anyio.create_memory_object_stream[SessionMessage]()
     try:
@@ -178,8 +186,25 @@ async def stdio_streams(
         await child.end(close_s)
 
 
-async def _spawn(config: McpServerConfig, cwd: Path, environ: Mapping[str, str]) -> Process:
+async def _confine(
+    config: McpServerConfig, cwd: Path, environ: Mapping[str, str], sandbox: SessionSandbox | None
+) -> Confined:
     command = [config.command or "", *(config.args or [])]
+    folder = cwd / config.cwd if config.cwd else cwd
+    variables = child_environment(environ, config.env or {})
+    if sandbox is None or sandbox.mode == "off":
+        return Confined(command, variables, folder)
+    if "/" not in command[0] and shutil.which(command[0], path=variables.get("PATH")) is None:
+        # The program of the sandbox would fail with a text of its own.
+        raise ServerFailedError(f"cannot run {command[0]!r}: No such file or directory")
+    try:
+        return await sandbox.confine(command, folder, variables)
+    except OSError as error:
+        raise ServerFailedError(str(error)) from None
+
+
+async def _spawn(confined: Confined) -> Process:
+    command = confined.command
     spawned: list[Process] = []
     # Cancellation between fork and return would lose the process.
     with anyio.CancelScope(shield=True):
@@ -190,8 +215,8 @@ async def _spawn(config: McpServerConfig, cwd: Path, environ: Mapping[str, str])
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    cwd=cwd / config.cwd if config.cwd else cwd,
-                    env=child_environment(environ, config.env or {}),
+                    cwd=confined.cwd,
+                    env=confined.environ,
                     start_new_session=True,
                 )
             )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolOrigin, ToolSpec
 from jumpseat.tools.filters import SourceName
-from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import McpPermission
 
 if TYPE_CHECKING:
@@ -48,6 +48,16 @@ class McpTool:
         return "mcp"
 
     @property
+    def ordering(self) -> Ordering:
+        return "reading" if self.is_read_only else "queued"
+
+    @property
+    def is_read_only(self) -> bool:
+        """Return whether the server declares that the tool changes nothing."""
+        annotations = self.tool.annotations
+        return bool(annotations and annotations.read_only_hint)
+
+    @property
     def title(self) -> str:
         annotations = self.tool.annotations
         return self.tool.title or (annotations.title if annotations else None) or self.tool.name
@@ -58,13 +68,12 @@ class McpTool:
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
         arguments = call.arguments or {}
-        annotations = self.tool.annotations
         permission = McpPermission(
             server_name=self.connection.name,
             tool_name=self.tool.name,
             tool_title=self.title,
             # Annotations come from the server: they are shown to whoever decides, and never trusted here.
-            read_only=bool(annotations and annotations.read_only_hint),
+            read_only=self.is_read_only,
             args=arguments,
         )
 

@@ -101,6 +101,11 @@ class Connection:
             encoded = self._protocol2.wire(event)
         self.peer.notify("session.event", {"sessionId": session_id, "event": encoded})
 
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Send a notification. Deltas of an answer are not sent to a client that is far behind."""
+        if not ("delta" in params and self.wire.lossy):
+            self.peer.notify(method, params)
+
     def announce(self, params: dict[str, Any]) -> None:
         """Send a session's lifecycle notification, to an authenticated client only."""
         if self.authenticated:

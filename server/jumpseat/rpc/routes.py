@@ -16,8 +16,10 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, get_type_hints
 from pydantic import ValidationError
 
 from jumpseat.errors import AuthenticationRequiredError, InvalidRequestError, UnsupportedError
+from jumpseat.members import unknown_members
 from jumpseat.rpc.fixed_answers import fixed_answer, fixed_answer_params
-from jumpseat.rpc.wire_errors import InvalidParamsError
+from jumpseat.rpc.unknown_members import IgnoredMembers, warn_later
+from jumpseat.rpc.wire_errors import InvalidParamsError, invalid_params
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
@@ -26,6 +28,9 @@ from jumpseat_protocol.wire import WireModel
 
 Handler: TypeAlias = Callable[[Context, Any], Any]
 M = TypeVar("M", bound=WireModel)
+
+OURS: Final = "jumpseat."
+"""The prefix of methods that the Copilot SDK protocol does not have."""
 
 ROUTES: Final[Mapping[str, str]] = {
     # The server.
@@ -234,6 +239,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "session.workspaces.diff": "session.workspaces:diff",
     # Jumpseat's own, which the Copilot SDK protocol does not have.
     "jumpseat.complete": "jumpseat.complete:complete",
+    "jumpseat.portability": "jumpseat.portability:portability",
     "jumpseat.adapters.list": "jumpseat.adapters:list_adapters",
     "jumpseat.adapters.get": "jumpseat.adapters:get",
     "jumpseat.adapters.register": "jumpseat.adapters:register",
@@ -266,8 +272,12 @@ def load_route(method: str) -> Route:
     return Route(handler, get_type_hints(handler)["params"])
 
 
-def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
-    """Return the function that serves ``method`` on one connection; ``None`` if the protocol lacks the method."""
+def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[Any], Any] | None:
+    """Return the function that serves ``method`` on one connection; ``None`` if the protocol lacks the method.
+
+    Unknown members of params are an error in our own methods. In those of the SDKs, which may be newer than this
+    server, they are ``ignored``.
+    """
     is_fixed = method in NEUTRAL_ANSWERS or method in REFUSALS
     if not is_fixed and method not in ROUTES and method not in UNSUPPORTED_REQUESTS:
         return None
@@ -281,12 +291,18 @@ def find_route(ctx: Context, method: str) -> Callable[[Any], Any] | None:
         if ctx.process.ending:
             raise InvalidRequestError("the server is shutting down")
         if is_fixed:
+            ignored.note(method, unknown_members(fixed_answer_params(method), params))
             _validate(method, fixed_answer_params(method), params)
             return fixed_answer(ctx, method, params or {})
         if method not in ROUTES:
             raise UnsupportedError(method)
         route = load_route(method)
+        unknown = unknown_members(route.params, params)
+        if unknown and method.startswith(OURS):
+            raise InvalidParamsError(method, [str(member) for member in unknown])
         result = route.handler(ctx, _validate(method, route.params, params))
+        if unknown and (warnings := ignored.note(method, unknown)):
+            result = warn_later(ctx, warnings, params, result)
         return _encode_later(result) if inspect.isawaitable(result) else _encode(result)
 
     return serve
@@ -296,7 +312,7 @@ def _validate(method: str, model: type[M], params: Any) -> M:
     try:
         return model.model_validate({} if params is None else params)
     except ValidationError as error:
-        raise InvalidParamsError(method, error) from None
+        raise invalid_params(method, error, model) from None
 
 
 async def _encode_later(result: Awaitable[Any]) -> Any:

@@ -7,12 +7,13 @@ reported as "Internal error", because its details may contain paths, prompts or 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from jumpseat import errors
+from jumpseat.validation import validation_problems
 from jumpseat_protocol import envelope
 from jumpseat_protocol.envelope import ErrorObject
 
@@ -35,9 +36,13 @@ CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
 class InvalidParamsError(Exception):
     """The params of ``method`` are not valid. The message names fields and expectations, never values."""
 
-    def __init__(self, method: str, error: ValidationError) -> None:
-        problems = errors.validation_problems(error, "params")
+    def __init__(self, method: str, problems: Sequence[str]) -> None:
         super().__init__(f"Invalid params for {method}: {'; '.join(problems[:5])}")
+
+
+def invalid_params(method: str, error: ValidationError, model: type[BaseModel]) -> InvalidParamsError:
+    """Return the error for params that ``model`` rejects."""
+    return InvalidParamsError(method, validation_problems(error, model, "params"))
 
 
 def error_of(exc: Exception) -> ErrorObject:

@@ -19,11 +19,13 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import (
+    BlockCompleted,
     Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
     TextDelta,
+    ToolCallDelta,
     ToolSpec,
 )
 
@@ -117,7 +119,7 @@ class ChunkEncoder:
                 yield self._chunk({"reasoning_content": event.text})
             case Completed():
                 yield {**self._chunk({}, _finish(event)), "usage": _usage(event)}
-            case _:
+            case ToolCallDelta():
                 new = event.id not in self._calls
                 self._calls += [event.id] if new else []
                 function: JsonObject = {"name": event.name} if new else {}
@@ -127,6 +129,9 @@ class ChunkEncoder:
                     "function": {**function, "arguments": event.arguments},
                 }
                 yield self._chunk({"tool_calls": [call]})
+            case BlockCompleted():
+                # The requests of this server announce no blocks.
+                pass
 
     def _chunk(self, delta: JsonObject, finish: str | None = None) -> JsonObject:
         return {**self._head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}

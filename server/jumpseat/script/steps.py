@@ -14,8 +14,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from jumpseat.adapters.scripted import Script as ModelScript
-from jumpseat.errors import validation_problems
 from jumpseat.script.patterns import ScriptError, check_pattern
+from jumpseat.validation import validation_problems
 
 Framing: TypeAlias = Literal["content-length", "lines"]
 
@@ -182,7 +182,7 @@ def parse_script(value: Any, name: str) -> Script:
     try:
         script = Script.model_validate(value)
     except ValidationError as error:
-        problems = validation_problems(error, "the script")
+        problems = validation_problems(error, Script, "the script")
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
         raise ScriptError(f"invalid script {name}: {'; '.join(problems[:3])}{more}") from None
     for number, step in enumerate(script.steps, 1):

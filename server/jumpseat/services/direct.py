@@ -49,8 +49,8 @@ _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe
 class DirectFetcher:
     """Fetches pages. ``max_bytes`` limits a page, compressed and decompressed; ``timeout_s`` a whole fetch."""
 
-    def __init__(self, guard: HostPolicy, *, max_bytes: int, timeout_s: float) -> None:
-        self._guard = guard
+    def __init__(self, policy: HostPolicy, *, max_bytes: int, timeout_s: float) -> None:
+        self._policy = policy
         self._max_bytes = max_bytes
         self._timeout_s = timeout_s
         self._proxies = Proxies.from_environment()
@@ -78,9 +78,9 @@ class DirectFetcher:
         """Return the page, or the URL that it redirects to."""
         proxy = self._proxies.for_url(url)
         if proxy is not None:
-            await self._guard.check_name(url.host, _port(url))
+            await self._policy.check_name(url.host, _port(url))
             return await self._ask(url, url, proxy)
-        addresses = await self._guard.addresses(url.host, _port(url))
+        addresses = await self._policy.addresses(url.host, _port(url))
         for address in addresses[:-1]:
             try:
                 return await self._ask(url, url.copy_with(host=address), None)

@@ -22,15 +22,15 @@ KEY: Final = "JINA_API_KEY"
 class JinaFetcher:
     """Fetches pages through Jina Reader, after checking that the host is allowed."""
 
-    def __init__(self, caller: ServiceCaller, guard: HostPolicy) -> None:
+    def __init__(self, caller: ServiceCaller, policy: HostPolicy) -> None:
         self._caller = caller
-        self._guard = guard
+        self._policy = policy
 
     async def fetch(self, url: str, *, raw: bool) -> Page:
         """Fetch the page at ``url``; see :meth:`jumpseat.tools.web.Fetcher.fetch`."""
         parsed = parse_url(url)
         # The service cannot reach private hosts, but must not learn their names either.
-        await self._guard.check_name(parsed.host, parsed.port or 80)
+        await self._policy.check_name(parsed.host, parsed.port or 80)
         target = str(parsed.copy_with(userinfo=b"", fragment=None))
         form = "html" if raw else "markdown"
         answer = await self._caller.post("/", {"url": target}, {"X-Return-Format": form})

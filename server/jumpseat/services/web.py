@@ -58,12 +58,12 @@ class ConfiguredWeb:
             from jumpseat.services import jina
 
             caller = self._caller("jina", base_url=jina.BASE_URL, variable=jina.KEY, optional=True)
-            return jina.JinaFetcher(caller, self._guard())
+            return jina.JinaFetcher(caller, self._host_policy())
         from jumpseat.services.direct import DirectFetcher
 
-        return DirectFetcher(self._guard(), max_bytes=settings.max_bytes, timeout_s=settings.timeout_s)
+        return DirectFetcher(self._host_policy(), max_bytes=settings.max_bytes, timeout_s=settings.timeout_s)
 
-    def _guard(self) -> HostPolicy:
+    def _host_policy(self) -> HostPolicy:
         from jumpseat.services.addresses import HostPolicy
 
         settings = self._config.tools.web_fetch

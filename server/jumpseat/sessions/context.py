@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.client import Client
@@ -34,6 +34,10 @@ class Caller(Client, Protocol):
     authenticated: bool
     handshake_done: bool
     protocol: int | None
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Send a notification that belongs to no session."""
+        ...
 
     def catch_up(
         self, session_id: str, questions: Iterable[events.ExternalToolRequested | events.PermissionRequested]

@@ -71,6 +71,7 @@ def _apply_tool_options(settings: SessionSettings, options: SessionOptions) -> N
     settings.tool_choice = _value_or_current(options.tool_choice, settings.tool_choice)
     settings.hosted_tools = _value_or_current(options.hosted_tools, settings.hosted_tools)
     settings.tool_search = _value_or_current(options.tool_search, settings.tool_search)
+    settings.sandbox = _value_or_current(options.sandbox_config, settings.sandbox)
     settings.large_output = _value_or_current(options.large_output, settings.large_output)
     if options.memory is not None:
         settings.memory = options.memory.enabled

@@ -152,6 +152,7 @@ class SessionRegistry:
                     session_limits=limits_of(settings),
                     context=context,
                     already_in_use=False,
+                    sandbox=_sandbox_state(self._environment, settings),
                 )
             )
         except BaseException:
@@ -472,6 +473,15 @@ class SessionRegistry:
         if folder is not None and session.first_prompt is not None:
             folder.set_summary(shorten(session.first_prompt))
         self._announce("session.updated", session.id, self._metadata(session))
+
+
+def _sandbox_state(environment: Environment, settings: SessionSettings) -> events.SandboxState | None:
+    """Return what is known about the sandbox of a new session; ``None`` if it is off."""
+    sandboxes = environment.sandboxes
+    if sandboxes is None or (mode := sandboxes.defaults.for_session(settings.sandbox).mode) == "off":
+        return None
+    found = sandboxes.mechanism.name if sandboxes.mechanism is not None else "none"
+    return events.SandboxState(mode=mode, mechanism=found if sandboxes.probed else None)
 
 
 async def _run_command(session: Session, command: QueuedCommand) -> bool:

@@ -46,11 +46,15 @@ _SECRET: Final = re.compile(r"\$\{\{\s*(?:secrets|vars?|env)\.(\w+)\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder that may hold agents; ``may_bring_servers`` says whether their MCP servers are used."""
+    """A folder that may hold agents, of a ``project`` or of the user.
+
+    ``may_bring_servers`` says whether their MCP servers are used.
+    """
 
     path: Path
     source: AgentSource
     may_bring_servers: bool = True
+    project: Path | None = None
 
 
 class AgentLibrary:
@@ -78,7 +82,7 @@ class AgentLibrary:
         """Return the agent folders of a project, from the working directory up to the root of the project."""
         return [
             # Trust is checked for each, because a trusted folder does not make its parents trusted.
-            Place(folder / name, source, may_bring_servers=self._is_trusted(folder))
+            Place(folder / name, source, may_bring_servers=self._is_trusted(folder), project=folder)
             for folder, source in project_folders(cwd)
             for name in PROJECT_FOLDERS
         ]
@@ -113,7 +117,7 @@ def _agent(path: Path, place: Place, found: Found[AgentFile]) -> AgentFile | Non
     Raises:
         StoreError: the file cannot be read, or is invalid.
     """
-    name, text = _name(path.name), read_text(path)
+    name, text = _name(path.name), read_text(path, place.project)
     # Secrets and variables of GitHub become environment variables of the same name.
     front = front_matter(_SECRET.sub(r"${\1}", text))
     if front.get("target") not in (None, "github-copilot"):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
 from jumpseat.errors import StoreError
+from jumpseat.regular_files import read_regular, repository_root
 
 LARGEST_BYTES: Final = 256 * 1024
 
@@ -18,7 +19,7 @@ _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)"
 
 def project_folders(cwd: Path) -> Iterator[tuple[Path, Literal["project", "inherited"]]]:
     """Yield the working directory and the folders above it, up to the root of its repository."""
-    root = next((folder for folder in (cwd, *cwd.parents) if os.path.exists(folder / ".git")), cwd)
+    root = repository_root(cwd)
     for folder in (cwd, *cwd.parents):
         yield folder, "project" if folder in (cwd, root) else "inherited"
         if folder == root:
@@ -41,17 +42,16 @@ def entries_of(folder: Path) -> list[str]:
         raise StoreError(f"cannot be read: {reason or error}") from None
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, project: Path | None = None) -> str:
     """Read a file as UTF-8, replacing invalid bytes, with ``\\n`` as line ends.
 
+    If the file belongs to a folder of a ``project``, its target must be in the repository of that folder.
+
     Raises:
-        StoreError: the file cannot be read, is too large or is not a regular file.
+        StoreError: the file cannot be read, is too large, is not a regular file or leads out of the project.
     """
     try:
-        if not path.is_file():
-            raise StoreError("not a regular file")  # reading a pipe would block
-        with path.open("rb") as file:
-            data = file.read(LARGEST_BYTES + 1)
+        data = read_regular(path, LARGEST_BYTES + 1, project and repository_root(project))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise StoreError(f"cannot be read: {reason or error}") from None

@@ -5,10 +5,15 @@ from __future__ import annotations
 import configparser
 import re
 from pathlib import Path
+from typing import Final
 
+from jumpseat.regular_files import read_regular
 from jumpseat_protocol.events import WorkingDirectoryContext
 
-_REMOTE = re.compile(r"[/:]([^/:]+)/([^/]+?)(?:\.git)?/?$")
+LARGEST_BYTES: Final = 256 * 1024
+"""Size to which a file of git is cut."""
+
+_REMOTE: Final = re.compile(r"[/:]([^/:]+)/([^/]+?)(?:\.git)?/?$")
 
 
 def git_root(folder: Path) -> Path | None:
@@ -34,31 +39,35 @@ def working_directory_context(cwd: Path, *, host_git: bool = True) -> WorkingDir
         dot_git = folder / ".git"
         try:
             if dot_git.is_file():  # a worktree or a submodule: the file names the real folder
-                dot_git = (folder / dot_git.read_text().removeprefix("gitdir:").strip()).resolve()
+                dot_git = (folder / _read(dot_git).removeprefix("gitdir:").strip()).resolve()
             if not (dot_git / "HEAD").is_file():
                 continue
             context.git_root = str(folder)
-            head = (dot_git / "HEAD").read_text().strip()
+            head = _read(dot_git / "HEAD").strip()
             if head.startswith("ref: refs/heads/"):
                 context.branch = head.removeprefix("ref: refs/heads/")
             context.repository = _repository(dot_git)
-        except (OSError, UnicodeDecodeError):
+        except (OSError, ValueError):
             pass
         return context
     return context
+
+
+def _read(path: Path) -> str:
+    return read_regular(path, LARGEST_BYTES).decode()
 
 
 def _repository(dot_git: Path) -> str | None:
     config = dot_git / "config"
     common = dot_git / "commondir"
     if common.is_file():
-        config = dot_git / common.read_text().strip() / "config"
+        config = dot_git / _read(common).strip() / "config"
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
         # Git ignores indentation, the parser does not.
-        parser.read_string("\n".join(line.strip() for line in config.read_text().splitlines()))
+        parser.read_string("\n".join(line.strip() for line in _read(config).splitlines()))
         url = parser.get('remote "origin"', "url", fallback=None)
-    except (OSError, configparser.Error):
+    except (OSError, ValueError, configparser.Error):
         return None
     found = _REMOTE.search(url or "")
     return f"{found.group(1)}/{found.group(2)}" if found else None

@@ -42,12 +42,16 @@ _DIFF: Final = (
     "--no-textconv",
     "--no-relative",
     "--find-renames",
+    # Looking into a submodule would use the settings of the submodule.
+    "--ignore-submodules=dirty",
     "--src-prefix=a/",
     "--dst-prefix=b/",
     # Unmerged entries (U) are left out, because such files are listed as modified, too.
     "--diff-filter=ACDMRT",
 )
 _TYPES: Final[dict[str, ChangeType]] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}
+# A filter runs for every file that git compares with the index.
+_RUNS_PROGRAM: Final = re.compile(r"filter\..*\.(?:clean|smudge|process|required)", re.DOTALL)
 _HEADER: Final = re.compile(r"^diff --git ", re.MULTILINE)
 _QUOTED: Final = re.compile(r'["\\\x00-\x1f\x7f]')
 _ESCAPES: Final = {
@@ -77,9 +81,11 @@ class FileChange:
 class Repository:
     """The repository around a directory."""
 
-    def __init__(self, cwd: Path, root: Path) -> None:
+    def __init__(self, cwd: Path, root: Path, overrides: Sequence[str] = ()) -> None:
+        """``overrides`` are settings of the repository that are made empty."""
         self._cwd = cwd
         self._root = root
+        self._overrides = overrides
 
     @classmethod
     async def find(cls, cwd: Path) -> Repository:
@@ -92,7 +98,19 @@ class Repository:
             root = (await _git(cwd, "rev-parse", "--show-toplevel")).rstrip("\n")
         except GitError as error:
             raise InvalidRequestError(f"{str(cwd)!r} has no git working tree to compare: {error}") from None
-        return cls(cwd, Path(root))
+        try:
+            listed = await _git(Path(root), "config", "--list", "--name-only", "--show-scope", "-z")
+        except GitError:
+            # Before git 2.26; then the user's own settings are left out as well.
+            names = (await _git(Path(root), "config", "--list", "--name-only", "-z")).split("\0")
+        else:
+            fields = listed.split("\0")
+            names = [
+                name
+                for scope, name in zip(fields[::2], fields[1::2], strict=False)
+                if scope in ("local", "worktree")
+            ]
+        return cls(cwd, Path(root), [name for name in dict.fromkeys(names) if _RUNS_PROGRAM.fullmatch(name)])
 
     async def unstaged(self, *, ignore_whitespace: bool) -> list[FileChange]:
         """Compare the working tree with the index; untracked files that are not ignored are included.
@@ -130,8 +148,8 @@ class Repository:
     async def _changes(self, against: Sequence[str], *, ignore_whitespace: bool) -> list[FileChange]:
         # Files in conflict have several versions in the index: compare with ours.
         options = [*_DIFF, *(against or ["--ours"]), *(["--ignore-all-space"] if ignore_whitespace else [])]
-        listed = await _git(self._root, *options, "--name-status", "-z", "--")
-        patches = _by_header(await _git(self._root, *options, "--patch", "--"))
+        listed = await _git(self._root, *options, "--name-status", "-z", "--", overrides=self._overrides)
+        patches = _by_header(await _git(self._root, *options, "--patch", "--", overrides=self._overrides))
         changes: list[FileChange] = []
         fields = iter(listed.split("\0"))
         for status in fields:
@@ -209,12 +227,16 @@ def _patch_of_new(root: Path, name: str) -> str | None:
     return f"{header}--- /dev/null\n+++ {new}\n@@ -0,0 +1,{len(lines)} @@\n{body}{end}"
 
 
-async def _git(cwd: Path, *args: str) -> str:
-    """Run git and return its output as text.
+async def _git(cwd: Path, *args: str, overrides: Sequence[str] = ()) -> str:
+    """Run git and return its output as text. ``overrides`` are names of settings to make empty.
 
     Raises:
         GitError: git is missing, failed or took too long.
     """
     environ = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    environ["GIT_CONFIG_COUNT"] = str(len(overrides))
+    for number, name in enumerate(overrides):
+        environ[f"GIT_CONFIG_KEY_{number}"] = name
+        environ[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(".required") else ""
     output = await run_git(cwd, *args, environ=environ, timeout_s=TIMEOUT_S)
     return output.decode("utf-8", "replace")

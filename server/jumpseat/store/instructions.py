@@ -5,13 +5,13 @@ They are read for each prompt: they are small, and the user may be editing them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.regular_files import read_regular, repository_root
 
 LARGEST_BYTES: Final = 64 * 1024
 """Size to which a file is cut, because an instruction file must not fill the context."""
@@ -38,27 +38,30 @@ def instruction_sources(settings: SessionSettings) -> list[Instructions]:
     if settings.skip_custom_instructions:
         return []
     found: dict[Path, Instructions] = {}
-    for path in _candidates(settings):
-        if path not in found and (text := _read(path)):
+    for path, within in _candidates(settings):
+        if path not in found and (text := _read(path, within)):
             found[path] = Instructions(path, text)
     return list(found.values())
 
 
 def project_paths(cwd: Path) -> list[Path]:
     """Return the paths of a project's instruction files, existing or not; a new file belongs at the first."""
-    return list(dict.fromkeys(_candidates(SessionSettings(cwd=cwd))))
+    return list(dict.fromkeys(path for path, _ in _candidates(SessionSettings(cwd=cwd))))
 
 
-def _candidates(settings: SessionSettings) -> Iterator[Path]:
-    root = _repository_root(settings.cwd)
+def _candidates(settings: SessionSettings) -> Iterator[tuple[Path, Path]]:
+    """Yield the paths of instruction files, each with the folder that its target must be in."""
+    root = repository_root(settings.cwd)
     for folder in dict.fromkeys((root, settings.cwd)):
-        yield folder / "AGENTS.md"
-        yield folder / ".github" / "copilot-instructions.md"
+        yield folder / "AGENTS.md", root
+        yield folder / ".github" / "copilot-instructions.md", root
     for folder in settings.instruction_directories:
         base = settings.cwd / folder
-        yield base / "AGENTS.md"
-        yield base / ".github" / "copilot-instructions.md"
-        yield from _instruction_files(base / ".github" / "instructions")
+        within = repository_root(base)
+        yield base / "AGENTS.md", within
+        yield base / ".github" / "copilot-instructions.md", within
+        for path in _instruction_files(base / ".github" / "instructions"):
+            yield path, within
 
 
 def _instruction_files(folder: Path) -> list[Path]:
@@ -68,16 +71,8 @@ def _instruction_files(folder: Path) -> list[Path]:
         return []
 
 
-def _repository_root(cwd: Path) -> Path:
-    # Not Path.exists, which raises if a parent folder may not be searched.
-    return next((folder for folder in (cwd, *cwd.parents) if os.path.exists(folder / ".git")), cwd)
-
-
-def _read(path: Path) -> str:
+def _read(path: Path, within: Path) -> str:
     try:
-        if not path.is_file():
-            return ""  # reading a pipe would block
-        with path.open("rb") as file:
-            return file.read(LARGEST_BYTES).decode("utf-8", "replace").strip()
+        return read_regular(path, LARGEST_BYTES, within).decode("utf-8", "replace").strip()
     except (OSError, ValueError):
         return ""

@@ -76,6 +76,7 @@ def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str],
         enable_skills=settings.skills,
         skill_directories=settings.skill_directories,
         disabled_skills=settings.disabled_skills,
+        sandbox_config=settings.sandbox.without_secrets() if settings.sandbox is not None else None,
         memory=MemoryOptions(enabled=settings.memory) if settings.memory is not None else None,
     )
     draft = folder / f"{FILE}.tmp"

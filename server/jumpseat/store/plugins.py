@@ -16,6 +16,7 @@ import orjson
 
 from jumpseat.agent.plugins import Plugin
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.regular_files import read_regular
 
 log = logging.getLogger(__name__)
 
@@ -72,9 +73,10 @@ def _manifest(folder: Path) -> dict[str, Any]:
     for name in MANIFESTS:
         path = folder / name
         try:
-            if path.stat().st_size > LARGEST_BYTES:
+            content = read_regular(path, LARGEST_BYTES + 1)
+            if len(content) > LARGEST_BYTES:
                 raise ValueError(f"more than {LARGEST_BYTES} bytes")
-            whole: Any = orjson.loads(path.read_bytes())
+            whole: Any = orjson.loads(content)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except (OSError, ValueError) as error:

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from jumpseat.agent.permissions.rules import Rule, Rules, parse_rule
+from jumpseat.regular_files import read_regular, repository_root
 from jumpseat.store.git import git_root
 from jumpseat.store.trusted_folders import TrustedFolders
 
 FILE: Final = Path(".jumpseat", "config.toml")
-LARGEST_BYTES: Final = 1024 * 1024
+LARGEST_BYTES: Final = 64 * 1024
+MOST_RULES: Final = 1000
+"""Limit on the rules of one file: each call is matched against all of them."""
 
 
 class PermissionRules:
@@ -74,8 +77,7 @@ def _rules(values: Any, name: str, base: str) -> tuple[Rule, ...]:
 
 
 def _read(path: Path, folder: Path) -> Rules:
-    with path.open("rb") as file:
-        content = file.read(LARGEST_BYTES + 1)
+    content = read_regular(path, LARGEST_BYTES + 1, repository_root(folder))
     if len(content) > LARGEST_BYTES:
         raise ValueError(f"more than {LARGEST_BYTES} bytes")
     import tomllib
@@ -83,4 +85,8 @@ def _read(path: Path, folder: Path) -> Rules:
     table: Any = tomllib.loads(content.decode()).get("permissions", {})
     if not isinstance(table, dict):
         raise ValueError("permissions: expected a table")
-    return read_rules(cast("dict[str, Any]", table), str(folder))
+    rules = read_rules(cast("dict[str, Any]", table), str(folder))
+    count = len(rules.allow) + len(rules.ask) + len(rules.deny)
+    if count > MOST_RULES:
+        raise ValueError(f"{count} rules, expected at most {MOST_RULES}")
+    return rules

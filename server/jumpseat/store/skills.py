@@ -118,7 +118,7 @@ class SessionSkills:
 
     def body(self, skill: Skill) -> str:
         """Return the text of a skill for the model; see :meth:`jumpseat.agent.skills.Skills.body`."""
-        return body(read_text(skill.path))
+        return body(read_text(skill.path, skill.project))
 
 
 def project_places(cwd: Path) -> Iterator[Place]:
@@ -151,7 +151,7 @@ def _skill(path: Path, place: Place, found: Found[Skill]) -> Skill:
     Raises:
         StoreError: the file cannot be read, or is invalid.
     """
-    front = front_matter(read_text(path))
+    front = front_matter(read_text(path, place.project))
     name = front.get("name", path.parent.name)
     if not isinstance(name, str) or not _NAME.fullmatch(name.strip()):
         raise StoreError("invalid name: expected 1 to 128 letters, digits and . _ - :")

@@ -7,11 +7,12 @@ time limit unless the operator sets one, because handlers may wait for people.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import anyio
+import orjson
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
@@ -19,8 +20,8 @@ from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import SourceName
-from jumpseat.tools.schema_check import argument_problems
-from jumpseat.tools.tool import TOOL_SEARCH, Prepared, ToolContext, ToolOutcome, failure
+from jumpseat.tools.schema_check import argument_problems, missing_defaults
+from jumpseat.tools.tool import TOOL_SEARCH, Ordering, Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission
 from jumpseat_protocol.sessions import ClientTool
@@ -65,6 +66,11 @@ class ClientSideTool:
         return "custom"
 
     @property
+    def ordering(self) -> Ordering:
+        """Return ``independent``: the handler of one call may wait for another call in the same client."""
+        return "independent"
+
+    @property
     def spec(self) -> ToolSpec:
         tool = self.definition
         return ToolSpec(tool.name, tool.description, tool.parameters or dict(NO_ARGUMENTS))
@@ -79,6 +85,8 @@ class ClientSideTool:
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
         tool = self.definition
+        if tool.parameters and (defaults := missing_defaults(call.arguments or {}, tool.parameters)):
+            call = replace(call, arguments={**(call.arguments or {}), **defaults})
         if tool.parameters and (problems := argument_problems(call.arguments or {}, tool.parameters)):
             return failure(f"Invalid arguments for `{tool.name}`: {'; '.join(problems)}")
         permission = None
@@ -122,6 +130,8 @@ def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolO
             error="Tool execution failed",
         )
     result: Any = answer.result
+    if isinstance(result, str):
+        result = _result_object(result) or result
     if isinstance(result, dict) and "textResultForLlm" in result:
         try:
             return outcome_of_object(call, ToolResultObject.model_validate(result))
@@ -134,6 +144,22 @@ def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolO
     if result is None:
         return ToolOutcome(text="")
     return ToolOutcome(text=result if isinstance(result, str) else canonical_json(result))
+
+
+def _result_object(text: str) -> JsonObject | None:
+    """Return the result object that ``text`` is the JSON of; ``None`` for any other text.
+
+    The SDK for Node sends a result object without ``resultType`` as text.
+    """
+    if not text.startswith('{"textResultForLlm":'):
+        return None
+    try:
+        value: Any = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    known = {field.alias or name for name, field in ToolResultObject.model_fields.items()}
+    found = cast("JsonObject", value) if isinstance(value, dict) else {}
+    return found if found and known.issuperset(found) else None
 
 
 def object_of_outcome(outcome: ToolOutcome) -> JsonObject:

@@ -30,6 +30,16 @@ class RunningCommand(Protocol):
         ...
 
     @property
+    def messages(self) -> list[str]:
+        """Return what the sandbox did and refused, for the model."""
+        ...
+
+    @property
+    def confined(self) -> bool | None:
+        """Return whether the command is confined; ``None`` if the sandbox is off."""
+        ...
+
+    @property
     def has_stdin(self) -> bool: ...
 
     @property
@@ -79,15 +89,32 @@ class CommandRunner(Protocol):
 
     def get(self, shell_id: str) -> RunningCommand | None: ...
 
+    async def probe(self) -> None:
+        """Find out whether commands can be confined; :meth:`confines` needs that."""
+        ...
+
+    def confines(self, *, stdin: bool = False) -> bool | None:
+        """Return whether the next command will be confined; ``None`` if the sandbox is off."""
+        ...
+
     async def start(
-        self, command: str, *, cwd: Path, environ: dict[str, str], stdin: bool = False, call_id: str | None = None
+        self,
+        command: str,
+        *,
+        cwd: Path,
+        environ: dict[str, str],
+        stdin: bool = False,
+        call_id: str | None = None,
+        outside: bool = False,
     ) -> RunningCommand:
         """Start ``command`` in ``bash -c``, with the null device as standard input unless ``stdin``.
 
-        The command of a tool call (``call_id``) without ``stdin`` may run in a terminal of the user's editor.
+        The command of a tool call (``call_id``) without ``stdin`` may run in a terminal of the user's editor. With
+        ``outside``, the command is not confined.
 
         Raises:
-            OSError: bash or the working directory is missing, or the system refuses another process.
+            OSError: bash or the working directory is missing, the system refuses another process, or the session
+                requires a sandbox and there is none.
             ValueError: the command or the environment contains a NUL character.
             anyio.ClosedResourceError: the session is closing.
         """

@@ -53,6 +53,22 @@ def argument_problems(arguments: JsonObject, schema: Mapping[str, Any]) -> list[
         return []
 
 
+def missing_defaults(arguments: JsonObject, schema: Mapping[str, Any]) -> JsonObject:
+    """Return the defaults of required properties that ``arguments`` lack.
+
+    Generators of schemas, such as zod's, declare properties with a default as required: they describe the value
+    after parsing. A model rightly leaves such properties out.
+    """
+    required = schema.get("required")
+    properties = _table(schema.get("properties"))
+    names = cast("_Values", required) if isinstance(required, list) else []
+    return {
+        name: table["default"]
+        for name in names
+        if isinstance(name, str) and name not in arguments and "default" in (table := _table(properties.get(name)))
+    }
+
+
 class _QuickCheck:
     """A validator for the usual keywords that accepts only what certainly fits; it may reject what fits."""
 

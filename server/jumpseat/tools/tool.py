@@ -23,12 +23,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.permissions.permissions import UNGUARDED, ApprovalLimits
+from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.session.session import Session
-from jumpseat.errors import validation_problems
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.running_commands import CommandRunner
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import Files
+from jumpseat.validation import validation_problems
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
 from jumpseat_protocol.permissions import PermissionRequest
@@ -49,6 +50,7 @@ class ToolOutcome:
     after this batch. ``arguments`` are those the call ran with, if they are not the model's, and ``contexts`` are
     messages for the model after the batch; hooks set both. ``messages`` are the tool's own messages for the model
     after the batch, as pairs of source and text. ``references`` are names of tools that a search has found.
+    ``sandboxed`` is whether a command was confined; ``None`` without a command, or if the sandbox is off.
     """
 
     text: str
@@ -64,6 +66,7 @@ class ToolOutcome:
     contexts: list[str] = field(default_factory=list[str])
     messages: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     references: list[str] = field(default_factory=list[str])
+    sandboxed: bool | None = None
 
     @property
     def ok(self) -> bool:
@@ -75,19 +78,25 @@ def failure(text: str, *, error: str | None = None) -> ToolOutcome:
     return ToolOutcome(text=text, status="failure", error=error)
 
 
+Ordering: TypeAlias = Literal["queued", "reading", "independent"]
+"""When the call of a tool runs relative to the other calls of the same answer.
+
+``queued`` calls run in the order of the answer, one after the other. ``reading`` calls keep their place among them,
+but neighbouring ones run side by side. ``independent`` calls run at once and wait for no other call.
+"""
+
+
 @dataclass(slots=True)
 class SequentialCalls:
-    """Calls of one answer that run one after the other, and the state that they hand on.
+    """The state that the queued calls of one answer hand on.
 
-    ``following`` is the name of the next call's tool, ``last`` the previous call's result; ``cancelled`` cancels
-    all remaining calls. ``unfinished`` is work that the previous call left: the name of its tool, the
-    state that a call of the same tool continues with, and the function that finishes the work if no such call
-    follows.
+    ``following`` is the name of the next call's tool, ``last`` the previous call's result. ``unfinished`` is work
+    that the previous call left: the name of its tool, the state that a call of the same tool continues with, and
+    the function that finishes the work if no such call follows.
     """
 
     following: str | None = None
     last: Any = None
-    cancelled: bool = False
     unfinished: tuple[str, object, Callable[[], Awaitable[None]]] | None = None
 
     async def end(self) -> None:
@@ -95,6 +104,22 @@ class SequentialCalls:
         if self.unfinished is not None:
             (_, _, finish), self.unfinished = self.unfinished, None
             await finish()
+
+
+Severity: TypeAlias = Literal["info", "warning", "error"]
+Notify: TypeAlias = Callable[[str, Severity], None]
+"""Shows a text to the user, not to the model."""
+
+Approve: TypeAlias = Callable[[PermissionRequest, ApprovalLimits], Awaitable[Verdict]]
+"""Asks for permission for a part of a call that runs already."""
+
+
+def _notify_nobody(_text: str, _severity: Severity) -> None:
+    """Drop a text for the user."""
+
+
+async def _deny(_request: PermissionRequest, _limits: ApprovalLimits) -> Verdict:
+    return Verdict("denied", "There is nobody to ask.")
 
 
 @dataclass(slots=True)
@@ -119,6 +144,8 @@ class ToolContext:
     line: SequentialCalls | None = None
     files: Files = field(default_factory=Files)
     web: Web | None = None
+    notify: Notify = _notify_nobody
+    approve: Approve = _deny
 
     def resolve(self, path: str) -> Path:
         """Make ``path`` absolute against the working directory; expand ``~``, keep symbolic links."""
@@ -136,8 +163,9 @@ class Refused(Protocol):
 class Prepared:
     """A call with valid arguments: the permission that it needs (``None``: none) and the function that runs it.
 
-    ``refused`` may replace the outcome of a call that was not allowed; its ``cancelled`` is true if a person, or
-    the end of the turn, has cancelled more than this call. ``guard`` limits how the permission may be given.
+    ``refused`` may replace the outcome of a call that was not allowed; its ``cancelled`` is true if a person has
+    cancelled the calls of the answer, or the turn was aborted, also while the call ran. ``guard`` limits how the
+    permission may be given.
     """
 
     permission: PermissionRequest | None
@@ -154,6 +182,9 @@ class Tool(Protocol):
 
     @property
     def source(self) -> SourceName: ...
+
+    @property
+    def ordering(self) -> Ordering: ...
 
     @property
     def spec(self) -> ToolSpec:
@@ -173,11 +204,12 @@ class Tool(Protocol):
 
 
 @runtime_checkable
-class Sequential(Protocol):
-    """A tool that may require its calls of one answer to run one after the other instead of concurrently."""
+class Cancellable(Protocol):
+    """A tool that words the outcomes of calls that are cancelled before they are prepared."""
 
-    @property
-    def sequential(self) -> bool: ...
+    async def cancelled(self, ctx: ToolContext, call: ToolUseBlock, outcome: ToolOutcome) -> ToolOutcome:
+        """Return the outcome of a call that does not run; by default, that would be ``outcome``."""
+        ...
 
 
 @runtime_checkable
@@ -199,6 +231,10 @@ class Grouping(Protocol):
 
     def members(self, name: str) -> Collection[str] | None:
         """Return the names of the tools in a group, ``None`` if this source has no such group."""
+        ...
+
+    def omitted_sections(self, offered: Collection[str]) -> Collection[str]:
+        """Return the sections of the system message without their own text; ``offered`` are the tools in use."""
         ...
 
     def mention_text(self, name: str, members: list[str]) -> str | None:
@@ -242,13 +278,15 @@ class Described(Generic[A]):
     """The half of a built-in tool that models see; :meth:`bound` adds the half that runs calls for one session.
 
     ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
-    with a number keep it; new ones need none and come after them, by name.
+    with a number keep it; new ones need none and come after them, by name. Calls of a ``read_only`` tool run side
+    by side, because their order does not matter.
     """
 
     name: str
     description: str
     args: type[A]
     position: int = field(default=LAST, kw_only=True)
+    read_only: bool = field(default=False, kw_only=True)
 
     @property
     def spec(self) -> ToolSpec:
@@ -266,7 +304,14 @@ class Described(Generic[A]):
     ) -> BuiltinTool[A]:
         """Return the tool of one session."""
         return BuiltinTool(
-            self.name, self.description, self.args, run, intention, permission, position=self.position
+            self.name,
+            self.description,
+            self.args,
+            run,
+            intention,
+            permission,
+            position=self.position,
+            read_only=self.read_only,
         )
 
 
@@ -277,7 +322,8 @@ class BuiltinTool(Described[A]):
     ``intention`` describes in a few words, for the user, what a call is about to do. ``permission`` returns the
     permission that a call needs, ``None`` if none. ``needs`` is a capability without which the tool is not offered:
     a client that can ask its user, access to the web, a configured search service. ``opens`` returns a file whose
-    unsaved state in the editor must be known before permission is asked.
+    unsaved state in the editor must be known before permission is asked. ``ready`` finds out what the permission
+    depends on.
     """
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
@@ -285,10 +331,15 @@ class BuiltinTool(Described[A]):
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
     needs: Literal["user_input", "web", "web_search"] | None = None
     opens: Callable[[ToolContext, A], Path] | None = None
+    ready: Callable[[ToolContext], Awaitable[None]] | None = None
 
     @property
     def source(self) -> SourceName:
         return "builtin"
+
+    @property
+    def ordering(self) -> Ordering:
+        return "reading" if self.read_only else "queued"
 
     def summary(self, arguments: JsonObject) -> str | None:
         """Describe what a call is about to do; return ``None`` for invalid arguments."""
@@ -301,8 +352,10 @@ class BuiltinTool(Described[A]):
         try:
             args = self.args.model_validate(call.arguments)
         except ValidationError as error:
-            problems = "; ".join(validation_problems(error, "arguments"))
+            problems = "; ".join(validation_problems(error, self.args, "arguments"))
             return failure(f"Invalid arguments for `{self.name}`: {problems}")
+        if self.ready is not None:
+            await self.ready(ctx)
         if self.opens is not None:
             await ctx.files.open(self.opens(ctx, args))
         return Prepared(self.permission(ctx, args), partial(self.run, ctx, args))

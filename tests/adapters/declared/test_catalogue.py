@@ -42,8 +42,8 @@ def test_azure_is_found_under_both_of_its_names() -> None:
     assert catalogue().get("azure_openai").declaration.name == "azure"
 
 
-def test_the_error_for_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"unknown adapter 'opnai', expected one of anthropic, azure, .*openai"):
+def test_the_error_for_an_unknown_name_has_the_nearest_known_one() -> None:
+    with pytest.raises(ConfigError, match=r"unknown adapter 'opnai', did you mean 'openai'\?"):
         catalogue().get("opnai")
 
 
@@ -115,10 +115,10 @@ def test_adapters_that_extend_each_other_are_an_error() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("x.toml", "extends = ", r"x\.toml: Invalid value"),
-        ("x.toml", 'extends = "openai"\nheadres = 1\n', r"x\.toml: headres: Extra inputs are not permitted"),
-        ("x.py", "1/0\n", r"x\.py: ZeroDivisionError"),
-        ("x.py", "ADAPTER = 3\n", r"x\.py: expected a mapping ADAPTER"),
+        ("x.toml", "extends = ", r"x\.toml: not valid TOML: Invalid value"),
+        ("x.toml", 'extends = "openai"\nheadres = 1\n', r"x\.toml: headres: unknown, did you mean 'headers'\?"),
+        ("x.py", "1/0\n", r"x\.py: cannot be run: ZeroDivisionError"),
+        ("x.py", "ADAPTER = 3\n", r"x\.py: expected a mapping called ADAPTER"),
     ],
 )
 def test_an_invalid_file_is_named(tmp_path: Path, name: str, text: str, expected: str) -> None:
@@ -250,7 +250,10 @@ async def test_the_error_of_a_failing_list_of_models_has_no_message_of_the_funct
 
     found = catalogue({"one": {"extends": "openai", "schema": {"model": {"choices": choices}}}})
 
-    with pytest.raises(ConfigError, match=r"adapter 'one': schema.model: its function failed \(OSError\)$"):
+    with pytest.raises(
+        ConfigError,
+        match=r"schema.model.choices: its function failed \(OSError at \w+.py:\d+\)$",
+    ):
         await found.get_ready("one")
 
 

@@ -48,9 +48,12 @@ def test_groups_and_flat_names_can_be_mixed() -> None:
 @pytest.mark.parametrize(
     ("raw", "text"),
     [
-        ({"parse_chatt": handler}, "handlers: unknown handlers parse_chatt"),
-        ({"response": {"build_body": handler}}, "handlers.response: unknown handlers build_body"),
-        ({"setup": "cmd:x"}, "handlers.setup: expected a function, got str"),
+        ({"parse_chatt": handler}, "handlers.parse_chatt: unknown handler, did you mean 'parse_chat'?"),
+        (
+            {"response": {"build_body": handler}},
+            "handlers.response.build_body: unknown handler, expected one of parse_chat",
+        ),
+        ({"setup": "cmd:x"}, "handlers.setup: expected a function, got a string"),
         ({"request": handler}, "handlers.request: expected a table of handlers"),
     ],
 )
@@ -99,9 +102,12 @@ def test_extending_merges_tables_and_replaces_everything_else() -> None:
 @pytest.mark.parametrize(
     ("raw", "text"),
     [
-        ({}, "mine: name: Field required"),
-        ({"name": "x", "headres": {}}, "mine: headres: Extra inputs are not permitted"),
-        ({"name": "x", "schema": {"model": {"typ": "string"}}}, "mine: schema.model.typ: Extra inputs"),
+        ({}, "mine: name: required, but missing"),
+        ({"name": "x", "headres": {}}, "mine: headres: unknown, did you mean 'headers'?"),
+        (
+            {"name": "x", "schema": {"model": {"typ": "string"}}},
+            "mine: schema.model.typ: unknown, did you mean 'type'?",
+        ),
         ({"name": "x", "handlers": []}, "mine.handlers: expected a table"),
         (
             {"name": "x", "raw": ["--upload-file", "x"]},

@@ -28,7 +28,12 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ReasoningDelta, TextDelta, ToolSpec
 from jumpseat.declared.env import EnvResolver, MissingValueError
-from jumpseat.errors import InvalidRequestError, ProviderError, ProviderProtocolError, ProviderRequestError
+from jumpseat.errors import (
+    AdapterError,
+    InvalidRequestError,
+    ProviderError,
+    ProviderRequestError,
+)
 from tests.support.model_server import ModelServer, Reply, event_stream, json_reply
 
 pytestmark = pytest.mark.anyio
@@ -212,15 +217,16 @@ async def test_only_a_setup_that_returns_false_ends_the_request() -> None:
         await prepare(declared(handlers={"setup": returning(False), "chat_output": nothing}))
 
 
-@pytest.mark.parametrize("kind", [KeyError, SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("kind", [KeyError, SystemExit, GeneratorExit])
 async def test_the_error_of_a_failing_handler_has_its_name_without_its_message(kind: type[BaseException]) -> None:
     def broken(*_: Any) -> None:
         raise kind(SECRET)
 
-    with pytest.raises(ProviderRequestError) as raised:
+    with pytest.raises(AdapterError) as raised:
         await prepare(declared(handlers={"form_messages": broken, "chat_output": nothing}))
 
-    assert str(raised.value) == f"adapter 'mine': its handler build_messages failed ({kind.__name__})"
+    place = f"test_pipeline.py:{broken.__code__.co_firstlineno + 1}"
+    assert str(raised.value) == f"adapter 'mine': its handler build_messages failed ({kind.__name__} at {place})"
 
 
 async def test_settings_are_written_as_mapped_and_a_message_can_override_them() -> None:
@@ -477,7 +483,7 @@ async def test_an_error_reported_by_a_handler_is_a_typed_error_with_secrets_mask
 
 async def test_the_error_of_a_failing_parser_has_its_name(transport: HttpTransport) -> None:
     async with ModelServer(event_stream(b"data: no json\n\n")) as server:
-        with pytest.raises(ProviderProtocolError, match="its handler parse_chat failed on the answer"):
+        with pytest.raises(AdapterError, match=r"parse_chat failed \(ValueError at test_pipeline.py:\d+\)"):
             await talk(transport, server.url, handlers={"chat_output": parse_chat})
 
 
@@ -502,6 +508,30 @@ async def test_fields_unknown_to_the_wire_reach_the_handler_under_each_of_its_na
     completed = events[-1]
     assert isinstance(completed, Completed)
     assert completed.message.blocks == [ReasoningBlock("hm", "mine"), TextBlock("Hello")]
+
+
+async def test_the_content_of_a_delta_can_be_moved_to_its_reasoning(transport: HttpTransport) -> None:
+    def parse_extra(data: Any) -> Any:
+        if data["extra"].get("thinks"):
+            data["output"] = {"reasoning": {"content": data["output"]["content"]}, "content": None}
+        return data
+
+    async with ModelServer(
+        lines(
+            {"choices": [{"delta": {"content": "hm", "thinks": True}}]},
+            {"choices": [{"delta": {"content": "Hello", "thinks": False}}]},
+            {"choices": [{"delta": {"content": "!"}, "finish_reason": "stop"}]},
+        ),
+        json_reply({"choices": [{"message": {"content": "hm", "thinks": True}, "finish_reason": "stop"}]}),
+    ) as server:
+        streamed = await talk(transport, server.url, wire="openai", handlers={"parse_extra": parse_extra})
+        whole = await talk(transport, server.url, wire="openai", handlers={"parse_extra": parse_extra})
+
+    assert [type(event) for event in streamed] == [ReasoningDelta, TextDelta, TextDelta, Completed]
+    assert isinstance(streamed[-1], Completed)
+    assert streamed[-1].message.blocks == [ReasoningBlock("hm", "mine"), TextBlock("Hello!")]
+    assert isinstance(whole[-1], Completed)
+    assert whole[-1].message.blocks == [ReasoningBlock("hm", "mine")]
 
 
 # --- after the answer -------------------------------------------------------------------------------------------
@@ -640,8 +670,8 @@ async def test_a_failing_function_in_place_of_the_network_is_a_typed_error(trans
         assert SECRET not in str(caught.value)
         return caught.value
 
-    assert "its opts.request failed (ValueError)" in str(await failing(raises))
-    assert "its opts.request failed (ValueError)" in str(await failing(breaks))
+    assert "its opts.request failed (ValueError at test_pipeline.py:" in str(await failing(raises))
+    assert "its opts.request failed (ValueError at test_pipeline.py:" in str(await failing(breaks))
     refused = await failing(refuses)
     assert (refused.status, refused.retryable, refused.retry_after_s) == (429, True, 3)
     assert "the line is dead" in str(await failing(reports))

@@ -70,7 +70,7 @@ def test_each_type_accepts_its_own_values_only(kind: str, good: Any, bad: Any) -
 
 
 def test_a_boolean_is_not_a_number() -> None:
-    with pytest.raises(InvalidRequestError, match="expected an integer, got bool"):
+    with pytest.raises(InvalidRequestError, match="expected an integer, got a boolean"):
         check_value("it", entry(type="integer"), True, None)
 
 
@@ -109,7 +109,7 @@ def test_the_fields_of_a_choice_are_kept() -> None:
 
 
 def test_invalid_choices_are_named() -> None:
-    with pytest.raises(ConfigError, match=r"model\.choices: expected a list or a table, got str"):
+    with pytest.raises(ConfigError, match=r"model\.choices: expected a list or a table, got a string"):
         choices_of("model", entry(choices="a"), None)
 
 
@@ -157,6 +157,6 @@ def test_null_is_accepted_for_optional_entries_only() -> None:
         values_of(schema, None, {"model": None})
 
 
-def test_an_unknown_setting_is_refused_with_a_list_of_the_known_ones() -> None:
-    with pytest.raises(InvalidRequestError, match="unknown setting 'temprature', expected one of: temperature"):
+def test_an_unknown_setting_is_refused_with_the_nearest_known_one() -> None:
+    with pytest.raises(InvalidRequestError, match="unknown setting 'temprature', did you mean 'temperature'"):
         values_of({"temperature": entry()}, None, {"temprature": 1})

@@ -550,7 +550,10 @@ async def test_the_capabilities_of_the_session_win_over_those_of_its_provider(bu
     [
         ({"type": "telepathy"}, "provider.type: unknown type 'telepathy', expected one of "),
         ({"type": "scripted"}, "the scripted adapter needs a script"),
-        ({"type": "scripted", "script": {"turns": [{"txt": "x"}]}}, "provider.script.turns.0.txt: Extra inputs"),
+        (
+            {"type": "scripted", "script": {"turns": [{"txt": "x"}]}},
+            "provider.script.turns[0].txt: unknown, did you mean 'text'?",
+        ),
         ({"type": "scripted", "script": "/nowhere.yaml"}, "cannot read the script '/nowhere.yaml': No such file"),
     ],
 )
@@ -595,8 +598,8 @@ async def test_a_scripted_provider_needs_no_model_and_its_script_is_shared(build
 @pytest.mark.parametrize(
     ("adapter", "model", "complaint"),
     [
-        ({"type": "telepathy"}, "m", "unknown adapter 'telepathy', expected one of "),
-        ({}, "m", "unknown adapter 'work', expected one of "),
+        ({"type": "telepathy"}, "m", "adapters.work: type: unknown adapter 'telepathy', expected one of "),
+        ({}, "m", "adapters.work: there is no other adapter 'work' to extend"),
         (
             {"type": "openai", "base_url": "http://h"},
             None,

@@ -18,7 +18,7 @@ from jumpseat.cli import Options
 from jumpseat.config import Config
 from jumpseat.errors import ClientCallError, ConfigError, InvalidRequestError, ProviderAuthError
 from jumpseat_protocol.sessions import NamedProviderConfig, ProviderConfig, ProviderModelConfig, SessionOptions
-from tests.support.model_server import ModelServer, SeenRequest, json_reply
+from tests.support.model_server import ModelServer, SeenRequest, json_reply, text_reply
 
 pytestmark = pytest.mark.anyio
 
@@ -145,6 +145,51 @@ async def test_a_gemini_provider_is_called_at_its_base_url_with_the_key_in_its_h
         assert len([event async for event in stream]) == 1
 
     assert (server.requests[-1].path, server.requests[-1].headers["x-goog-api-key"]) == (path, "k")
+
+
+COPILOT_MODELS: dict[str, Any] = {
+    "data": [
+        {"id": "chat", "supported_endpoints": ["/chat/completions", "/responses"]},
+        {"id": "responses", "supported_endpoints": ["/responses", "ws:/responses"]},
+        {"id": "messages", "supported_endpoints": ["/v1/messages"]},
+        {"id": "other", "supported_endpoints": ["/v2/other"]},
+    ]
+}
+
+
+async def test_a_copilot_provider_of_a_session_uses_the_wire_in_the_list_of_models(models: Models) -> None:
+    bodies = {"/v1/messages": MESSAGE, "/responses": RESPONSE, "/models": json_reply(COPILOT_MODELS)}
+
+    async with ModelServer(answer=lambda request: bodies.get(request.path, CHAT)) as server:
+        own = {"type": "copilot", "baseUrl": server.url, "apiKey": "k"}
+        for model in ("chat", "responses", "messages", "unlisted"):
+            await call(server, models, settings(model, provider=own))
+        await call(server, models, settings("responses", provider={**own, "wireApi": "completions"}))
+        named = [{"name": "mine", **own}]
+        await call(server, models, settings("mine/responses", providers=named))
+        with pytest.raises(ConfigError, match="serves model 'other' only by unsupported endpoints: /v2/other"):
+            await models.resolve(settings("other", provider=own))
+
+    assert [request.path for request in server.requests] == [
+        "/models",
+        "/chat/completions",
+        "/responses",
+        "/v1/messages",
+        "/chat/completions",
+        "/chat/completions",
+        "/responses",
+    ]
+    assert server.requests[0].headers["authorization"] == "Bearer k"
+
+
+async def test_a_copilot_provider_without_a_list_of_models_is_called_by_chat_completions(models: Models) -> None:
+    missing = text_reply("not found", status=404)
+    async with ModelServer(answer=lambda request: missing if request.method == "GET" else CHAT) as server:
+        own = {"type": "copilot", "baseUrl": server.url, "apiKey": "k"}
+        for _ in range(2):
+            await call(server, models, settings("m", provider=own))
+
+    assert [request.path for request in server.requests] == ["/models", "/chat/completions", "/chat/completions"]
 
 
 @pytest.mark.parametrize("kind", ["gemini", "gemini_interactions"])

@@ -12,6 +12,7 @@ import pytest
 
 from jumpseat.adapters import providers
 from jumpseat.adapters.declared.settings import check_settings, wire_declaration
+from jumpseat.adapters.models.known_adapters import known_adapters
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers, load_adapter
 from jumpseat.adapters.transport.http import HttpModel
@@ -20,7 +21,6 @@ from jumpseat.agent.model import Completed, ModelEvent, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.cli import Options
 from jumpseat.config import Config
-from jumpseat.console import known_adapters
 from jumpseat.errors import InvalidRequestError
 from tests.support.model_server import ModelServer, event_stream, json_reply
 

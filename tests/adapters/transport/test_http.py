@@ -173,6 +173,30 @@ async def test_a_wrong_content_type_is_ignored(transport: HttpTransport, content
         assert await events_of(model) == [TextDelta("a"), done("a")]
 
 
+async def test_a_stream_is_recognised_in_pieces_of_any_size_and_behind_any_content_type(
+    transport: HttpTransport,
+) -> None:
+    stream = delta("a") + STOP + DONE
+    pieces = [stream[place : place + 1] for place in range(8)] + [stream[8:]]
+    for kind in ("", "application/json"):
+        headers = {"Content-Type": kind} if kind else {}
+        async with ModelServer(Reply(pieces, headers=headers)) as server:
+            assert await events_of(openai(server.url, transport)) == [TextDelta("a"), done("a")]
+
+
+async def test_json_lines_are_recognised_behind_any_content_type(transport: HttpTransport) -> None:
+    lines = [{"message": {"content": "Hel"}, "done": False}, {"message": {"content": "lo"}, "done": True}]
+    body = "".join(f"{json.dumps(line)}\r\n" for line in lines).encode()
+    for kind in ("", "application/json", "application/x-ndjson"):
+        headers = {"Content-Type": kind} if kind else {}
+        async with ModelServer(Reply([body[:5], body[5:]], headers=headers)) as server:
+            model = HttpModel(WireCaller(load_adapter("ollama"), Endpoint(server.url)), transport)
+            assert [event for event in await events_of(model) if isinstance(event, TextDelta)] == [
+                TextDelta("Hel"),
+                TextDelta("lo"),
+            ]
+
+
 async def test_a_compressed_answer_is_decoded(transport: HttpTransport) -> None:
     headers = {"Content-Type": "text/event-stream", "Content-Encoding": "gzip"}
     async with ModelServer(Reply([gzip.compress(delta("a") + STOP + DONE)], headers=headers)) as server:

@@ -122,3 +122,15 @@ def test_json_lines_are_split_at_line_ends(step: int) -> None:
 
     events = split(pieces, JsonLinesDecoder())
     assert events == [(None, '{"a":1}'), (None, '{"b":"ü"}'), (None, '{"c":3}'), (None, '{"d":4}')]
+
+
+def test_events_without_blank_lines_between_them_are_told_apart() -> None:
+    unnamed = b'data: {"a": 1}\ndata: {"b": {}}\ndata: [DONE]\n'
+    named = b'event: one\ndata: {"a": 1}\nevent: two\ndata: {"b": 2}\n'
+    several_rows = b'data: {\ndata: "a": {}\ndata: }\n\n'
+    name_last = b'data: {"a": 1}\nevent: one\n\n'
+
+    assert split([unnamed]) == [(None, '{"a": 1}'), (None, '{"b": {}}'), (None, "[DONE]")]
+    assert split([named]) == [("one", '{"a": 1}'), ("two", '{"b": 2}')]
+    assert split([several_rows]) == [(None, '{\n"a": {}\n}')]
+    assert split([name_last]) == [("one", '{"a": 1}')]

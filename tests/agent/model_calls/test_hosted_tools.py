@@ -391,3 +391,43 @@ async def test_an_excluded_built_in_tool_is_not_offered_as_a_native_one(tmp_path
     assert {"view", "create"} <= names
     (warning,) = data_of(events, "session.warning")
     assert warning["message"].endswith("bash, text_editor.")
+
+
+async def test_bash_and_the_editor_are_not_missing_where_our_functions_stand_for_them(tmp_path: Path) -> None:
+    data = (DATA / "openai" / "plain.sse").read_bytes()
+    async with ModelServer(*[event_stream(data)] * 2) as server, running_server(tmp_path) as ours:
+        model = provider("openai", server)
+        hosted = ["bash", "text_editor"]
+        session = await ours.wire.create(model, model="m", streaming=True, hostedTools=hosted)
+        offered = await ours.wire.prompt(session)
+        session = await ours.wire.create(
+            model, model="m", streaming=True, hostedTools=hosted, excludedTools=["bash"]
+        )
+        excluded = await ours.wire.prompt(session)
+
+    functions = {tool["function"]["name"] for tool in server.requests[0].json["tools"]}
+    assert {"bash", "view", "create", "edit"} <= functions
+    assert not [event for event in offered if event["type"] == "session.warning"]
+    (warning,) = data_of(excluded, "session.warning")
+    assert warning["message"].endswith("does not support these hosted tools: bash.")
+
+
+async def test_a_search_model_over_chat_completions_gets_the_options_of_its_search(tmp_path: Path) -> None:
+    data = (DATA / "openai" / "annotations.sse").read_bytes()
+    search = {"name": "web_search", "search_context_size": "low"}
+    async with ModelServer(*[event_stream(data)] * 2) as server, running_server(tmp_path) as ours:
+        model = provider("openai", server)
+        session = await ours.wire.create(
+            model, model="gpt-4o-search-preview", streaming=True, hostedTools=[search], availableTools=[]
+        )
+        events = await ours.wire.prompt(session)
+        await ours.wire.prompt(session)
+
+    first, second = (request.json for request in server.requests)
+    assert first["web_search_options"] == {"search_context_size": "low"}
+    assert not data_of(events, "session.warning")
+    (message,) = data_of(events, "assistant.message")
+    (found,) = [block for block in message["providerBlocks"] if block["type"] == "hosted_tool_result"]
+    assert found["results"] == [{"title": "W", "url": "https://w.example", "snippet": "sun"}]
+    # The wire has no form for a search that has run: the answer goes back as it was.
+    assert second["messages"][2] == {"role": "assistant", "content": "Sunny."}

@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import pytest
 
-from jumpseat.agent.permissions.approvals import ApprovalRecord, approval_record, narrowest_approval
-from jumpseat.agent.permissions.facts import PathScope, gather_facts
+from jumpseat.agent.permissions.approvals import ApprovalRecord, approval_record, narrowest_approval, parse_approval
+from jumpseat.agent.permissions.facts import gather_facts
+from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.permissions.rules import Rules, parse_rule
 from jumpseat.agent.shell.syntax import parse_shell
-from jumpseat.tools.builtin.bash import TOOL as BASH
-from jumpseat.tools.builtin.bash import BashArgs
+from jumpseat.tools.shell.permission import shell_permission
 from jumpseat_protocol.permissions import (
     PermissionRequest,
     ReadPermission,
@@ -90,9 +90,7 @@ def verdicts_except(expected: str, made: Permissions, lines: Iterable[str]) -> d
 
 def shell(line: str) -> ShellPermission:
     """Return the permission request of the built-in tool for a line."""
-    request = BASH.permission(cast("Any", None), BashArgs.model_validate({"command": line}))
-    assert isinstance(request, ShellPermission)
-    return request
+    return shell_permission(line, line)
 
 
 APPROVED = ApprovalRecord(
@@ -143,6 +141,21 @@ def test_a_word_that_the_shell_expands_after_another_subcommand_does_not_matter(
     assert decide(made, shell(line)).status == "allowed"
 
 
+@pytest.mark.parametrize(
+    ("denied", "line"),
+    [
+        ("eslint", "npx eslint ."), ("eslint", "yarn eslint --fix ."), ("eslint", "pnpm exec eslint ."),
+        ("tsc", "pnpm tsc"), ("pytest", "python3 -m pytest -q"), ("pytest", "uv run pytest"),
+        ("pytest", ".venv/bin/pytest"), ("gradlew", "./gradlew test"), ("git log", "git --no-pager log"),
+        ("make", "make -j4 test"),
+    ],
+)  # fmt: skip
+def test_a_denied_tool_is_denied_behind_programs_that_run_it(project: Path, denied: str, line: str) -> None:
+    made = permissions(project, rules={"deny": [f"shell({denied})"]}, allow_unasked=True)
+    made.mode = "allow-all"
+    assert "denied by a rule" in decide(made, shell(line)).message
+
+
 def test_no_command_reads_a_denied_file_even_if_everything_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "secret.txt").write_text("x")
@@ -172,6 +185,49 @@ def test_an_approved_line_covers_itself_and_nothing_wider(tmp_path: Path) -> Non
             COULD_NOT_ASK, made, [wider]
         )
     assert {case: verdicts for case, verdicts in wrong.items() if verdicts} == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["./gradlew test", "./run.sh x", "bash run.sh", ".venv/bin/pytest -q", "cd sub && make test"]
+)
+def test_what_depends_on_the_folder_is_approved_for_that_folder(tmp_path: Path, line: str) -> None:
+    request = shell(line)
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        (folder / ".venv" / "bin").mkdir(parents=True)
+    scope = permissions(here).path_scope
+    record = approval_record(narrowest_approval(request), request, gather_facts(request, "bash", scope), None)
+    assert record is not None
+    assert decide(permissions(here, approvals=[record]), request).status == "allowed"
+    assert decide(permissions(there, approvals=[record]), request).message == COULD_NOT_ASK
+    # The approval survives being stored, and a program that is replaced by a link is another one.
+    stored = parse_approval(record.to_json())
+    assert stored == record
+    if not line.startswith("./gradlew"):
+        return
+    (here / "gradlew").symlink_to(there / "gradlew")
+    assert decide(permissions(here, approvals=[record]), request).message == COULD_NOT_ASK
+
+
+def test_an_allow_rule_for_a_relative_program_names_the_program_of_that_folder(project: Path) -> None:
+    made = permissions(project, rules={"allow": ["shell(./gradlew test)", "shell(./run.sh *)"]})
+    assert verdicts_except("allowed", made, ["./gradlew test --info", "./run.sh a b"]) == {}
+    assert (
+        verdicts_except(COULD_NOT_ASK, made, ["sub/gradlew test", "./sub/run.sh a", "cd sub && ./run.sh a"]) == {}
+    )
+
+
+def test_git_is_asked_about_where_files_of_the_project_are_a_repository(tmp_path: Path) -> None:
+    made = permissions(tmp_path, rules={"allow": ["shell(git status)", "shell(ls)", "shell(git log)"]})
+    assert decide(made, shell("git status")).status == "allowed"
+    for name in ("objects", "refs", "sub"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "HEAD").write_text("ref: refs/heads/main")
+    assert verdicts_except(COULD_NOT_ASK, made, ["git status", "ls && git log"]) == {}
+    inner = permissions(tmp_path / "sub", rules={"allow": ["shell(git status)"]})
+    assert decide(inner, shell("git status")).message == COULD_NOT_ASK
+    (tmp_path / ".git").mkdir()
+    assert decide(made, shell("git status")).status == "allowed"
 
 
 @pytest.mark.parametrize("name", ["-L", "--files0-from=x", "+x", "@x"])
@@ -213,13 +269,37 @@ def test_approvals_and_rules_of_a_kind_do_not_cover_paths_outside(project: Path,
 
 
 @pytest.mark.parametrize(
-    "path", [".git/config", ".git/hooks/pre-commit", ".jumpseat/config.toml", "sub/.git/x", ".GIT/config", "HOME/x"]
-)
+    "path",
+    [
+        ".git/config", ".git/hooks/pre-commit", ".jumpseat/config.toml", "sub/.git/x", ".GIT/config", "HOME/x",
+        ".mcp.json", "sub/.mcp.json", ".github/mcp.json", ".github/agents/a.md", ".claude/agents/a.md",
+        ".github/skills/a/run.sh", ".agents/skills/a/SKILL.md", "tools/skill/SKILL.md", ".claude/settings.json",
+        ".github/hooks/a.json", ".github/plugin/plugin.json", ".Claude-Plugin/plugin.json",
+    ],
+)  # fmt: skip
 def test_protected_paths_are_never_written_unasked(project: Path, path: str) -> None:
     request = WritePermission(intention="", file_name=str(project / path), diff="")
     approval = ApprovalRecord(SessionApproval(kind="write"))
     assert decide(permissions(project, approvals=[approval]), request).status == "denied"
     assert decide(permissions(project, rules={"allow": ["write", "write(/**)"]}), request).status == "denied"
+    assert decide(permissions(project, approvals=[APPROVED]), shell(f"touch {path}")).status == "denied"
+
+
+@pytest.mark.parametrize("path", [".github/workflows/test.yml", "AGENTS.md", "agents/a.md", "skills.md"])
+def test_files_that_configure_nothing_are_written_with_an_approval(project: Path, path: str) -> None:
+    request = WritePermission(intention="", file_name=str(project / path), diff="")
+    approval = ApprovalRecord(SessionApproval(kind="write"))
+    assert decide(permissions(project, approvals=[approval]), request).status == "allowed"
+
+
+def test_a_project_inside_of_a_protected_folder_can_be_edited(tmp_path: Path) -> None:
+    project = tmp_path / ".claude" / "worktrees" / "fix"
+    project.mkdir(parents=True)
+    made = permissions(project, rules={"allow": ["write"]})
+    request = WritePermission(intention="", file_name=str(project / "a.py"), diff="")
+    assert decide(made, request).status == "allowed"
+    request = WritePermission(intention="", file_name=str(project / ".claude" / "settings.json"), diff="")
+    assert decide(made, request).status == "denied"
 
 
 def test_a_link_that_is_created_later_is_resolved_then(project: Path) -> None:
@@ -286,9 +366,18 @@ def test_a_host_is_recognized_in_every_spelling(project: Path, url: str) -> None
 async def test_approved_commands_do_not_cover_input_for_a_running_program(project: Path) -> None:
     async with tool_session(project) as ctx:
         request = permission(ctx, "write_bash", shellId="0", input="ls")
+        same = permission(ctx, "write_bash", shellId="0", input="touch proof")
     assert request is not None
     made = permissions(project, approvals=[APPROVED], rules=RULES)
     assert (await made.decide(request, "write_bash")).message == COULD_NOT_ASK
+    # Nor does the approval of a line cover the same line, typed into a program that may be anywhere.
+    line = shell("touch proof")
+    record = approval_record(narrowest_approval(line), line, gather_facts(line, "bash", made.path_scope), None)
+    assert record is not None
+    assert same is not None
+    await made.add_location_approval("/", record)
+    assert (await made.decide(line, "bash")).status == "allowed"
+    assert (await made.decide(same, "write_bash")).message == COULD_NOT_ASK
 
 
 @pytest.mark.parametrize(

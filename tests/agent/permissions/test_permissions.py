@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import anyio
 import pytest
 from pydantic import ValidationError
 
-from jumpseat.agent.permissions.permissions import Permissions
+from jumpseat.agent.permissions.permissions import ApprovalLimits, Permissions
 from jumpseat.agent.permissions.questions import ALLOWED, CANCELLED, COULD_NOT_ASK, Verdict, verdict_of
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
@@ -174,6 +175,17 @@ async def test_a_denial_keeps_the_fields_of_its_kind(
     }
 
 
+async def test_a_sandbox_replaces_no_person_that_a_tool_requires(scene: Scene, tmp_path: Path) -> None:
+    confined = replace(await shell(tmp_path, "make"), sandboxed=True)
+    scene.permissions.set_mode("sandboxed")
+    assert await scene.judge(confined) == ALLOWED
+
+    alone = Scene(asks=False)
+    alone.permissions.set_mode("sandboxed")
+    verdict = await alone.permissions.decide(confined, "deploy", ApprovalLimits(needs_person=True))
+    assert verdict.status == "denied"
+
+
 async def test_a_read_approval_for_a_folder_covers_file_tools_only(scene: Scene, tmp_path: Path) -> None:
     for name in ("open", "closed"):
         (tmp_path / name).mkdir()
@@ -206,12 +218,24 @@ async def test_the_request_shows_the_resolved_path(scene: Scene, tmp_path: Path)
     for request in (
         ReadPermission(intention="Read", path=str(tmp_path / "link" / "passwd")),
         WritePermission(intention="Write", file_name=str(tmp_path / "link" / "passwd"), diff=""),
+        ReadPermission(intention="Read", path=f"{tmp_path}/../../../../../../../../etc/passwd"),
         ReadPermission(intention="Read", path=str(tmp_path / "plain")),
     ):
         async with scene.ask(request) as (asked, _):
             shown = to_wire(asked.permission_request)
             scene.answer(asked, {"kind": "reject"})
         assert shown.get("resolvedPath") == (None if "plain" in str(shown) else "/etc/passwd")
+
+
+async def test_the_request_for_a_command_warns_of_targets_outside(scene: Scene, tmp_path: Path) -> None:
+    scene.permissions.path_scope.primary = tmp_path
+    (tmp_path / "link").symlink_to("/etc")
+    for line in (f"cat {tmp_path}/link/passwd", f"cat {tmp_path}/a", "cat /etc/passwd"):
+        async with scene.ask(await shell(tmp_path, line)) as (asked, _):
+            shown = to_wire(asked.permission_request)
+            scene.answer(asked, {"kind": "reject"})
+        expected = "May reach outside of the session's folders: /etc/passwd" if "link" in line else None
+        assert shown.get("warning") == expected
 
 
 @pytest.mark.parametrize("kind", ["commands", "mcp", "custom-tool"])
@@ -317,11 +341,42 @@ async def test_a_compound_line_of_approved_commands_is_approved(scene: Scene, tm
 
 
 @pytest.mark.parametrize(
+    ("line", "wider"),
+    [
+        ("git add a && git commit -m x", "git add a"),
+        ("git add a && git commit -m x", "git commit -m x"),
+        ("git add a && git commit -m x", "git add a && git commit -m y"),
+        ("git status $(git push)", "git push"),
+        ("cd sub && make test", "make test"),
+        ("cd sub && make test", "cd other && make test"),
+        ("cat x | python3 -", "python3 -"),
+        ("cat x | python3 -", "cat y | python3 -"),
+    ],
+)
+async def test_an_approved_line_of_several_commands_covers_these_together_only(
+    scene: Scene, tmp_path: Path, line: str, wider: str
+) -> None:
+    scene.permissions.path_scope.primary = tmp_path
+    await scene.judge(await shell(tmp_path, line), {"kind": "approve-for-session"})
+
+    assert await scene.judge(await shell(tmp_path, line)) == ALLOWED
+    assert (await scene.judge(await shell(tmp_path, wider), {"kind": "reject"})).status == "rejected"
+
+
+async def test_an_approved_pipe_to_commands_that_read_covers_other_arguments_of_each(
+    scene: Scene, tmp_path: Path
+) -> None:
+    scene.permissions.path_scope.primary = tmp_path
+    await scene.judge(await shell(tmp_path, "npm test 2>&1 | tail -20"), {"kind": "approve-for-session"})
+
+    assert await scene.judge(await shell(tmp_path, "npm test | tail -5")) == ALLOWED
+    assert await scene.judge(await shell(tmp_path, "npm test")) == ALLOWED
+
+
+@pytest.mark.parametrize(
     "line",
     [
-        "git status && git push",
         "git status > out.txt",
-        "git status $(git push)",
         "(git status) > out.txt",
         "git status <<E\nx\nE",
         "for x in y; do git status; done",

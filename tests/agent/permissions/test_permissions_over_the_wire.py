@@ -372,6 +372,38 @@ async def test_rules_of_a_project_allow_calls_only_if_it_is_trusted(
     ) == (not trusted)
 
 
+async def test_a_call_is_judged_after_the_calls_before_it_have_run(tmp_path: Path, project: Path) -> None:
+    (project / "sub").mkdir()
+    (project / "sub" / "up").symlink_to("../..")
+    (tmp_path / "secret").write_text("a secret")
+    both = bash("cp -r sub copy"), bash("sleep 0.1; cat copy/up/secret", "call-2")
+    turn = {"tool_calls": [call for turn in both for call in turn["tool_calls"]]}
+    allow = "allow = ['read', 'shell(cp)', 'shell(sleep)', 'shell(cat)']"
+    async with served(tmp_path, f"[permissions]\n{allow}\n") as server:
+        session = await open_session(server, project, turn, DONE)
+        events = await run(server.wire, session, REJECT)
+    assert outcomes(events) == ["ok", "denied"]
+    (asked,) = data_of(events, "permission.requested")
+    assert str(tmp_path / "secret") in asked["permissionRequest"]["warning"]
+
+
+async def test_an_approved_line_is_asked_about_when_it_is_typed_or_would_configure_servers(
+    tmp_path: Path, project: Path
+) -> None:
+    turns = [
+        bash("touch proof"),
+        calls("bash", "call-2", command="bash", mode="async"),
+        calls("write_bash", "call-3", shellId="1", input="touch proof"),
+        bash("touch .mcp.json", "call-4"),
+        DONE,
+    ]
+    async with served(tmp_path) as server:
+        session = await open_session(server, project, *turns)
+        lasting = {"kind": "approve-for-session"}
+        events = await run(server.wire, session, lasting, ONCE, REJECT, REJECT)
+    assert outcomes(events) == ["ok", "ok", "denied", "denied"]
+
+
 async def test_a_hook_cannot_allow_what_a_rule_denies(tmp_path: Path, project: Path) -> None:
     from tests.support.callbacks import answering
 

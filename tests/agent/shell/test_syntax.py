@@ -42,7 +42,7 @@ def test_commands_are_found_in_every_position(command: str, identifiers: list[st
     assert line.certain
 
 
-def test_a_compound_line_is_split_and_offers_no_session_approval() -> None:
+def test_a_compound_line_is_split() -> None:
     line = parse_shell("git status && npm run build; ls | wc -l || echo no & sleep 1\nmake all")
     assert tuple(segment.text for segment in line.segments) == (
         "git status",
@@ -62,14 +62,13 @@ def test_a_compound_line_is_split_and_offers_no_session_approval() -> None:
         ("sleep", True),
         ("make all", False),
     ]
-    assert not line.can_offer_session_approval
 
 
 @pytest.mark.parametrize(
     ("command", "identifier", "read_only"),
     [
         ("echo one", "echo", True),
-        ("ls *.py ~/x $HOME", "ls", True),
+        ("ls *.py ~/x", "ls", True),
         ("echo 'a > b; c' \"d && e\" \\; \\>", "echo", True),
         ("echo hi # and more; rm x", "echo", True),
         ("echo it#is", "echo", True),
@@ -79,8 +78,13 @@ def test_a_compound_line_is_split_and_offers_no_session_approval() -> None:
         ("wc -l < data.txt", "wc", True),
         ("git log --oneline -5", "git log", True),
         ("git commit -m 'x; y'", "git commit", False),
-        ("docker compose up -d", "docker compose up", False),
-        ("./run.sh --fast", "./run.sh", False),
+        ("docker compose logs -f web", "docker compose logs", False),
+        ("./gradlew test --info", "./gradlew test", False),
+        (".venv/bin/python -m pytest -x", ".venv/bin/python -m pytest", False),
+        ("npx eslint --fix src", "npx eslint", False),
+        ("make -j4 test", "make test", False),
+        ("sed -n '1,20p' x", "sed -n", True),
+        ("git --no-pager log -3", "git log", True),
         ("rm -rf build", "rm", False),
         ("l\\s -l", "ls", True),
         ("ls \\\n -l", "ls", True),
@@ -120,6 +124,14 @@ def test_a_command_has_an_identifier_for_approvals(command: str, identifier: str
         "~/bin/x",
         "cat < /dev/tcp/host/80",
         "sed -i s/a/b/ x",
+        "ls $HOME",
+        "./run.sh --fast",
+        "mytool status",
+        "npm install left-pad",
+        "tar -xf x.tar",
+        "git apply x.patch",
+        "npm run deploy staging",
+        "make test install",
     ],
 )
 def test_a_command_that_may_do_anything_is_identified_by_its_whole_text(command: str) -> None:

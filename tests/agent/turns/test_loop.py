@@ -23,7 +23,7 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.conversation.portability import check_capability
-from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelInfo, ModelRequest, TextDelta
+from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelInfo, ModelRequest, TextDelta, ToolSpec
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.settings import SessionSettings
@@ -441,6 +441,16 @@ async def test_the_user_is_warned_once_of_missing_capabilities_and_the_request_i
     assert [request.reasoning_effort for request in model.requests] == ["high", "high", None]
     # Known capabilities do not change the request.
     assert all(request.tools and request.vision and request.max_output_tokens is None for request in model.requests)
+
+
+def test_tool_calls_as_xml_are_reported_as_such() -> None:
+    plain = ModelInfo("m", tools=False, reasoning=False)
+    request = ModelRequest("m", "", [UserMessage([TextBlock("?")])], tools=[ToolSpec("add", "", {})])
+    as_xml = "m is not known to support tool calls, and was asked to write them as XML."
+
+    assert check_capability(request, plain, xml_tools=True) == as_xml
+    both = check_capability(replace(request, reasoning_effort="low"), plain, xml_tools=True)
+    assert both == f"{as_xml} m is not known to support reasoning (effort 'low'). The request was sent anyway."
 
 
 def test_images_for_a_model_without_vision_cause_a_warning() -> None:

@@ -178,9 +178,14 @@ async def test_conflicts_are_listed_and_configured_programs_do_not_run(repositor
     with pytest.raises(subprocess.CalledProcessError):
         git(repository, "merge", "other")
     trap = tmp_path / "trapped"
-    (repository / ".gitattributes").write_text("* diff=trap\n")
-    for key in ("diff.external", "diff.trap.textconv", "diff.trap.command", "core.fsmonitor"):
+    (repository / ".gitattributes").write_text("* diff=trap filter=trap\n")
+    programs = ("clean", "smudge", "process")
+    for key in (
+        "diff.external", "diff.trap.textconv", "diff.trap.command", "core.fsmonitor",
+        *(f"filter.trap.{name}" for name in programs),
+    ):  # fmt: skip
         git(repository, "config", key, f"touch {trap};")
+    git(repository, "config", "filter.trap.required", "true")
     git(repository, "config", "diff.noprefix", "true")
     async with running_server(tmp_path) as server:
         result = await diff_of(server.wire, repository)

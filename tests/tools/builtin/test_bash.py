@@ -41,6 +41,17 @@ async def test_commands_run_in_the_working_directory_without_input_pager_or_star
     assert outcome.text == f"{tmp_path}\ncat dumb\n<exited with exit code 0>"
 
 
+async def test_commands_use_no_repository_among_the_files_of_a_project_and_no_cdpath(tmp_path: Path) -> None:
+    async with tool_session(tmp_path) as ctx:
+        ctx.environ |= {"CDPATH": str(tmp_path / "other"), "GIT_CONFIG_COUNT": "1"}
+        ctx.environ |= {"GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Ada"}
+        (tmp_path / "other" / "sub").mkdir(parents=True)
+        with anyio.fail_after(10):
+            await call(ctx, "bash", command="git init -q --bare sub")
+            outcome = await call(ctx, "bash", command="git config user.name && cd sub && pwd && git rev-parse HEAD")
+    assert outcome.text.startswith(f"Ada\n{tmp_path}/sub\nfatal: cannot use bare repository")
+
+
 async def test_partial_output_is_the_whole_output_so_far(tmp_path: Path) -> None:
     shown: list[str] = []
     news = anyio.Event()
@@ -239,7 +250,7 @@ async def test_the_permission_request_describes_the_command(tmp_path: Path) -> N
     assert request.command_segments is not None
     assert [segment.full_command_text for segment in request.command_segments] == ["echo one", "echo two"]
     assert [(c.identifier, c.read_only) for c in request.commands] == [("echo", True)]
-    assert not request.can_offer_session_approval
+    assert request.can_offer_session_approval
     assert typed is not None
     assert typed.kind == "shell"
     assert (typed.full_command_text, typed.can_offer_session_approval) == ("rm -rf /", False)

@@ -108,7 +108,7 @@ async def test_votes_confirm_or_remove_a_memory(tmp_path: Path) -> None:
             "Counted.",
             "Counted. The memory is forgotten.",
             "There is no such memory. Give the fact word for word.",
-            "Invalid arguments for `store_memory`: fact: String should have at most 500 characters",
+            "Invalid arguments for `store_memory`: fact: expected at most 500 characters",
             "Invalid arguments for `store_memory`: fact: expected a sentence, got an empty string",
         ]
         # Facts about the user are in all sessions, each on a single line.

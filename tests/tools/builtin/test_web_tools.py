@@ -138,9 +138,9 @@ async def test_a_url_whose_host_parsers_may_disagree_on_is_not_fetched(url: str)
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({}, "url: Field required"),
-        ({"url": URL, "max_length": 0}, "max_length: Input should be greater than or equal to 1"),
-        ({"url": URL, "start_index": -1}, "start_index: Input should be greater than or equal to 0"),
+        ({}, "url: required, but missing"),
+        ({"url": URL, "max_length": 0}, "max_length: expected at least 1"),
+        ({"url": URL, "start_index": -1}, "start_index: expected at least 0"),
     ],
 )
 async def test_invalid_arguments_are_reported(arguments: dict[str, Any], problem: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.blocks import ToolMessage
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
+from jumpseat_protocol.sessions import ClientTool
 from tests.support.sessions import MadeSession, make_session
 
 
@@ -29,12 +30,19 @@ def session_of(
     *named: tuple[str, dict[str, Any]],
     cwd: Path = Path("/"),
     approve_all: bool = True,
+    client_tools: Sequence[ClientTool] = (),
     **more: Any,
 ) -> MadeSession:
     """Run a session with ``tools`` whose model makes the calls ``named``."""
     settings = more.pop("settings", None) or SessionSettings(cwd=cwd)
     return make_session(
-        tasks, script=calls(*named), settings=settings, declared=tools, approve_all=approve_all, **more
+        tasks,
+        script=calls(*named),
+        settings=settings,
+        declared=tools,
+        approve_all=approve_all,
+        tools=client_tools,
+        **more,
     )
 
 

@@ -215,9 +215,11 @@ async def test_the_handler_approved_is_called_for_each_command(tasks: TaskGroup)
     await made.ask("go")
 
     assert results(made) == [
-        "$ echo one\none\n<exited with exit code 0>\n\n$ echo three\nthree\n<exited with exit code 0>"
+        "$ echo one\none\n<exited with exit code 0>\n\n$ echo two\nThe user rejected this command.\n\n"
+        "$ echo three\nthree\n<exited with exit code 0>"
     ]
-    assert rejected == [("echo", "two")]
+    assert completed(made)[0].error == events.ToolError(message="The user rejected this tool call.", code="denied")
+    assert rejected == [["echo", "two"]]
 
 
 @pytest.mark.parametrize("answer", [lambda self: False, lambda self: 1 / 0], ids=["no", "failing"])
@@ -357,7 +359,7 @@ async def test_a_function_that_never_finishes_times_out(tasks: TaskGroup, is_asy
     )
 
 
-@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+@pytest.mark.parametrize("error", [SystemExit, BaseException, asyncio.CancelledError])
 @pytest.mark.parametrize("is_async", [True, False])
 @pytest.mark.parametrize("place", ["cmds", "setup", "success", "enabled", "env"])
 async def test_an_exception_in_a_function_ends_only_its_call(
@@ -462,3 +464,24 @@ async def test_data_of_any_kind_becomes_text(tasks: TaskGroup) -> None:
         made = session_of(tasks, {"t": {"cmds": [lambda args, given=given: given]}}, ("t", {}))
         await made.ask("go")
         assert results(made) == [text]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "seen"),
+    [
+        # As documented in 2024, and in a combination of today.
+        (("self", "cmd", "output"), (["echo", "a"], ["a"])),
+        (("self", "cmd", "stdout"), (["echo", "a"], [["a"]])),
+        (("self", "tools", "cmd", "stdout"), (["echo", "a"], [["a"]])),
+    ],
+)
+async def test_the_form_of_the_output_follows_the_names_of_the_parameters(
+    tasks: TaskGroup, parameters: tuple[str, ...], seen: tuple[Any, Any]
+) -> None:
+    got: list[Any] = []
+    names = ", ".join(parameters)
+    success = eval(f"lambda {names}: got.append(({parameters[-2]}, {parameters[-1]}))", {"got": got})
+    made = session_of(tasks, {"t": {"cmds": [["echo", "a"]], "output": {"success": success}}}, ("t", {}))
+    await made.ask("go")
+
+    assert got == [seen]

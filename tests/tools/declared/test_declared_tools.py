@@ -85,9 +85,9 @@ async def test_an_invalid_tool_is_reported_and_hides_no_other(tmp_path: Path) ->
 
     problems = {tool["name"]: tool.get("problem") for tool in listed_tools}
     assert problems.pop("say") is None
-    assert "bad.toml: cmdz: Extra inputs are not permitted" in problems["bad"]
-    assert "worst.py: SystemExit: 1" in problems["worst"]
-    assert "expected a mapping TOOL" in problems["none"]
+    assert "bad.toml: cmdz: unknown, did you mean 'cmds'?" in problems["bad"]
+    assert "worst.py: cannot be run: SystemExit: 1" in problems["worst"]
+    assert "expected a mapping called TOOL" in problems["none"]
     assert "'bash' is a built-in tool; set overrides_built_in_tool to replace it" in problems["bash"]
     assert "'odd name' cannot be the name of a tool" in problems["odd name"]
     assert problems["empty"] == "tools.empty: expected cmds: a list of commands or functions"

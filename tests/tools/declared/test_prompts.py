@@ -9,6 +9,7 @@ import pytest
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.conversation.system_prompt import system_prompt
+from jumpseat.agent.model_calls.requests import system_message
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol.sessions import SystemMessageConfig, SystemMessageSection
 from tests.tools.declared.runs import session_of
@@ -82,3 +83,24 @@ def test_the_client_can_move_the_section() -> None:
     assert "Mind the gap." in system_prompt(SystemMessageConfig(), Path("/"), tools="Mind the gap.")
     assert "Mind the gap." not in system_prompt(remove, Path("/"), tools="Mind the gap.")
     assert system_prompt(replace, Path("/"), tools="Mind the gap.") == "Mine."
+
+
+async def test_a_named_group_can_replace_the_instructions_of_the_server(tasks: TaskGroup) -> None:
+    opts = {"collapse_tools": True, "ignore_system_prompt": True, "ignore_tool_system_prompt": True}
+    tools = {
+        "tag": {"cmds": NOOP, "system_prompt": "Tag with care."},
+        "release": {"tools": ["tag"], "system_prompt": "You release software.", "opts": opts},
+    }
+
+    made = session_of(tasks, tools)
+    before = await system_message(made.session)
+    await made.ask("Use @{release}")
+    after = await system_message(made.session)
+
+    assert "You are a coding agent" in before
+    assert "Paths are relative" in before
+    # What remains: facts about the session, safety, and what the tools and groups say.
+    environment, safety, instructions = after.split("\n\n", 2)
+    assert environment.startswith("Current working directory: /")
+    assert safety.startswith("Never reveal secrets.")
+    assert instructions == "You release software.\n\nTag with care."

@@ -149,14 +149,16 @@ local RENDERERS = {
     self.transcript:tool_progress(data.toolCallId, data.progressMessage or "")
   end,
   ["tool.execution_complete"] = function(self, data)
+    local result = data.result or {}
+    local diff = (result.detailedContent or ""):find("^%-%-%- ") and result.detailedContent or nil
+    -- A tool may have its own text for the user.
+    local text = not diff and result.detailedContent or nil
     if data.success then
-      local result = data.result or {}
-      local diff = (result.detailedContent or ""):find("^%-%-%- ") and result.detailedContent or nil
-      self.transcript:tool_finished(data.toolCallId, { result = result.content, diff = diff })
+      self.transcript:tool_finished(data.toolCallId, { result = text or result.content, diff = diff })
     else
       local error = data.error or {}
       local refused = error.code == "rejected" or error.code == "denied"
-      local problem = error.message or "failed"
+      local problem = text or error.message or "failed"
       self.transcript:tool_finished(data.toolCallId, { problem = problem, summary = refused and "denied" or nil })
     end
   end,

@@ -38,6 +38,10 @@ end
 local KINDS = {
   shell = function(request)
     local lines = split(request.fullCommandText or "")
+    local intention = one_line(request.intention or "")
+    if intention ~= "" and intention ~= one_line(request.fullCommandText or "") then
+      table.insert(lines, 1, "# " .. intention)
+    end
     if request.warning then
       vim.list_extend(lines, { "", "# " .. one_line(request.warning) })
     end
@@ -69,7 +73,11 @@ local KINDS = {
     return ("call %s of the MCP server %s?"):format(request.toolName or "?", request.serverName or "?"), lines, ""
   end,
   ["custom-tool"] = function(request)
-    return ("call %s?"):format(request.toolName or "?"), arguments(request.args), ""
+    local lines = arguments(request.args)
+    if request.toolDescription and request.toolDescription ~= "" then
+      table.insert(lines, 1, "# " .. one_line(request.toolDescription))
+    end
+    return ("call %s?"):format(request.toolName or "?"), lines, ""
   end,
   hook = function(request)
     local lines = arguments(request.toolArgs)
@@ -141,6 +149,7 @@ end
 
 local ONCE, SESSION, PROJECT = "Allow once", "Allow for this session: ", "Always allow in this project: "
 local EDIT, VIEW, REJECT, EXPLAIN = "Edit the command first", "View all of it", "Reject", "Reject and explain"
+local CANCEL = "Cancel all calls of this answer"
 
 --- Return whether the request is a command on one line, which can be edited.
 local function can_be_edited(request, call)
@@ -198,6 +207,9 @@ function M.ask(session, id, request, call, decide)
         settle({ kind = "reject", feedback = feedback ~= "" and feedback or nil })
       end)
     end,
+    [CANCEL] = function()
+      settle({ kind = "cancelled" })
+    end,
     [VIEW] = function()
       question.preview:enter(function()
         if not question.closed then
@@ -215,7 +227,7 @@ function M.ask(session, id, request, call, decide)
     if can_be_edited(request, call) then
       choices[#choices + 1] = EDIT
     end
-    vim.list_extend(choices, { REJECT, EXPLAIN })
+    vim.list_extend(choices, { REJECT, EXPLAIN, CANCEL })
     if question.preview and question.preview.hidden_rows > 0 then
       choices[#choices + 1] = VIEW
     end

@@ -89,6 +89,8 @@ class SessionView:
             case Notice():
                 if self._editor.capabilities.session.notices is not None:
                     self.send({"sessionUpdate": "notice", "severity": step.severity, "title": step.title})
+                elif step.otherwise is not None:
+                    self.send(step.otherwise)
             case Compaction():
                 if self._editor.capabilities.session.compaction is not None:
                     self.send(step.body)

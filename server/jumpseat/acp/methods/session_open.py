@@ -16,7 +16,7 @@ from jumpseat.acp.editor.view import SessionView
 from jumpseat.acp.translation.content import text_of
 from jumpseat.acp.translation.params import McpServer, NewSessionParams, OpenSessionParams, SessionSetup
 from jumpseat.errors import InvalidRequestError
-from jumpseat.rpc.wire_errors import InvalidParamsError
+from jumpseat.rpc.wire_errors import invalid_params
 from jumpseat.sessions.opening import create_session, resume_session
 from jumpseat.store.event_log import read_log
 from jumpseat_protocol.events import decode_payload
@@ -86,7 +86,7 @@ def _validate(method: str, model: type[M], options: dict[str, Any]) -> M:
     try:
         return model.model_validate(options)
     except ValidationError as error:
-        raise InvalidParamsError(method, error) from None
+        raise invalid_params(method, error, model) from None
 
 
 def _options(ctx: AcpContext, setup: SessionSetup) -> dict[str, Any]:

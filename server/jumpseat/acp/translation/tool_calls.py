@@ -114,7 +114,9 @@ def completion_update(
     if diffs.contents:
         body["content"], body["locations"] = diffs.contents, diffs.locations
     else:
-        body["content"] = output(text, tool) if text else []
+        # A tool may have its own text for the user.
+        shown = text if detail is None or detail.startswith("--- ") else detail
+        body["content"] = output(shown, tool) if shown else []
         blocks = map(_binary_block, (result.binary_results_for_llm if result is not None else None) or ())
         body["content"] += [{"type": "content", "content": block} for block in blocks if block is not None]
     if call.effective_arguments is not None:
@@ -143,7 +145,9 @@ def permission_call(
     match request:
         case ShellPermission():
             body |= {"kind": "execute", "title": title_of("bash", {"command": request.full_command_text}, None)}
-            body["content"] = output(request.full_command_text, "bash")
+            told = output(request.intention, "") if request.intention != request.full_command_text else []
+            warning = output(request.warning, "") if request.warning is not None else []
+            body["content"] = [*told, *output(request.full_command_text, "bash"), *warning]
             body["rawInput"] = {"command": request.full_command_text}
         case WritePermission():
             diffs = diffs_of(request.diff, request.file_name, read=read)
@@ -162,6 +166,8 @@ def permission_call(
             body["content"] = output(request.fact, "")
         case CustomToolPermission():
             body |= {"kind": "other", "title": title or request.tool_name, "rawInput": request.args}
+            if request.tool_description:
+                body["content"] = output(request.tool_description, "")
         case HookPermission():
             body |= {"kind": kind_of(request.tool_name), "title": title or request.tool_name}
             body["rawInput"] = request.tool_args

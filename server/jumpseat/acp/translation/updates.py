@@ -30,10 +30,11 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Show a notice to the user, if the editor supports notices."""
+    """Show a notice to the user, if the editor supports notices; else send the update ``otherwise``, if any."""
 
     severity: str
     title: str
+    otherwise: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +241,9 @@ class Translator:
             case events.SessionPlanChanged() | events.SessionTodosChanged():
                 yield PlanChanged()
             case events.SessionWarning():
-                yield Notice("warning", payload.message)
+                yield _notice("warning", payload.warning_type, payload.message, event.id)
             case events.SessionInfo():
-                yield Notice("info", payload.message)
+                yield _notice("info", payload.info_type, payload.message, event.id)
             case events.SessionContextChanged():
                 self.cwd = payload.cwd
             case (
@@ -380,6 +381,12 @@ class Translator:
         if self.usage.cost is not None:
             body["cost"] = {"amount": self.usage.cost, "currency": "USD"}
         return body
+
+
+def _notice(severity: str, kind: str, message: str, event_id: str) -> Notice:
+    # The user must see what a tool says, in every editor.
+    thought = _chunk("agent_thought_chunk", text_block(f"{message}\n"), event_id).body if kind == "tool" else None
+    return Notice(severity, message, thought)
 
 
 def _chunk(kind: str, content: JsonObject, message_id: str) -> Update:

@@ -167,6 +167,7 @@ def tools_of(tools: list[ToolSpec]) -> list[JsonObject]:
                     "name": tool.name,
                     "description": tool.description,
                     "parameters": object_parameters(tool.parameters),
+                    **({"strict": True} if tool.strict else {}),
                 },
             }
         }

@@ -49,6 +49,8 @@ from jumpseat.declared.files import (
 )
 from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat.members import hint
+from jumpseat.validation import in_declaration
 
 ENTRY_POINTS: Final = "jumpseat.adapters"
 EXTENDS: Final = "extends"
@@ -239,7 +241,7 @@ class Catalogue:
             if (found := layers[number](name)) is not None:
                 break
         else:
-            raise ConfigError(f"unknown adapter {name!r}, expected one of {', '.join(self.names())}")
+            raise ConfigError(f"unknown adapter {name!r}, {hint(name, self.names())}")
         raw = found.raw
         base: Known | None = None
         extends, below = self._find_extended(name, number, found)
@@ -248,8 +250,13 @@ class Catalogue:
             if step in path:
                 names = (item.rpartition("@")[0] for item in [*path, step])
                 raise ConfigError(f"{found.where}: it extends itself: {' -> '.join(names)}")
-            base = self._resolve(extends, below, (*path, step))
+            base = self._resolve_extended(found, name, extends, below, (*path, step))
         wire = raw.get("wire")
+        short = raw.get("type")
+        if found.origin != CONFIGURATION and isinstance(short, str) and self.has(short):
+            raise ConfigError(
+                f"{found.where}: type: to start from the adapter {short!r}, write extends = {short!r}"
+            )
         own = expand_short_form(raw, base) if found.origin == CONFIGURATION else dict(raw)
         own.pop("wire", None)
         own.setdefault("name", name)
@@ -257,11 +264,26 @@ class Catalogue:
             own["name"] = name
             if uses_other_server(own, base):
                 own["env"] = {**own.get("env", {}), API_KEY: WITHHELD}
-        declaration = read_declaration(own, where=found.where, base=base.declaration if base else None)
+        try:
+            declaration = read_declaration(own, where=found.where, base=base.declaration if base else None)
+        except ConfigError as error:
+            raise in_declaration(found.where, error) from None
         kind = wire if isinstance(wire, str) else base.kind if base is not None and wire is None else None
         if found.origin == BUILT_IN:
             kind = name
         return Known(declaration, _wire(found.where, wire, base, declaration.name), found.origin, kind)
+
+    def _resolve_extended(self, found: Found, name: str, extends: str, below: int, path: tuple[str, ...]) -> Known:
+        if any(layer(extends) is not None for layer in self._layers()[below:]):
+            return self._resolve(extends, below, path)
+        key = EXTENDS if EXTENDS in found.raw else "type"
+        if extends == name:
+            missing = f"there is no other adapter {name!r} to extend"
+            raise ConfigError(
+                f"{found.where}: {key}: {missing}" if key in found.raw else f"{found.where}: {missing}"
+            )
+        known = [other for other in self.names() if other != name]
+        raise ConfigError(f"{found.where}: {key}: unknown adapter {extends!r}, {hint(extends, known)}")
 
     def _find_extended(self, name: str, number: int, found: Found) -> tuple[str | None, int]:
         """Return the name of the extended adapter, and the layer at which its look-up starts."""
@@ -370,7 +392,7 @@ def _wire(where: str, wire: Any, base: Known | None, name: str) -> Adapter | Non
         found = base.wire if base is not None else None
     elif isinstance(wire, str):
         if wire not in PROVIDERS:
-            raise ConfigError(f"{where}.wire: unknown wire {wire!r}, expected one of {', '.join(PROVIDERS)}")
+            raise ConfigError(f"{where}: wire: unknown wire {wire!r}, {hint(wire, PROVIDERS)}")
         found = load_adapter(wire)
     else:
         given: Any = wire() if isinstance(wire, type) else wire

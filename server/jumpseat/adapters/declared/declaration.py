@@ -28,10 +28,13 @@ from typing import Any, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.adapters.adapter import Network, Timeouts
+from jumpseat.adapters.declared.functions import TIMEOUT_S
 from jumpseat.adapters.declared.handlers import Handler, read_handlers
 from jumpseat.adapters.declared.schema import SchemaEntry
 from jumpseat.declared.env import is_scalar, read_entry
-from jumpseat.errors import ConfigError, validation_problems
+from jumpseat.errors import ConfigError
+from jumpseat.members import hint
+from jumpseat.validation import config_error, kind_of
 
 RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {
     "--insecure": ("insecure", 0),
@@ -66,6 +69,18 @@ TEXTS: Final = (BASE_URL, API_KEY)
 """Entries of ``env`` that are passed to a wire and must be strings."""
 
 _LIMITS: Final = ("connect", "first_byte", "idle", "total")
+_HANDLER: Final = "handler"
+
+
+class DeclaredSample(BaseModel):
+    """An answer in ``samples`` of a declaration: a stream as its lines, or the body of a whole answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    stream: str | list[str] | None = None
+    body: Any = None
+    text: str | None = None
+    calls: list[str] | None = None
 
 
 class Declaration(BaseModel):
@@ -74,8 +89,9 @@ class Declaration(BaseModel):
     ``wire`` names the code that writes requests and reads responses where no handler does. A session's ``provider``
     can override the ``env`` entries ``base_url`` and ``api_key``. ``url`` is for wires without a URL, or overrides
     the usual one. ``options`` are those of the wire, as described in its module. ``list_models`` is as in the
-    configuration. ``opts.timeouts`` may contain ``connect``, ``first_byte``, ``idle`` and ``total`` in seconds; 0
-    means no limit.
+    configuration. ``opts.timeouts`` may contain ``connect``, ``first_byte``, ``idle``, ``total`` and ``handler``
+    (the limit of each handler) in seconds; 0 means no limit. ``samples`` are answers that ``jumpseat check`` tries
+    the handlers on.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, populate_by_name=True)
@@ -101,6 +117,7 @@ class Declaration(BaseModel):
     methods: dict[str, Any] = Field(default_factory=dict[str, Any])
     available_tools: dict[str, Any] = Field(default_factory=dict[str, Any])
     meta: dict[str, Any] = Field(default_factory=dict[str, Any])
+    samples: list[DeclaredSample] = Field(default_factory=list[DeclaredSample])
 
     def handler(self, name: str) -> Handler | None:
         """Return the handler with this current name, or ``None``."""
@@ -128,12 +145,12 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
     try:
         declaration = Declaration.model_validate(own)
     except ValidationError as error:
-        raise ConfigError(f"{where}: {'; '.join(validation_problems(error))}") from None
+        raise config_error(where, error, Declaration) from None
     check_raw(where, declaration.raw)
     for name, raw_entry in declaration.env.items():
         entry = read_entry(f"{where}.env.{name}", raw_entry)
         if name in TEXTS and not (is_scalar(entry.value) or callable(entry.value)):
-            raise ConfigError(f"{where}.env.{name}: expected a string, got {type(entry.value).__name__}")
+            raise ConfigError(f"{where}.env.{name}: expected a string, got {kind_of(entry.value)}")
     timeouts_of(where, declaration.opts.get(TIMEOUTS), {})
     return declaration
 
@@ -181,6 +198,18 @@ def check_raw(where: str, raw: list[str]) -> None:
         at += 1 + known[1]
 
 
+def handler_timeout_s(where: str, opts: Any) -> float:
+    """Return the time limit of a handler in seconds: ``opts.timeouts.handler``, or the usual one.
+
+    Raises:
+        ConfigError: the limit is not a number of seconds.
+    """
+    limit = cast("Mapping[str, Any]", opts).get(_HANDLER) if isinstance(opts, Mapping) else None
+    if limit is None:
+        return TIMEOUT_S
+    return _seconds(f"{where}.opts.timeouts.{_HANDLER}", limit) or math.inf
+
+
 def network_of(arguments: Mapping[str, str]) -> Network | None:
     """Return the network settings of curl arguments, given by meaning; ``None`` if there are none."""
     proxy = arguments.get("proxy") or None
@@ -206,8 +235,11 @@ def timeouts_of(where: str, opts: Any, arguments: Mapping[str, str]) -> Timeouts
         raise ConfigError(f"{where}.opts.timeouts: expected a table of {', '.join(_LIMITS)}")
     limits: dict[str, float | None] = {}
     for key, value in cast("Mapping[str, Any]", opts).items():
+        if key == _HANDLER:
+            _seconds(f"{where}.opts.timeouts.{key}", value)
+            continue
         if key not in _LIMITS:
-            raise ConfigError(f"{where}.opts.timeouts: {key!r} is unknown, expected {', '.join(_LIMITS)}")
+            raise ConfigError(f"{where}.opts.timeouts.{key}: unknown limit, {hint(key, (*_LIMITS, _HANDLER))}")
         limits[key] = _seconds(f"{where}.opts.timeouts.{key}", value)
     for key in ("connect", "total"):
         if key in arguments:

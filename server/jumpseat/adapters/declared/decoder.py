@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from types import NoneType
+from typing import Any, Final, cast
 
 import orjson
 
 from jumpseat.adapters.adapter import Decoder
 from jumpseat.adapters.declared.canonical import reasoning_of, use_of
-from jumpseat.adapters.declared.handlers import Handler
-from jumpseat.adapters.declared.view import AdapterView
-from jumpseat.adapters.failures import provider_error
+from jumpseat.adapters.declared.functions import Functions
+from jumpseat.adapters.failures import failure_of_event, provider_error
 from jumpseat.adapters.wire import as_list, as_object, as_text
-from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, ReasoningBlock, TextBlock
+from jumpseat.agent.blocks import (
+    AssistantBlock,
+    AssistantMessage,
+    JsonObject,
+    ReasoningBlock,
+    TextBlock,
+    UserMessage,
+)
 from jumpseat.agent.model import (
     Completed,
     ModelEvent,
@@ -24,10 +31,12 @@ from jumpseat.agent.model import (
     ToolCallDelta,
     Usage,
 )
-from jumpseat.declared.files import FATAL_ERRORS
-from jumpseat.errors import JumpseatError, ProviderProtocolError
+from jumpseat.errors import ProviderProtocolError
 
 DONE: Final = "[DONE]"
+
+RESULT: Final = "return {status, output}"
+"""The form that the results of parsers must have."""
 
 USUAL_DELTA: Final = frozenset(
     {"annotations", "audio", "content", "function_call", "refusal", "role", "tool_calls"}
@@ -48,12 +57,12 @@ class HandlerDecoder:
     """Decodes a response with handlers alone: ``parse_chat`` and its helpers.
 
     ``parse_chat`` is called with the lines of a stream (``data: {...}``), or with ``{status, body}`` of a whole
-    response. It reports an error of the provider as ``{status: "error", output: text}``.
+    response. It reports an error of the provider as ``{status: "error", output: text}``; an error that it ignores
+    is reported if nothing else is found in the response.
     """
 
-    def __init__(self, view: AdapterView, handlers: Mapping[str, Handler], request: ModelRequest) -> None:
-        self._view = view
-        self._handlers = handlers
+    def __init__(self, functions: Functions, request: ModelRequest) -> None:
+        self._functions = functions
         self._turn = len(request.messages)
         self._calls: list[Any] = []
         self._text: list[str] = []
@@ -63,6 +72,8 @@ class HandlerDecoder:
         self._stop: StopReason | None = None
         self._has_content = False
         self._done = False
+        self._read = 0
+        self._ignored_error: Any = None
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if self._done:
@@ -72,48 +83,72 @@ class HandlerDecoder:
         events: list[ModelEvent] = []
         if event is not None:
             self._parse(f"event: {event}", events)
-        self._parse(f"data: {data}", events)
+        if not self._parse(f"data: {data}", events):
+            self._note_error(data)
         return events
 
     def finish(self) -> list[ModelEvent]:
         if self._done:
             return []
-        if not self._has_content:
-            raise ProviderProtocolError("the provider ended the stream before it sent anything")
+        self._check_content()
         return self._complete()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
-        self._parse({"status": 200, "body": orjson.dumps(body).decode()}, [])
-        if not self._has_content:
-            raise ProviderProtocolError("the adapter's parse_chat found no content in the provider's answer")
+        data = orjson.dumps(body).decode()
+        if not self._parse({"status": 200, "body": data}, []):
+            self._note_error(data)
+        self._check_content()
         return self._complete()
 
-    def _parse(self, data: str | JsonObject, events: list[ModelEvent]) -> None:
-        result = self._run("parse_chat", data, self._calls)
+    def _check_content(self) -> None:
+        if self._has_content:
+            return
+        if self._ignored_error is not None:
+            raise failure_of_event(self._ignored_error)
+        if self._read:
+            raise self._functions.unusable("parse_chat", f"{RESULT} for at least one part of the response", None)
+        raise ProviderProtocolError("the provider ended the stream before it sent anything")
+
+    def _note_error(self, data: str) -> None:
+        """Keep an error of the provider that ``parse_chat`` has ignored."""
+        if '"error"' in data:
+            body = loads_or_none(data)
+            if as_object(body).get("error"):
+                self._ignored_error = body
+
+    def _parse(self, data: str | JsonObject, events: list[ModelEvent]) -> bool:
+        """Run the handlers on a part of the response, and return whether it has content."""
+        self._read += 1
+        functions = self._functions
+        result = functions.run("parse_chat", data=data, tools=self._calls)
         if result is not None:
-            self._take(as_object(result), events)
+            self._take(checked_result(functions, "parse_chat", result), events)
         elif self._calls:
             self._has_content = True
-        if "parse_tokens" in self._handlers and self._view.features.get("tokens", True):
-            tokens = self._run("parse_tokens", data)
-            if tokens:
-                self._tokens = tokens
+        if "parse_tokens" in functions and functions.view.features.get("tokens", True):
+            self._tokens = tokens_of(functions, data) or self._tokens
+        return result is not None
 
     def _take(self, result: JsonObject, events: list[ModelEvent]) -> None:
         if result.get("status") == "error":
             raise provider_error(as_text(result.get("output")) or "the provider reported an error")
-        if result.get("extra") and "parse_meta" in self._handlers:
-            result = as_object(self._run("parse_meta", result)) or result
+        functions = self._functions
+        if result.get("extra") and "parse_meta" in functions:
+            changed = functions.run("parse_meta", data=result)
+            if changed is not None:
+                result = checked_result(functions, "parse_meta", changed)
         self._has_content = True
-        output = as_object(result.get("output"))
+        output = result["output"]
+        if isinstance(output, str):
+            output = {"content": output}
         reasoning = output.get("reasoning")
         if reasoning:
             self._reasoning.append(reasoning)
-            text = reasoning if isinstance(reasoning, str) else as_text(as_object(reasoning).get("content"))
+            text = text_of_reasoning(reasoning)
             if text:
                 events.append(ReasoningDelta(text))
         content = output.get("content")
-        if isinstance(content, str) and content:
+        if content:
             self._text.append(content)
             events.append(TextDelta(content))
         meta = as_object(output.get("meta"))
@@ -129,75 +164,113 @@ class HandlerDecoder:
             blocks.append(self._reasoning_block())
         if self._text:
             blocks.append(TextBlock("".join(self._text)))
-        calls: Any = self._calls
-        if calls and "format_calls" in self._handlers:
-            calls = self._run("format_calls", calls)
-        for position, call in enumerate(as_list(calls)):
-            use = use_of(as_object(call), self._view.name, f"call_{self._turn}_{position}")
+        calls = self._formatted_calls()
+        for position, call in enumerate(calls):
+            use = use_of(call, self._functions.view.name, f"call_{self._turn}_{position}")
             events.append(ToolCallDelta(use.id, use.name, use.arguments_json))
             blocks.append(use)
         stop = self._stop or ("tool_use" if calls else "end_turn")
         events.append(Completed(AssistantMessage(blocks), stop, usage_of(self._tokens), None, self._response_id))
         return events
 
+    def _formatted_calls(self) -> list[JsonObject]:
+        calls: Any = self._calls
+        functions = self._functions
+        if not calls:
+            return []
+        maker, wanted = "parse_chat", "append calls such as {id, function: {name, arguments}} to its tools"
+        if "format_calls" in functions:
+            maker, wanted = "format_calls", "return a list of calls such as {id, function: {name, arguments}}"
+            calls = functions.run("format_calls", tools=calls)
+        if not isinstance(calls, (list, tuple)):
+            raise functions.unusable(maker, wanted, calls)
+        for call in cast("list[Any]", calls):
+            function = as_object(as_object(call).get("function"))
+            if not (as_text(function.get("name")) or as_text(as_object(call).get("name"))):
+                raise functions.unusable(maker, wanted, call)
+        return cast("list[JsonObject]", calls)
+
     def _reasoning_block(self) -> ReasoningBlock:
         text, raw = reasoning_of(self._reasoning)
-        if "build_reasoning" in self._handlers and not all(isinstance(c, str) for c in self._reasoning):
-            raw = self._run("build_reasoning", self._reasoning)
-        return ReasoningBlock(text, self._view.name, raw)
-
-    def _run(self, name: str, *args: Any) -> Any:
-        return run_parser(self._view, self._handlers, name, *args)
+        if "build_reasoning" in self._functions and not all(isinstance(c, str) for c in self._reasoning):
+            raw = self._functions.run("build_reasoning", messages=self._reasoning)
+        return ReasoningBlock(text, self._functions.view.name, raw)
 
 
 class InlineDecoder:
-    """Decodes the text of a whole response with ``parse_inline``, and its tokens with ``parse_tokens``.
+    """Decodes a response that has only text with ``parse_inline``, and its tokens with ``parse_tokens``.
 
-    Some servers stream even if not asked to. ``parse_inline`` cannot read chunks, so such a response is decoded by
-    ``streamed``, the decoder for chats.
+    Requests ask for a whole response. Some servers stream all the same: the stream is decoded by ``streamed``, the
+    decoder for chats, or by ``parse_inline`` line by line if the adapter has none.
     """
 
-    def __init__(self, view: AdapterView, handlers: Mapping[str, Handler], streamed: Decoder) -> None:
-        self._view = view
-        self._handlers = handlers
+    def __init__(self, functions: Functions, request: ModelRequest, streamed: Decoder | None) -> None:
+        self._functions = functions
         self._streamed = streamed
+        self._context = context_of(request)
+        self._text: list[str] = []
+        self._tokens: Any = None
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
-        return self._streamed.feed(event, data)
+        if self._streamed is not None:
+            return self._streamed.feed(event, data)
+        if data == DONE:
+            return []
+        text = self._read(f"data: {data}")
+        self._text += [text] if text else []
+        return [TextDelta(text)] if text else []
 
     def finish(self) -> list[ModelEvent]:
-        return self._streamed.finish()
+        return self._streamed.finish() if self._streamed is not None else self._complete("the stream")
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
-        data: JsonObject = {"status": 200, "body": orjson.dumps(body).decode()}
-        result = as_object(run_parser(self._view, self._handlers, "parse_inline", data, {}))
-        if not result:
-            raise ProviderProtocolError("the adapter's parse_inline found no content in the provider's answer")
+        text = self._read({"status": 200, "body": orjson.dumps(body).decode()})
+        self._text += [] if text is None else [text]
+        return self._complete("the answer")
+
+    def _read(self, data: str | JsonObject) -> str | None:
+        functions = self._functions
+        found = functions.run("parse_inline", data=data, context=self._context)
+        if "parse_tokens" in functions:
+            self._tokens = tokens_of(functions, data) or self._tokens
+        if found is None or isinstance(found, str):
+            return found
+        result = checked_result(functions, "parse_inline", found)
+        output = result["output"]
         if result.get("status") == "error":
-            raise provider_error(as_text(result.get("output")) or "the provider reported an error")
-        tokens: Any = None
-        if "parse_tokens" in self._handlers:
-            tokens = run_parser(self._view, self._handlers, "parse_tokens", data)
-        text = as_text(result.get("output"))
-        return [Completed(AssistantMessage([TextBlock(text)]), "end_turn", usage_of(tokens))]
+            raise provider_error(as_text(output) or "the provider reported an error")
+        return output if isinstance(output, str) else as_text(output.get("content"))
+
+    def _complete(self, what: str) -> list[ModelEvent]:
+        if not self._text:
+            raise self._functions.unusable(
+                "parse_inline", f"return a string or {{status, output}} for {what}", None
+            )
+        message = AssistantMessage([TextBlock("".join(self._text))])
+        return [Completed(message, "end_turn", usage_of(self._tokens))]
 
 
 class MetaDecoder:
-    """Adds handlers to the decoder of a wire, for extra fields of a delta and for token counts."""
+    """Adds handlers to the decoder of a wire, for extra fields of a delta and for token counts.
 
-    def __init__(self, view: AdapterView, handlers: Mapping[str, Handler], decoder: Decoder) -> None:
-        self._view = view
-        self._handlers = handlers
+    ``parse_meta`` may add reasoning to a delta, and may replace its content.
+    """
+
+    def __init__(self, functions: Functions, decoder: Decoder) -> None:
+        self._functions = functions
         self._decoder = decoder
         self._reasoning: list[Any] = []
+        self._text: list[str] = []
+        self._replaces_text = False
         self._tokens: Any = None
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         events = self._decoder.feed(event, data)
         if data and data != DONE:
             self._count(f"data: {data}")
-            if "parse_meta" in self._handlers:
+            if "parse_meta" in self._functions:
                 events = self._with_extras(events, as_object(orjson.loads(data)), "delta")
+        self._text += [event.text for event in events if isinstance(event, TextDelta)]
         return self._add_results(events)
 
     def finish(self) -> list[ModelEvent]:
@@ -206,13 +279,17 @@ class MetaDecoder:
     def whole(self, body: JsonObject) -> list[ModelEvent]:
         events = self._decoder.whole(body)
         self._count({"status": 200, "body": orjson.dumps(body).decode()})
-        if "parse_meta" in self._handlers:
+        if "parse_meta" in self._functions:
             events = self._with_extras(events, body, "message")
+            # The completed message has the text; deltas are made from it.
+            self._text = [event.text for event in events if isinstance(event, TextDelta)]
+            events = [event for event in events if isinstance(event, Completed)]
         return self._add_results(events)
 
     def _count(self, data: str | JsonObject) -> None:
-        if "parse_tokens" in self._handlers and self._view.features.get("tokens", True):
-            self._tokens = run_parser(self._view, self._handlers, "parse_tokens", data) or self._tokens
+        functions = self._functions
+        if "parse_tokens" in functions and functions.view.features.get("tokens", True):
+            self._tokens = tokens_of(functions, data) or self._tokens
 
     def _with_extras(self, events: list[ModelEvent], chunk: JsonObject, key: str) -> list[ModelEvent]:
         choices = as_list(chunk.get("choices"))
@@ -220,39 +297,97 @@ class MetaDecoder:
         extra = {name: value for name, value in message.items() if name not in USUAL_DELTA and value is not None}
         if not extra:
             return events
-        output: JsonObject = {"role": message.get("role"), "content": message.get("content")}
-        result = {"status": "success", "output": output, "extra": extra}
-        read = as_object(as_object(run_parser(self._view, self._handlers, "parse_meta", result)).get("output"))
-        reasoning = read.get("reasoning")
+        content = message.get("content")
+        result = {"status": "success", "output": {"role": message.get("role"), "content": content}, "extra": extra}
+        changed = self._functions.run("parse_meta", data=result)
+        if changed is None:
+            return events
+        output = checked_result(self._functions, "parse_meta", changed)["output"]
+        if isinstance(output, str):
+            output = {"content": output}
+        if isinstance(content, str) and (output.get("content") or "") != content:
+            events = self._with_text(events, as_text(output.get("content")))
+        reasoning = output.get("reasoning")
         if reasoning is None:
             return events
         self._reasoning.append(reasoning)
         if any(isinstance(event, ReasoningDelta) for event in events):
             # The wire's decoder has read the field already.
             return events
-        text = reasoning if isinstance(reasoning, str) else as_text(as_object(reasoning).get("content"))
+        text = text_of_reasoning(reasoning)
         return [ReasoningDelta(text), *events] if text else events
+
+    def _with_text(self, events: list[ModelEvent], text: str) -> list[ModelEvent]:
+        """Replace the text of a delta by the one that the handler has returned."""
+        self._replaces_text = True
+        rest: list[ModelEvent] = [event for event in events if not isinstance(event, TextDelta)]
+        return [TextDelta(text), *rest] if text else rest
 
     def _add_results(self, events: list[ModelEvent]) -> list[ModelEvent]:
         if not events or not isinstance(events[-1], Completed):
             return events
         done = events[-1]
+        blocks = done.message.blocks
+        if self._replaces_text:
+            # All of the text becomes one block, before the calls.
+            rest = [block for block in blocks if not isinstance(block, TextBlock)]
+            text = "".join(self._text)
+            place = next((at for at, block in enumerate(rest) if not isinstance(block, ReasoningBlock)), len(rest))
+            blocks[:] = [*rest[:place], *([TextBlock(text)] if text else []), *rest[place:]]
         if self._reasoning:
             text, raw = reasoning_of(self._reasoning)
-            if "build_reasoning" in self._handlers:
-                raw = run_parser(self._view, self._handlers, "build_reasoning", self._reasoning)
-            rest = [block for block in done.message.blocks if not isinstance(block, ReasoningBlock)]
-            known = [block for block in done.message.blocks if isinstance(block, ReasoningBlock)]
-            made = known[0] if known and raw is None else ReasoningBlock(text, self._view.name, raw)
-            done.message.blocks[:] = [made, *rest]
+            if "build_reasoning" in self._functions:
+                raw = self._functions.run("build_reasoning", messages=self._reasoning)
+            rest = [block for block in blocks if not isinstance(block, ReasoningBlock)]
+            known = [block for block in blocks if isinstance(block, ReasoningBlock)]
+            made = known[0] if known and raw is None else ReasoningBlock(text, self._functions.view.name, raw)
+            blocks[:] = [made, *rest]
         if self._tokens is None:
             return events
         usage = done.usage or usage_of(self._tokens)
         return [*events[:-1], Completed(done.message, done.stop_reason, usage, done.model, done.response_id)]
 
 
+# --- results of handlers ------------------------------------------------------------------------------------------
+
+
+def checked_result(functions: Functions, name: str, result: Any) -> JsonObject:
+    """Return the result of a parser after a check of its form.
+
+    Raises:
+        AdapterError: it is not ``{status, output}``, or a field has the wrong type.
+    """
+    table = as_object(result)
+    if table.get("status", "success") not in ("success", "error") or "output" not in table:
+        raise functions.unusable(name, RESULT, result)
+    output: Any = table["output"]
+    if isinstance(output, str):
+        return table
+    if not isinstance(output, Mapping):
+        raise functions.unusable(name, "return an output that is a table such as {role, content}", output)
+    fields = cast("Mapping[str, Any]", output)
+    if not isinstance(content := fields.get("content"), (str, NoneType)):
+        raise functions.unusable(name, "return an output with a string as content", content)
+    if not isinstance(reasoning := fields.get("reasoning"), (str, Mapping, NoneType)):
+        raise functions.unusable(name, "return an output with {content} or a string as reasoning", reasoning)
+    return table
+
+
+def tokens_of(functions: Functions, data: str | JsonObject) -> Any:
+    """Run ``parse_tokens`` on a part of the response and return its result, if any.
+
+    Raises:
+        AdapterError: the handler failed, or its result is neither a number nor a table of numbers.
+    """
+    tokens: Any = functions.run("parse_tokens", data=data)
+    amounts = cast("Mapping[str, Any]", tokens).values() if isinstance(tokens, Mapping) else [tokens]
+    if any(isinstance(amount, bool) or not isinstance(amount, (int, float, NoneType)) for amount in amounts):
+        raise functions.unusable("parse_tokens", "return a number or {input, output} with numbers", tokens)
+    return cast("Any", tokens)
+
+
 def usage_of(tokens: Any) -> Usage | None:
-    """Convert the result of ``parse_tokens``: a total, or ``{input, output, cached, reasoning}``."""
+    """Convert the result of ``parse_tokens``: a total, or ``{input, output, cached, cache_written, reasoning}``."""
     if isinstance(tokens, Mapping):
         table = as_object(dict(tokens))  # pyright: ignore[reportUnknownArgumentType]
         return Usage(
@@ -262,17 +397,26 @@ def usage_of(tokens: Any) -> Usage | None:
     return Usage(input_tokens=int(tokens)) if isinstance(tokens, (int, float)) else None
 
 
-def run_parser(view: AdapterView, handlers: Mapping[str, Handler], name: str, *args: Any) -> Any:
-    """Run a handler on a part of the response and return its result.
+def text_of_reasoning(reasoning: Any) -> str:
+    """Return the text of ``output.reasoning``: a string, or the ``content`` of a table."""
+    return reasoning if isinstance(reasoning, str) else as_text(as_object(reasoning).get("content"))
 
-    Raises:
-        ProviderProtocolError: the handler failed, so the response has an unexpected format.
-    """
+
+def context_of(request: ModelRequest) -> JsonObject:
+    """Return the context of ``parse_inline``: the model, the session if any, and the texts of the request."""
+    last = request.messages[-1] if request.messages else None
+    blocks = last.blocks if isinstance(last, UserMessage) else []
+    return {
+        "model": request.model,
+        "session_id": request.session_id,
+        "system": request.system,
+        "prompt": "\n".join(block.text for block in blocks if isinstance(block, TextBlock)),
+    }
+
+
+def loads_or_none(data: str) -> Any:
+    """Parse JSON, or return ``None`` if it is invalid."""
     try:
-        return handlers[name](view, *args)
-    except JumpseatError:
-        raise
-    except (Exception, *FATAL_ERRORS) as error:
-        raise ProviderProtocolError(
-            f"adapter {view.name!r}: its handler {name} failed on the answer ({type(error).__name__})"
-        ) from error
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None

@@ -12,8 +12,6 @@ from jumpseat.adapters.declared.known import Known
 from jumpseat.adapters.declared.schema import MODEL, choices_of, default_of, is_enabled, ordered
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.declared.env import SECRET_NAME, read_entry
-from jumpseat.declared.files import FATAL_ERRORS
-from jumpseat.errors import ConfigError
 from jumpseat_protocol.adapters import AdapterChoice, AdapterDescription, AdapterEnvEntry, AdapterSetting
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -42,7 +40,7 @@ def describe(known: Known, model: str | None = None) -> AdapterDescription:
         wire_name=known.kind,
         base_url=_without_secrets(base_url),
         url=_without_secrets(declaration.url),
-        env=[_env_entry(declaration.name, name, raw) for name, raw in declaration.env.items()],
+        env=[_env_entry(view, name, raw) for name, raw in declaration.env.items()],
         headers=list(declaration.headers),
         handlers=sorted(declaration.handlers),
         roles=declaration.roles,
@@ -57,17 +55,10 @@ def describe(known: Known, model: str | None = None) -> AdapterDescription:
 
 def _setting(known: Known, view: AdapterView, key: str) -> AdapterSetting:
     entry = view.schema[key]
-    try:
-        # In the view, the chosen model replaces the default one.
-        default = known.declaration.settings[key].default if key == MODEL else default_of(entry, view)
-        choices = choices_of(key, entry, view)
-        enabled = is_enabled(entry, view)
-    except ConfigError:
-        raise
-    except (Exception, *FATAL_ERRORS) as error:
-        raise ConfigError(
-            f"adapter {view.name!r}: schema.{key}: its function failed ({type(error).__name__})"
-        ) from error
+    # In the view, the chosen model replaces the default one.
+    default = known.declaration.settings[key].default if key == MODEL else default_of(key, entry, view)
+    choices = choices_of(key, entry, view)
+    enabled = is_enabled(key, entry, view)
     return AdapterSetting(
         key=key,
         type=entry.type,
@@ -91,8 +82,13 @@ def _setting(known: Known, view: AdapterView, key: str) -> AdapterSetting:
     )
 
 
-def _env_entry(adapter: str, name: str, raw: Any) -> AdapterEnvEntry:
-    entry = read_entry(f"{adapter}.env.{name}", raw)
+def source_of_entry(view: AdapterView, name: str, raw: Any) -> str:
+    """Return where the value of an entry of ``env`` comes from, without looking it up."""
+    return _env_entry(view, name, raw).source
+
+
+def _env_entry(view: AdapterView, name: str, raw: Any) -> AdapterEnvEntry:
+    entry = read_entry(f"{view.name}.env.{name}", raw)
     value = entry.value
     if entry.variable:
         if not value:
@@ -105,6 +101,8 @@ def _env_entry(adapter: str, name: str, raw: Any) -> AdapterEnvEntry:
             return AdapterEnvEntry(name=name, source="command", optional=entry.optional)
         if value.startswith("file:"):
             return AdapterEnvEntry(name=name, source="file", optional=entry.optional)
+        if view.lookup(value) not in (None, False):
+            return AdapterEnvEntry(name=name, source="path", detail=value, optional=entry.optional)
         if _VARIABLE.fullmatch(value):
             detail = value if "_" in value else None
             return AdapterEnvEntry(name=name, source="variable", detail=detail, optional=entry.optional)

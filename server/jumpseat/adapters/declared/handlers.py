@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.errors import ConfigError
+from jumpseat.members import hint
+from jumpseat.validation import kind_of
 
 Handler: TypeAlias = Callable[..., Any]
 
@@ -69,12 +71,12 @@ def read_handlers(raw: Mapping[str, Any], where: str = "handlers") -> dict[str, 
                     break
         unknown = sorted(set(grouped) - {key for name, older in names.items() for key in (name, *older)})
         if unknown:
-            raise ConfigError(f"{where}.{group}: unknown handlers {', '.join(unknown)}; known: {', '.join(names)}")
+            raise ConfigError(f"{where}.{group}.{unknown[0]}: unknown handler, {hint(unknown[0], names)}")
     if raw.get(RESOLVE) is not None:
         found[RESOLVE] = _callable(f"{where}.{RESOLVE}", raw[RESOLVE])
     unknown = sorted(set(raw) - known - set(GROUPS))
     if unknown:
-        raise ConfigError(f"{where}: unknown handlers {', '.join(unknown)}; known: {', '.join(handler_names())}")
+        raise ConfigError(f"{where}.{unknown[0]}: unknown handler, {hint(unknown[0], known | set(GROUPS))}")
     return found
 
 
@@ -87,5 +89,5 @@ def handler_names() -> Iterator[str]:
 
 def _callable(place: str, value: Any) -> Handler:
     if not callable(value):
-        raise ConfigError(f"{place}: expected a function, got {type(value).__name__}")
+        raise ConfigError(f"{place}: expected a function, got {kind_of(value)}")
     return cast("Handler", value)

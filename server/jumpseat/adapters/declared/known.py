@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 
 from jumpseat.adapters.adapter import Adapter
 from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL, Declaration
+from jumpseat.adapters.declared.functions import value_from
 from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
-from jumpseat.adapters.declared.view import AdapterView
+from jumpseat.adapters.declared.view import AdapterView, Table
 from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.declared.env import SECRET_NAME
-from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import ConfigError
 
 TOOL_PROTOCOL: Final = "tool_protocol"
@@ -97,12 +97,7 @@ class Known:
         """
         declaration = self.declaration
         if resolve is not None:
-            try:
-                resolve(AdapterView(declaration.model_copy(update={"settings": {}})))
-            except (Exception, *FATAL_ERRORS) as error:
-                raise ConfigError(
-                    f"adapter {declaration.name!r}: its handler resolve failed ({type(error).__name__})"
-                ) from error
+            value_from(AdapterView(declaration.model_copy(update={"settings": {}})), "handlers.resolve", resolve)
         entry = declaration.settings.get(MODEL)
         if entry is None:
             return self
@@ -192,12 +187,6 @@ def _choices(declaration: Declaration, entry: SchemaEntry) -> tuple[list[Choice]
     """
     # The view is created without the schema, because it would look up its model there.
     view = AdapterView(declaration.model_copy(update={"settings": {}}))
-    view.schema = dict(declaration.settings)
-    try:
-        return choices_of(f"adapter {declaration.name!r}: schema.model", entry, view), default_of(entry, view)
-    except ConfigError:
-        raise
-    except (Exception, *FATAL_ERRORS) as error:
-        raise ConfigError(
-            f"adapter {declaration.name!r}: schema.model: its function failed ({type(error).__name__})"
-        ) from error
+    view.schema = Table(declaration.settings)
+    where = f"adapter {declaration.name!r}: schema.{MODEL}"
+    return choices_of(where, entry, view), default_of(MODEL, entry, view)

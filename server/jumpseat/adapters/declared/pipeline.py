@@ -13,14 +13,15 @@ After the response, ``on_exit`` and ``teardown`` are run.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import anyio
 
 from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest, Network, Outcome, PreparedCall
 from jumpseat.adapters.capabilities import capabilities
-from jumpseat.adapters.declared.canonical import FormatResponse, messages_of, tools_of
+from jumpseat.adapters.declared.canonical import messages_of, tools_of
 from jumpseat.adapters.declared.declaration import (
     API_KEY,
     BASE_URL,
@@ -28,22 +29,32 @@ from jumpseat.adapters.declared.declaration import (
     TEXTS,
     TIMEOUTS,
     Declaration,
+    handler_timeout_s,
     merge,
     network_of,
     timeouts_of,
 )
 from jumpseat.adapters.declared.decoder import HandlerDecoder, InlineDecoder, MetaDecoder
+from jumpseat.adapters.declared.functions import Functions, value_from
+from jumpseat.adapters.declared.schema import SchemaEntry
 from jumpseat.adapters.declared.settings import apply_settings
-from jumpseat.adapters.declared.view import AdapterView
-from jumpseat.adapters.wire import as_object, merge_headers
+from jumpseat.adapters.declared.view import AdapterView, Table
+from jumpseat.adapters.failures import Redactor
+from jumpseat.adapters.wire import merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError, is_scalar
-from jumpseat.declared.files import FATAL_ERRORS
 from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
+from jumpseat.validation import kind_of
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.request_function import RequestFunction
+
+LAST_S: Final = 2.0
+"""The time limit of ``on_exit`` and of ``teardown``, which a cancelled call waits for, too."""
+
+HANDLER_DECODERS: Final = (HandlerDecoder, InlineDecoder, MetaDecoder)
+"""The decoders that call functions of the adapter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +64,8 @@ class DeclaredCaller:
     ``session_values`` are the session's own values of ``env``; ``endpoint`` holds its headers, options and user
     agent. ``token`` returns the bearer token for each call, which replaces the key; without it, ``key`` returns the
     key. ``kind`` is the built-in provider type of the wire. With ``text_only``, calls expect only text, and
-    ``parse_inline`` reads the answer if the adapter has that handler.
+    ``parse_inline`` reads the answer if the adapter has that handler. With ``strict``, failures of ``on_exit`` and
+    ``teardown`` are raised.
     """
 
     declaration: Declaration
@@ -65,6 +77,7 @@ class DeclaredCaller:
     kind: str | None = None
     text_only: bool = False
     key: Callable[[], Awaitable[str]] | None = None
+    strict: bool = False
 
     @property
     def adapter_name(self) -> str:
@@ -88,6 +101,12 @@ class DeclaredCaller:
     def for_text(self) -> DeclaredCaller:
         return replace(self, text_only=True)
 
+    def functions_of(self, model: str) -> Functions:
+        """Return the functions of the adapter for a request to ``model``."""
+        view = AdapterView(self.declaration, model)
+        limit_s = handler_timeout_s(view.name, view.opts.get(TIMEOUTS))
+        return Functions(view, self.declaration.handlers, limit_s)
+
     async def resolve_endpoint(self) -> tuple[Endpoint, Network | None]:
         """Return the current endpoint with its credentials and declared headers, and the network settings.
 
@@ -99,7 +118,10 @@ class DeclaredCaller:
             f"adapter {view.name!r}", view.env, view.lookup, view, self.session_values
         )
         endpoint = self._endpoint(values, self.endpoint.bearer_token)
-        filled = ((name, _fill_placeholders(value, values, view)) for name, value in view.headers.items())
+        filled = (
+            (name, _fill_placeholders(f"headers.{name}", value, values, view))
+            for name, value in view.headers.items()
+        )
         declared = {name: str(text) for name, text in filled if text is not None and text is not False}
         base = self.wire.request(endpoint, ModelRequest("model", "", [])) if self.wire is not None else None
         usual = base.url.removeprefix(endpoint.base_url) if base is not None else ""
@@ -127,11 +149,26 @@ class DeclaredCaller:
                     declared["stream"] = False
         if view.opts.get("stream") is False:
             request = replace(request, stream=False)
-        request = apply_settings(view, request)
-        if (setup := declaration.handler("setup")) is not None and await _run_handler(
-            view, "setup", setup, view
-        ) is False:
+        functions = Functions(view, declaration.handlers, handler_timeout_s(view.name, view.opts.get(TIMEOUTS)))
+        request = await self._with_settings(functions, request)
+        if "setup" in functions and await functions.call("setup") is False:
             raise ProviderRequestError(f"adapter {view.name!r} refused the request: its setup returned false")
+        try:
+            return await self._prepare_call(functions, request)
+        except BaseException:
+            # The call is never made, but ``setup`` has run.
+            with anyio.CancelScope(shield=True):
+                await _run_last(functions, "teardown")
+            raise
+
+    async def _with_settings(self, functions: Functions, request: ModelRequest) -> ModelRequest:
+        view = functions.view
+        if any(map(is_computed, view.schema.values())):
+            return await functions.in_thread(lambda: apply_settings(view, request), "functions of its schema")
+        return apply_settings(view, request)
+
+    async def _prepare_call(self, functions: Functions, request: ModelRequest) -> PreparedCall:
+        view = functions.view
         session_values, token = self.session_values, self.endpoint.bearer_token
         if self.token is not None:
             token = await self.token()
@@ -141,23 +178,29 @@ class DeclaredCaller:
             # The token also replaces the key in handlers and headers.
             session_values = {**session_values, API_KEY: token}
         values = await self.resolver.resolve(f"adapter {view.name!r}", view.env, view.lookup, view, session_values)
-        view.env_replaced = dict(values.values)
+        view.env_replaced = Table(values.values)
+        # The base URL is not a secret, and errors should contain it.
+        secrets = values.secret - {str(values.values.get(BASE_URL))}
+        functions.mask = Redactor(
+            (*secrets, self.endpoint.api_key, token), (self.endpoint.headers, request.headers)
+        )
         endpoint = self._endpoint(values, token)
         base = self.wire.request(endpoint, self._for_wire(request)) if self.wire is not None else None
-        body = await self._body(view, request, values, base.body if base is not None else {})
+        messages = await self._messages(functions, request)
+        body = await self._body(functions, request, values, messages, base.body if base is not None else {})
         url = self._url(view, values, base, endpoint)
         headers = self._headers(view, request, values, base, endpoint)
         arguments = _argument_values(self.declaration.raw, values)
-        # The base URL is not a secret, and errors should contain it.
-        secrets = values.secret - {str(values.values.get(BASE_URL))}
+        decoder = self._decoder(functions, request)
         return PreparedCall(
             HttpRequest(url=url, headers=headers, body=body, method=str(view.opts.get("method", "POST"))),
-            self._decoder(view, request),
+            decoder,
             tuple(secrets),
-            lambda outcome: self._run_exit_handlers(view, outcome),
+            lambda outcome: _run_exit_handlers(functions, outcome, strict=self.strict),
             timeouts_of(view.name, view.opts.get(TIMEOUTS), arguments),
             network_of(arguments),
-            self._request_function(view, request),
+            self._request_function(functions, messages, request),
+            functions.in_thread if isinstance(decoder, HANDLER_DECODERS) else None,
         )
 
     # --- the parts of a request -----------------------------------------------------------------------------------
@@ -172,7 +215,7 @@ class DeclaredCaller:
                     raise MissingValueError(values.owner, name, missing.reason)
                 if name in values.values and not is_scalar(found := values.values[name]):
                     # The value is the result of a function or of a dotted path.
-                    raise MissingValueError(values.owner, name, f"expected a string, got {type(found).__name__}")
+                    raise MissingValueError(values.owner, name, f"expected a string, got {kind_of(found)}")
         # A key read from a file may end in a line break.
         key = str(key).strip() if key else self.endpoint.api_key
         return replace(
@@ -193,45 +236,57 @@ class DeclaredCaller:
             request = replace(request, response_format=None)
         return request
 
+    async def _messages(self, functions: Functions, request: ModelRequest) -> list[JsonObject]:
+        view = functions.view
+        if "format_response" not in functions:
+            return messages_of(request, view.name, view.roles, None)
+
+        def format_response(call: JsonObject, text: str) -> JsonObject | None:
+            made = functions.run("format_response", tool_call=call, output=text)
+            if made is not None and not isinstance(made, dict):
+                raise functions.unusable("format_response", "return a message such as {role, tools, content}", made)
+            return cast("JsonObject | None", made)
+
+        return await functions.in_thread(lambda: messages_of(request, view.name, view.roles, format_response))
+
     async def _body(
-        self, view: AdapterView, request: ModelRequest, values: EnvValues, wire: JsonObject
+        self,
+        functions: Functions,
+        request: ModelRequest,
+        values: EnvValues,
+        messages: list[JsonObject],
+        wire: JsonObject,
     ) -> JsonObject:
-        handler = self.declaration.handler
-        parameters = {key: _fill_placeholders(value, values, view) for key, value in view.parameters.items()}
+        view = functions.view
+        parameters = {
+            key: _fill_placeholders(f"parameters.{key}", value, values, view)
+            for key, value in view.parameters.items()
+        }
         parameters = {key: value for key, value in parameters.items() if value is not None}
-        messages = messages_of(request, view.name, view.roles, self._format_response(view))
         tools = tools_of(request.tools)
         parts: list[JsonObject] = []
-        if (build := handler("build_parameters")) is not None:
-            parts.append(as_object(await _run_handler(view, "build_parameters", build, view, parameters, messages)))
+        if "build_parameters" in functions:
+            parts.append(
+                await functions.table("build_parameters", "{temperature}", params=parameters, messages=messages)
+            )
         else:
             parts.append(parameters)
-        if (build := handler("build_messages")) is not None:
-            parts.append(as_object(await _run_handler(view, "build_messages", build, view, messages)))
-        if (build := handler("build_tools")) is not None and tools:
-            parts.append(as_object(await _run_handler(view, "build_tools", build, view, tools)))
-        if (build := handler("build_structured_output")) is not None and request.response_format is not None:
+        if "build_messages" in functions:
+            parts.append(await functions.table("build_messages", "{messages}", messages=messages))
+        if "build_tools" in functions and tools:
+            parts.append(await functions.table("build_tools", "{tools}", tools=tools))
+        if "build_structured_output" in functions and request.response_format is not None:
             wanted = request.response_format
             shape = {"name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}
-            parts.append(as_object(await _run_handler(view, "build_structured_output", build, view, shape)))
+            parts.append(await functions.table("build_structured_output", "{response_format}", schema=shape))
         parts.append(view.body)
-        if (build := handler("build_body")) is not None:
+        if "build_body" in functions:
             payload = {"messages": messages, "tools": tools, "session_id": request.session_id}
-            parts.append(as_object(await _run_handler(view, "build_body", build, view, payload)))
+            parts.append(await functions.table("build_body", "{stop}", data=payload))
         body: JsonObject = wire
         for part in reversed(parts):
             body = merge(body, part)
         return body
-
-    def _format_response(self, view: AdapterView) -> FormatResponse | None:
-        handler = self.declaration.handler("format_response")
-        if handler is None:
-            return None
-
-        def format_response(call: JsonObject, text: str) -> Any:
-            return handler(view, call, text)
-
-        return format_response
 
     def _url(self, view: AdapterView, values: EnvValues, base: HttpRequest | None, endpoint: Endpoint) -> str:
         template = view.url
@@ -251,8 +306,11 @@ class DeclaredCaller:
             raise ConfigError(f"adapter {view.name!r}: a value in its url is missing: {template}")
         return url
 
-    def _request_function(self, view: AdapterView, request: ModelRequest) -> RequestFunction | None:
+    def _request_function(
+        self, functions: Functions, messages: list[JsonObject], request: ModelRequest
+    ) -> RequestFunction | None:
         """Return the function that replaces the network, if the adapter has one."""
+        view = functions.view
         function = view.opts.get("request")
         if function is None:
             return None
@@ -260,9 +318,8 @@ class DeclaredCaller:
             raise ConfigError(f"adapter {view.name!r}: opts.request: expected a function")
         from jumpseat.adapters.declared.request_function import RequestFunction
 
-        messages = messages_of(request, view.name, view.roles, self._format_response(view))
         payload = {"messages": messages, "tools": tools_of(request.tools), "session_id": request.session_id}
-        return RequestFunction(function, view, payload)
+        return RequestFunction(function, view, payload, functions.mask)
 
     def _headers(
         self,
@@ -283,7 +340,7 @@ class DeclaredCaller:
         )
         declared: dict[str, str] = {}
         for name, value in view.headers.items():
-            text = _fill_placeholders(value, values, view)
+            text = _fill_placeholders(f"headers.{name}", value, values, view)
             if text is not None and text is not False:
                 declared[name] = str(text)
         declared.update(_raw_headers(self.declaration.raw, values))
@@ -291,64 +348,66 @@ class DeclaredCaller:
 
     # --- the response ---------------------------------------------------------------------------------------------
 
-    def _decoder(self, view: AdapterView, request: ModelRequest) -> Decoder:
-        handlers = self.declaration.handlers
+    def _decoder(self, functions: Functions, request: ModelRequest) -> Decoder:
+        view = functions.view
         if self._reads_inline(request):
-            return InlineDecoder(view, handlers, self._chat_decoder(view, request))
-        return self._chat_decoder(view, request)
+            can_stream = "parse_chat" in functions or self.wire is not None
+            streamed = self._chat_decoder(functions, request) if can_stream else None
+            return InlineDecoder(functions, request, streamed)
+        if "parse_chat" not in functions and self.wire is None:
+            raise ConfigError(
+                f"adapter {view.name!r} cannot read responses: add the handler parse_chat, or extend an adapter"
+            )
+        return self._chat_decoder(functions, request)
 
     def _reads_inline(self, request: ModelRequest) -> bool:
         """Return whether ``parse_inline`` reads the response; it does not support tool calls."""
         return self.text_only and not request.tools and self.declaration.handler("parse_inline") is not None
 
-    def _chat_decoder(self, view: AdapterView, request: ModelRequest) -> Decoder:
-        handlers = self.declaration.handlers
-        if "parse_chat" in handlers:
-            return HandlerDecoder(view, handlers, request)
-        if self.wire is None:
-            raise ConfigError(
-                f"adapter {view.name!r} cannot read responses: add the handler parse_chat, or extend an adapter"
-            )
+    def _chat_decoder(self, functions: Functions, request: ModelRequest) -> Decoder:
+        if "parse_chat" in functions:
+            return HandlerDecoder(functions, request)
+        assert self.wire is not None
         decoder = self.wire.decoder(request)
         wants = ("parse_meta", "parse_tokens", "build_reasoning")
-        return MetaDecoder(view, handlers, decoder) if any(name in handlers for name in wants) else decoder
-
-    async def _run_exit_handlers(self, view: AdapterView, outcome: Outcome) -> None:
-        handler = self.declaration.handler
-        if (on_exit := handler("on_exit")) is not None:
-            data = {"status": outcome.status, "headers": dict(outcome.headers), "body": outcome.body}
-            await _run_handler(view, "on_exit", on_exit, view, data)
-        if (teardown := handler("teardown")) is not None:
-            await _run_handler(view, "teardown", teardown, view)
+        return MetaDecoder(functions, decoder) if any(name in functions for name in wants) else decoder
 
 
-async def _run_handler(view: AdapterView, name: str, handler: Any, *args: Any) -> Any:
-    """Run a handler and return its result.
+def is_computed(entry: SchemaEntry) -> bool:
+    """Return whether the value of a setting depends on functions."""
+    return any(callable(value) for value in (entry.default, entry.choices, entry.enabled, entry.check))
 
-    Raises:
-        ProviderRequestError: the handler failed; the message contains only the type of its exception, whose own
-            message may quote secrets.
+
+async def _run_exit_handlers(functions: Functions, outcome: Outcome, *, strict: bool) -> None:
+    """Run ``on_exit``, then ``teardown``.
+
+    Their failures are only logged, because the call has ended; with ``strict``, they are raised.
     """
+    data = {
+        "body": outcome.body,
+        "exit": 1 if outcome.status is None or outcome.broken else 0,
+        "headers": [f"{name}: {value}" for name, value in outcome.headers.items()],
+        "status": outcome.status or 0,
+    }
     try:
-        answer = handler(*args)
-        return await answer if inspect.isawaitable(answer) else answer
-    except JumpseatError:
-        raise
-    except (Exception, *FATAL_ERRORS) as error:
-        raise ProviderRequestError(
-            f"adapter {view.name!r}: its handler {name} failed ({type(error).__name__})"
-        ) from error
+        await _run_last(functions, "on_exit", strict=strict, data=data)
+    finally:
+        await _run_last(functions, "teardown", strict=strict)
 
 
-def _fill_placeholders(value: Any, values: EnvValues, view: AdapterView) -> Any:
+async def _run_last(functions: Functions, name: str, *, strict: bool = False, **values: Any) -> None:
+    if name in functions:
+        try:
+            await functions.call(name, limit_s=LAST_S, **values)
+        except JumpseatError:
+            if strict:
+                raise
+
+
+def _fill_placeholders(what: str, value: Any, values: EnvValues, view: AdapterView) -> Any:
     """Return the value of a header or parameter with placeholders filled in; functions are called first."""
     if callable(value):
-        try:
-            value = value(view)
-        except (Exception, *FATAL_ERRORS) as error:
-            raise ConfigError(
-                f"adapter {view.name!r}: a function in place of a value failed ({type(error).__name__})"
-            ) from error
+        value = value_from(view, what, value)
     if isinstance(value, str):
         return values.text(value)
     if isinstance(value, Mapping):

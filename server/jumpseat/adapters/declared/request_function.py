@@ -1,6 +1,7 @@
 """A function that replaces the network: ``opts.request`` of an adapter in Python.
 
-It is called as ``request(client, payload, actions, opts)`` and may be asynchronous:
+It is called as ``request(client, payload, actions, opts)``, in a thread unless it is asynchronous, and may take
+fewer of these parameters:
 
 ``client``   the request that would be sent: ``adapter``, ``method``, ``url``, ``headers`` and ``body``
 ``payload``  ``messages`` and ``tools`` in the format of handlers, and ``session_id``
@@ -18,25 +19,36 @@ import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
+import anyio.to_thread
 import httpx
 import orjson
 
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.wire import as_object
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.declared.files import FATAL_ERRORS
-from jumpseat.errors import ProviderError, ProviderRequestError
+from jumpseat.declared.calling import Bound, Mask, bind, failure
+from jumpseat.errors import AdapterError, ProviderError
+
+_ORDERS: Final = {
+    0: (),
+    1: ("payload",),
+    2: ("client", "payload"),
+    3: ("client", "payload", "actions"),
+    4: ("client", "payload", "actions", "opts"),
+}
+_END: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFunction:
-    """A function that replaces the network for one call."""
+    """A function that replaces the network for one call. ``mask`` removes secrets from what is logged."""
 
     function: Callable[..., Any]
     view: AdapterView
     payload: JsonObject
+    mask: Mask = str
 
     def route(self) -> httpx.AsyncBaseTransport:
         """Return an httpx transport that calls the function; limits, errors and decoding are as for any call."""
@@ -46,7 +58,7 @@ class RequestFunction:
         """Call the function and return its response.
 
         Raises:
-            ProviderRequestError: the function failed; the message contains only the type of its exception.
+            AdapterError: the function failed; the message has the class of its exception and its line.
         """
         body = as_object(orjson.loads(request.content or b"{}"))
         given: list[Any] = []
@@ -66,20 +78,41 @@ class RequestFunction:
         )
         actions = SimpleNamespace(callback=callback, done=done)
         opts = {"stream": bool(self.view.opts.get("stream", True))}
+        values = {"client": client, "payload": dict(self.payload), "actions": actions, "opts": opts}
+        bound = bind(self.function, values, _ORDERS)
         try:
-            answer = self.function(client, dict(self.payload), actions, opts)
-            if inspect.isawaitable(answer):
-                answer = await answer
+            if inspect.iscoroutinefunction(self.function):
+                answer = await bound.function(*bound.args, **bound.kwargs)
+            else:
+                # The function may block, for example while it sends the request itself.
+                answer = await anyio.to_thread.run_sync(_run, bound, abandon_on_cancel=True)
+                if inspect.isawaitable(answer):
+                    answer = await answer
         except ProviderError:
             raise
-        except (Exception, *FATAL_ERRORS) as error:
-            raise self.failure(error) from error
+        except Exception as error:
+            raise self.failure(error) from None
         if failed:
             return {"status": 502, "body": orjson.dumps({"error": {"message": str(failed[0])}})}
         return answer if answer is not None else given
 
-    def failure(self, error: BaseException) -> ProviderRequestError:
-        return ProviderRequestError(f"adapter {self.view.name!r}: its opts.request failed ({type(error).__name__})")
+    def failure(self, error: BaseException) -> AdapterError:
+        """Log an exception of the function, and return the error for it."""
+        name = f"adapter {self.view.name!r}"
+        failed = failure(f"{name}: opts.request", error, self.function, self.mask)
+        at = f" at {failed.source}" if failed.source else ""
+        return AdapterError(
+            f"{name}: its opts.request failed ({failed.reason}{at})", "opts.request", failed.source, str(error)
+        )
+
+
+def _run(bound: Bound) -> Any:
+    try:
+        return bound.function(*bound.args, **bound.kwargs)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(type(error).__name__).with_traceback(error.__traceback__) from error
 
 
 class _Route(httpx.AsyncBaseTransport):
@@ -118,12 +151,15 @@ class _Lines(httpx.AsyncByteStream):
                 async for item in self._answer:
                     yield _as_line(item)
             else:
-                for item in [self._answer] if _is(self._answer, str, bytes, Mapping) else self._answer:
+                answer = self._answer
+                items = iter([answer] if _is(answer, str, bytes, Mapping) else answer)
+                step = Bound(next, (items, _END), {}, frozenset())
+                while (item := await anyio.to_thread.run_sync(_run, step, abandon_on_cancel=True)) is not _END:
                     yield _as_line(item)
         except ProviderError:
             raise
-        except (Exception, *FATAL_ERRORS) as error:
-            raise self._function.failure(error) from error
+        except Exception as error:
+            raise self._function.failure(error) from None
 
     async def aclose(self) -> None:
         close = getattr(self._answer, "aclose", None)

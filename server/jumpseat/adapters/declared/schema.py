@@ -24,7 +24,10 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from jumpseat.errors import ConfigError, InvalidRequestError, validation_problems
+from jumpseat.adapters.declared.functions import choices_from, value_from, verdict_on
+from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat.members import hint
+from jumpseat.validation import kind_of, validation_problems
 
 MODEL: Final = "model"
 """The entry with the models and the default model."""
@@ -54,6 +57,12 @@ class SchemaEntry(BaseModel):
     optional: bool = False
     desc: str = ""
 
+    def __getitem__(self, name: str) -> Any:
+        """Return a field, for handlers that read the schema as it was declared: ``schema["model"]["default"]``."""
+        if name not in type(self).model_fields:
+            raise KeyError(name)
+        return getattr(self, name)
+
 
 class Choice(BaseModel):
     """A model, or a value of an enumeration. ``meta`` and ``opts`` apply to models."""
@@ -81,14 +90,16 @@ def ordered(schema: Mapping[str, SchemaEntry]) -> list[str]:
     return sorted(schema, key=position)
 
 
-def is_enabled(entry: SchemaEntry, view: Any) -> bool:
+def is_enabled(key: str, entry: SchemaEntry, view: Any) -> bool:
     """Return whether the entry is enabled for the adapter with its current model."""
-    return bool(entry.enabled(view)) if callable(entry.enabled) else bool(entry.enabled)
+    enabled: Any = entry.enabled
+    return bool(value_from(view, f"schema.{key}.enabled", enabled) if callable(enabled) else enabled)
 
 
-def default_of(entry: SchemaEntry, view: Any) -> Any:
+def default_of(key: str, entry: SchemaEntry, view: Any) -> Any:
     """Return the default value, calling it if it is a function."""
-    return entry.default(view) if callable(entry.default) else entry.default
+    default: Any = entry.default
+    return value_from(view, f"schema.{key}.default", default) if callable(default) else default
 
 
 def choices_of(where: str, entry: SchemaEntry, view: Any) -> list[Choice]:
@@ -100,13 +111,13 @@ def choices_of(where: str, entry: SchemaEntry, view: Any) -> list[Choice]:
     Raises:
         ConfigError: the choices have another form.
     """
-    raw = entry.choices(view) if callable(entry.choices) else entry.choices
+    raw = choices_from(view, f"{_path(where)}.choices", entry.choices) if callable(entry.choices) else entry.choices
     if raw is None:
         return []
     if isinstance(raw, Mapping):
         return [_choice(where, key, value) for key, value in cast("Mapping[Any, Any]", raw).items()]
     if isinstance(raw, str) or not isinstance(raw, Sequence):
-        raise ConfigError(f"{where}.choices: expected a list or a table, got {type(raw).__name__}")
+        raise ConfigError(f"{where}.choices: expected a list or a table, got {kind_of(raw)}")
     found: list[Choice] = []
     for item in cast("Sequence[Any]", raw):
         if not isinstance(item, Mapping):
@@ -120,6 +131,11 @@ def choices_of(where: str, entry: SchemaEntry, view: Any) -> list[Choice]:
     return found
 
 
+def _path(where: str) -> str:
+    path = where.rpartition(": ")[2]
+    return path if path.startswith("schema.") else f"schema.{path}"
+
+
 def _choice(where: str, key: Any, value: Any) -> Choice:
     from pydantic import ValidationError
 
@@ -129,7 +145,7 @@ def _choice(where: str, key: Any, value: Any) -> Choice:
     try:
         return Choice.model_validate({**cast("Mapping[str, Any]", value), "id": str(key)})
     except ValidationError as error:
-        raise ConfigError(f"{where}.choices.{key}.{validation_problems(error)[0]}") from None
+        raise ConfigError(f"{where}.choices.{key}.{validation_problems(error, Choice, of_file=True)[0]}") from None
 
 
 def check_value(key: str, entry: SchemaEntry, value: Any, view: Any) -> None:
@@ -148,23 +164,24 @@ def check_value(key: str, entry: SchemaEntry, value: Any, view: Any) -> None:
         # Unlisted models are accepted, because lists lag behind their providers.
         if ids and str(value) not in ids and key != MODEL:
             problem = f"expected one of {', '.join(ids)}"
+    # The message of the function is more precise than that of an inherited limit.
+    if problem is None and callable(entry.check):
+        problem = _refusal(key, cast("Callable[..., Any]", entry.check), value, view)
     if problem is None and isinstance(value, (int, float)) and not isinstance(value, bool):
         if entry.minimum is not None and value < entry.minimum:
             problem = f"expected at least {entry.minimum:g}"
         elif entry.maximum is not None and value > entry.maximum:
             problem = f"expected at most {entry.maximum:g}"
-    if problem is None and callable(entry.check):
-        problem = _refusal(cast("Callable[[Any], Any]", entry.check), value)
     if problem is not None:
         raise InvalidRequestError(f"setting {key!r}: {problem}")
 
 
-def _refusal(check: Callable[[Any], Any], value: Any) -> str | None:
+def _refusal(key: str, check: Callable[..., Any], value: Any, view: Any) -> str | None:
     """Run ``validate`` on a value and return the problem, if any.
 
     ``validate`` returns a boolean, or a tuple of a boolean and a message.
     """
-    answer = check(value)
+    answer = verdict_on(view, f"schema.{key}.validate", check, value)
     good, text = cast("tuple[Any, Any]", answer) if isinstance(answer, tuple) else (answer, None)
     return None if good else str(text or "the value is not valid")
 
@@ -186,7 +203,7 @@ def _type_problem(wanted: EntryType, value: Any) -> str | None:
             # Any value is accepted, and sent as it is.
             good = True
     article = "an" if wanted[0] in "aeiou" else "a"
-    return None if good else f"expected {article} {wanted}, got {type(value).__name__}"
+    return None if good else f"expected {article} {wanted}, got {kind_of(value)}"
 
 
 def values_of(schema: Mapping[str, SchemaEntry], view: Any, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,9 +215,8 @@ def values_of(schema: Mapping[str, SchemaEntry], view: Any, given: Mapping[str, 
     for key in given:
         entry = schema.get(key)
         if entry is None:
-            known = ", ".join(ordered(schema)) or "none"
-            raise InvalidRequestError(f"unknown setting {key!r}, expected one of: {known}")
-        if not is_enabled(entry, view):
+            raise InvalidRequestError(f"unknown setting {key!r}, {hint(key, schema)}")
+        if not is_enabled(key, entry, view):
             raise InvalidRequestError(f"setting {key!r} is not available for this model")
         check_value(key, entry, given[key], view)
     values: dict[str, Any] = {}
@@ -208,10 +224,10 @@ def values_of(schema: Mapping[str, SchemaEntry], view: Any, given: Mapping[str, 
         entry = schema[key]
         if key in given:
             value = given[key]
-        elif key.startswith("_") or not is_enabled(entry, view):
+        elif key.startswith("_") or not is_enabled(key, entry, view):
             continue
         else:
-            value = default_of(entry, view)
+            value = default_of(key, entry, view)
         if value is not None:
             values[key] = int(value) if entry.type == "integer" and isinstance(value, float) else value
     return values

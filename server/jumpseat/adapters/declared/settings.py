@@ -12,8 +12,7 @@ from jumpseat.adapters.declared.schema import MODEL, values_of, write_value
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelRequest
-from jumpseat.declared.files import FATAL_ERRORS
-from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
+from jumpseat.errors import ConfigError, InvalidRequestError
 
 ASKED: Final = "request"
 """The ``mapping`` prefix for neutral fields of the request: ``request.max_output_tokens``."""
@@ -83,11 +82,4 @@ def _values(view: AdapterView, given: Mapping[str, Any], model: str | None = Non
         raise InvalidRequestError(f"setting {MODEL!r} cannot be set: name the model as the session's model")
     if model is not None and MODEL in view.schema:
         given = {**given, MODEL: model}
-    try:
-        return values_of(view.schema, view, given)
-    except JumpseatError:
-        raise
-    except (Exception, *FATAL_ERRORS) as error:
-        raise ConfigError(
-            f"adapter {view.name!r}: a function of its schema failed ({type(error).__name__})"
-        ) from error
+    return values_of(view.schema, view, given)

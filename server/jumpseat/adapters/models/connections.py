@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from jumpseat.adapters.providers import load_adapter
-from jumpseat.errors import InvalidRequestError, validation_problems
+from jumpseat.errors import InvalidRequestError
+from jumpseat.validation import validation_problems
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Connections:
             try:
                 key, loaded = repr(script), Script.model_validate(script)
             except ValidationError as error:
-                raise InvalidRequestError(f"provider.script.{validation_problems(error)[0]}") from None
+                raise InvalidRequestError(f"provider.script.{validation_problems(error, Script)[0]}") from None
         digest = hashlib.sha256(key.encode()).hexdigest()
         if digest not in self._scripts:
             self._scripts[digest] = ScriptedModel(loaded)

@@ -6,10 +6,12 @@ The text never contains a key: it is made of error messages, which are masked, a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from jumpseat.errors import (
+    AdapterError,
     ConfigError,
     JumpseatError,
     ProviderAuthError,
@@ -31,6 +33,7 @@ UNREACHABLE: Final = 5
 REFUSED: Final = 6
 QUOTA: Final = 7
 PROVIDER_FAILED: Final = 8
+FUNCTIONS: Final = 9
 """Exit codes of ``jumpseat check``; 2 is for wrong arguments."""
 
 _MODEL: Final = re.compile(r"\bmodels?\b|model_not_found", re.IGNORECASE)
@@ -74,8 +77,10 @@ def diagnose(error: JumpseatError, facts: Facts) -> Diagnosis:
     """Explain ``error`` to the person who configured the adapter, and suggest what to try."""
     message = str(error)
     match error:
+        case AdapterError():
+            return Diagnosis(FUNCTIONS, f"A function of the adapter has a bug: {message}.")
         case ConfigError():
-            return Diagnosis(NOT_CONFIGURED, f"The configuration is incomplete: {message}.")
+            return Diagnosis(NOT_CONFIGURED, f"The configuration is incomplete: {message}{_full_stop(message)}")
         case ReplayError():
             return Diagnosis(NOT_CONFIGURED, f"JUMPSEAT_REPLAY is set, so nothing was sent: {message}.")
         case ProviderAuthError():
@@ -111,6 +116,13 @@ def diagnose(error: JumpseatError, facts: Facts) -> Diagnosis:
             return Diagnosis(_refusal_code(error), _refusal(message, error, facts))
         case _:
             return Diagnosis(NOT_CONFIGURED, f"The adapter cannot be called with this configuration: {message}.")
+
+
+def list_problems(problems: Iterable[str]) -> Diagnosis:
+    """Explain what is wrong with the functions of an adapter."""
+    lines = "".join(f"\n- {problem}" for problem in problems)
+    text = f"Its functions were tried on an invented conversation, and nothing was sent:{lines}"
+    return Diagnosis(FUNCTIONS, text)
 
 
 def _key(facts: Facts) -> str:
@@ -171,3 +183,7 @@ def _refusal(message: str, error: ProviderError, facts: Facts) -> str:
     if isinstance(error, ProviderRequestError) and error.status is None:
         return f"The request cannot be sent: {message}. Check the base URL and the headers."
     return f"{facts.address} was reached and rejected the request: {message}."
+
+
+def _full_stop(message: str) -> str:
+    return "" if message.endswith("?") else "."

@@ -107,9 +107,11 @@ class Models:
 
     @cached_property
     def _providers(self) -> SessionProviders:
+        from jumpseat.adapters.models.copilot_wires import COPILOT, CopilotWires
         from jumpseat.adapters.models.session_providers import SessionProviders
 
-        return SessionProviders(self.adapters, self.connections)
+        wires = CopilotWires(self.connections.transport)
+        return SessionProviders(self.adapters, self.connections, {COPILOT: wires.wire_of})
 
     # --- for sessions ---------------------------------------------------------------------------------------------
 
@@ -238,7 +240,9 @@ class Models:
         byok, wire_name = True, ""
         if settings.provider is not None and find_named(settings, settings.model) is None:
             # A provider's endpoint is known without a model.
-            model = await self._providers.model(settings.provider, DEFAULT_PROVIDER, settings)
+            provider = settings.provider
+            wire_name = provider.wire_model or provider.model_id or settings.model or ""
+            model = await self._providers.model(provider, DEFAULT_PROVIDER, settings, wire_name=wire_name)
         else:
             resolved = await self._resolve(settings)
             model, byok, wire_name = resolved.model, resolved.byok, resolved.wire_name

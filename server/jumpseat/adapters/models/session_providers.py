@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.caller import ClientToken
@@ -35,12 +35,20 @@ RESPONSES: Final[Mapping[str, str]] = {
 """The adapter for ``wireApi: responses`` of each type that has such a wire."""
 
 
+ChooseWire: TypeAlias = Callable[[str, Endpoint, Callable[[], Awaitable[str]] | None], Awaitable[str]]
+"""Returns the adapter for a model at an endpoint. The last argument provides the key, if the endpoint has none."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionProviders:
-    """Validates a session's own providers and creates their models."""
+    """Validates a session's own providers and creates their models.
+
+    ``choosers`` decide the wires of providers that have several, by the type of the provider.
+    """
 
     adapters: ConfiguredAdapters
     connections: Connections
+    choosers: Mapping[str, ChooseWire]
 
     # --- validating -----------------------------------------------------------------------------------------------
 
@@ -160,7 +168,7 @@ class SessionProviders:
     ) -> ResolvedModel:
         """Return the model of the session's single provider; without any name, it cannot be called."""
         offer = await self._own_offer(provider, settings)
-        model = await self.model(provider, DEFAULT_PROVIDER, settings, ask_token)
+        model = await self.model(provider, DEFAULT_PROVIDER, settings, ask_token, offer.wire_name)
         return ResolvedModel(model, offer.wire_name, offer.info)
 
     async def _own_offer(self, provider: ProviderConfig, settings: SessionSettings) -> Offer:
@@ -194,7 +202,8 @@ class SessionProviders:
             raise ConfigError(f"model {_selection_id(model)!r}: there is no provider {model.provider!r}")
         offer = _named_offer(model)
         info = replace(offer.info, tool_protocol=offer.info.tool_protocol or provider.tool_protocol)
-        return ResolvedModel(await self.model(provider, provider.name, settings, ask_token), offer.wire_name, info)
+        called = await self.model(provider, provider.name, settings, ask_token, offer.wire_name)
+        return ResolvedModel(called, offer.wire_name, info)
 
     async def offers(self, settings: SessionSettings) -> list[tuple[Offer, str]]:
         """Return the models of a session's providers, each with the name of its wire. No model is created.
@@ -219,9 +228,17 @@ class SessionProviders:
         return kind if kind in (*PROVIDERS, SCRIPTED) else self.adapters.catalogue_in(cwd).get(kind).kind or kind
 
     async def model(
-        self, provider: ProviderConfig, name: str, settings: SessionSettings, ask_token: AskToken | None = None
+        self,
+        provider: ProviderConfig,
+        name: str,
+        settings: SessionSettings,
+        ask_token: AskToken | None = None,
+        wire_name: str = "",
     ) -> Model:
-        """Create the model of ``provider``, whose bearer token is requested under ``name``."""
+        """Create the model of ``provider``, whose bearer token is requested under ``name``.
+
+        ``wire_name`` is the name of the model at the provider, which decides the wire if the provider has several.
+        """
         kind = canonical_type(provider.type)
         if kind == SCRIPTED:
             return self.connections.scripted(provider.script)
@@ -240,9 +257,11 @@ class SessionProviders:
             if provider.wire_api == "responses":
                 kind = RESPONSES.get(kind, kind)
             base_url = (provider.base_url or PROVIDERS[kind].default_base_url or "").rstrip("/")
+            endpoint = replace(endpoint, base_url=base_url)
+            if provider.wire_api is None and (choose := self.choosers.get(kind)) is not None:
+                kind = await choose(wire_name, endpoint, token or key)
             # Blocks signed by one named provider must not be sent to another one with the same wire.
             signs_as = None if name == DEFAULT_PROVIDER else f"{kind}:{name}"
-            endpoint = replace(endpoint, base_url=base_url)
             return self.connections.built_in(kind, endpoint, token, key=key, signs_as=signs_as)
         # A declared adapter, whose values the session may override.
         known = self.adapters.get_callable(kind, await self.adapters.catalogue_in(settings.cwd).get_ready(kind))

@@ -305,6 +305,7 @@ class HttpModel:
                     stream=request.stream,
                     max_answer_bytes=transport.max_answer_bytes,
                     max_body_bytes=transport.max_body_bytes,
+                    decode=prepared.decode,
                 )
                 yield events
                 if events.complete:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import Any, Final, cast
 
 from jumpseat.adapters.adapter import Decoder
 from jumpseat.adapters.transport.http_response import ProviderResponse
@@ -12,6 +13,10 @@ from jumpseat.adapters.wire import as_object, dump_json, one_line, parse_json
 from jumpseat.agent.blocks import ReasoningBlock, TextBlock, ToolUseBlock
 from jumpseat.agent.model import Completed, ModelEvent, ReasoningDelta, TextDelta, ToolCallDelta
 from jumpseat.errors import ProviderError, ProviderProtocolError
+
+_EVENT_STARTS: Final = (b"data", b"event", b"id:", b"retry:", b":")
+_SNIFFED_BYTES: Final = 6
+"""The number of bytes that tell server-sent events from JSON: the longest of the starts above."""
 
 
 class Events:
@@ -29,10 +34,15 @@ class Events:
         stream: bool,
         max_answer_bytes: int,
         max_body_bytes: int,
+        decode: Callable[[Callable[[], None]], Awaitable[None]] | None = None,
     ) -> None:
-        """Without ``stream``, only the final ``Completed`` is returned. The limits are those of the transport."""
+        """Without ``stream``, only the final ``Completed`` is returned. The limits are those of the transport.
+
+        ``decode`` runs each step of a decoder that may block.
+        """
         self._response = response
         self._decoder = decoder
+        self._decode = decode
         self._streaming = stream
         self._max_answer_bytes = max_answer_bytes
         self._max_body_bytes = max_body_bytes
@@ -90,7 +100,8 @@ class Events:
         elif "ndjson" in kind or "jsonl" in kind or "json-seq" in kind:
             self._splitter = JsonLinesDecoder()
         elif "json" in kind:
-            self._whole(await self._response.body(self._max_body_bytes), events)
+            body = await self._response.body(self._max_body_bytes)
+            await self._run(partial(self._whole, body, events))
             return
         else:
             # Servers omit or mistake the content type, so the first bytes decide.
@@ -99,17 +110,20 @@ class Events:
         await self._step(events)
 
     async def _sniff(self, events: list[ModelEvent]) -> None:
-        head = b""
-        while not head.lstrip() and (piece := await self._response.chunk()) is not None:
+        head = start = b""
+        while len(start) < _SNIFFED_BYTES and start[:1] not in (b"{", b"["):
+            if (piece := await self._response.chunk()) is None:
+                break
             head += piece
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if start.startswith((b"data", b"event", b"id:", b"retry:", b":")):
+            start = _without_bom(head)
+        if start.startswith(_EVENT_STARTS):
             self._splitter = SseDecoder()
-            self._take(self._splitter.feed(head), events)
+            await self._run(partial(self._take, self._splitter.feed(head), events))
             return
         body = head + await self._response.body(self._max_body_bytes)
+        self._response.keep_content(body)
         if start.startswith((b"{", b"[")):
-            self._whole(body, events)
+            await self._run(partial(self._whole, body, events))
             return
         kind = self._response.content_type or "no content type"
         text = one_line(body[:16_000].decode("utf-8", "replace"))
@@ -122,14 +136,28 @@ class Events:
         piece = await self._response.chunk()
         if piece is None:
             self._ended = True
-            self._take(self._splitter.finish(), events)
-            if not events or type(events[-1]) is not Completed:
-                events += self._decoder.finish()
+            await self._run(partial(self._finish, self._splitter.finish(), events))
             return
         self._bytes += len(piece)
         if self._bytes > self._max_answer_bytes:
             raise too_large(self._max_answer_bytes)
-        self._take(self._splitter.feed(piece), events)
+        frames = self._splitter.feed(piece)
+        if self._decode is None:
+            # The usual case has no detour, because it runs for every chunk.
+            self._take(frames, events)
+        elif frames:
+            await self._decode(partial(self._take, frames, events))
+
+    async def _run(self, step: Callable[[], None]) -> None:
+        if self._decode is None:
+            step()
+        else:
+            await self._decode(step)
+
+    def _finish(self, frames: list[tuple[str | None, str]], events: list[ModelEvent]) -> None:
+        self._take(frames, events)
+        if not events or type(events[-1]) is not Completed:
+            events += self._decoder.finish()
 
     def _take(self, frames: list[tuple[str | None, str]], events: list[ModelEvent]) -> None:
         feed = self._decoder.feed
@@ -140,13 +168,16 @@ class Events:
                     return
 
     def _whole(self, body: bytes, events: list[ModelEvent]) -> None:
+        if (splitter := _splitter_of(body)) is not None:
+            # A stream with the content type of JSON.
+            self._ended = True
+            self._finish([*splitter.feed(body), *splitter.finish()], events)
+            return
         value = parse_json(body)
         if isinstance(value, list):
             # A stream written as one JSON array, as Gemini does without server-sent events.
             self._ended = True
-            self._take([(None, dump_json(item)) for item in cast("list[Any]", value)], events)
-            if not events or type(events[-1]) is not Completed:
-                events += self._decoder.finish()
+            self._finish([(None, dump_json(item)) for item in cast("list[Any]", value)], events)
             return
         if not isinstance(value, dict):
             raise ProviderProtocolError(f"expected a JSON object from {self._response.place}")
@@ -154,6 +185,22 @@ class Events:
         if len(decoded) == 1 and type(decoded[0]) is Completed:
             events += _deltas(decoded[0])
         events += decoded
+
+
+def _without_bom(head: bytes) -> bytes:
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def _splitter_of(body: bytes) -> EventSplitter | None:
+    """Return the splitter for a body that is a stream after all, ``None`` if it is one JSON value."""
+    start = _without_bom(body)
+    if start.startswith(_EVENT_STARTS):
+        return SseDecoder()
+    first, _, rest = start.partition(b"\n")
+    # Most bodies have one line, or a first line that is no object by itself.
+    if not rest.strip() or not first.rstrip().endswith(b"}") or not rest.lstrip().startswith(b"{"):
+        return None
+    return JsonLinesDecoder()
 
 
 def _deltas(done: Completed) -> Iterator[ModelEvent]:

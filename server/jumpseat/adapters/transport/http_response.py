@@ -90,6 +90,7 @@ class ProviderResponse:
         except ProviderError:
             raise
         except TimeoutError:
+            self.outcome = replace(self.outcome, broken=True)
             raise ProviderTransportError(f"no response from {self.place} within {first_byte:g} s") from None
         except Exception as error:
             # The cause is dropped: httpx quotes header values, and a traceback would show them.
@@ -118,7 +119,6 @@ class ProviderResponse:
         except ProviderError:
             # The status alone is enough when the body cannot be read.
             body = b""
-        self.outcome = replace(self.outcome, body=body.decode("utf-8", "replace"))
         if response.is_redirect:
             raise ProviderRequestError(
                 f"HTTP {response.status_code}: {self.place} redirects elsewhere, and redirects are not followed; "
@@ -142,7 +142,13 @@ class ProviderResponse:
                 if cut:
                     break
                 raise too_large(limit)
-        return b"".join(pieces)[:limit]
+        content = b"".join(pieces)[:limit]
+        self.keep_content(content)
+        return content
+
+    def keep_content(self, content: bytes) -> None:
+        """Keep the content of a whole body for the outcome of the call."""
+        self.outcome = replace(self.outcome, content=content)
 
     async def chunk(self) -> bytes | None:
         """Return the next chunk as received, or ``None`` at the end of the body.
@@ -159,6 +165,7 @@ class ProviderResponse:
         except Exception as error:
             raise self._failure(error) from None
         if monotonic() > self._deadline:
+            self.outcome = replace(self.outcome, broken=True)
             raise ProviderTransportError(
                 f"no complete response from {self.place} within {self._timeouts.total:g} s"
             )
@@ -193,6 +200,7 @@ class ProviderResponse:
         """Return the ProviderError for an exception raised while sending or receiving."""
         if isinstance(error, ProviderError):
             return error
+        self.outcome = replace(self.outcome, broken=True)
         text = one_line(self.redactor()(str(error)), 300) or type(error).__name__
         causes = list(_causes(error))
         if isinstance(error, httpx.ConnectTimeout):
@@ -219,7 +227,9 @@ class ProviderResponse:
             return ProviderProtocolError(f"cannot decompress the response from {self.place}: {text}")
         if isinstance(error, httpx.ProxyError):
             return ProviderTransportError(f"the proxy refused the connection to {self.place}: {text}")
-        if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError)):
+        if isinstance(error, httpx.UnsupportedProtocol):
+            return ProviderRequestError(f"the address of {self.place} must begin with http:// or https://")
+        if isinstance(error, (httpx.InvalidURL, httpx.LocalProtocolError, ValueError)):
             # The message is left out, because httpx quotes header values in it.
             return ProviderRequestError(f"invalid URL or header for {self.place} ({type(error).__name__})")
         return _final(ProviderTransportError(f"cannot reach {self.place}: {text}"))

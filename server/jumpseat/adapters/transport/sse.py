@@ -19,6 +19,7 @@ ServerEvent: TypeAlias = tuple[str | None, str]
 
 _MAX_BARE_LINES: Final = 200
 _BOM: Final = "\ufeff"
+_DONE: Final = "[DONE]"
 _CR: Final = b"\r"
 _LF: Final = b"\n"
 
@@ -95,11 +96,12 @@ class _LineSplitter:
 
 
 class SseDecoder:
-    """Decodes server-sent events as defined by the HTML standard, with two extensions.
+    """Decodes server-sent events as defined by the HTML standard, with three extensions.
 
     The fields ``id`` and ``retry`` are ignored, because a model's response is never resumed. An event without its
     final blank line at the end of the stream is returned by :meth:`finish`, because some servers omit that line. An
-    error that a server writes between events as bare JSON, on one or several lines, is returned as an event.
+    error that a server writes between events as bare JSON, on one or several lines, is returned as an event. Events
+    without blank lines between them are told apart where that is certain.
     """
 
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
@@ -124,16 +126,21 @@ class SseDecoder:
         for line in lines:
             # The three kinds of lines that make up nearly every stream come first, with one comparison each.
             if not line:
-                if rows:
-                    events.append((name, rows[0] if len(rows) == 1 else "\n".join(rows)))
+                if len(rows) == 1:
+                    events.append((name, rows[0]))
                     rows.clear()
                     self._rows_counted = self._rows_size = 0
+                elif rows:
+                    self._end(events, name)
                 if self._bare:
                     events += self._bare_error()
                 name = None
             elif line.startswith("data: "):
                 rows.append(line[6:])
             elif line.startswith("event: "):
+                if rows and name is not None:
+                    # An event has one name, so the blank line is missing.
+                    self._end(events, name)
                 name = line[7:] or None
             elif line[0] != ":":
                 field, _, value = line.partition(":")
@@ -151,6 +158,19 @@ class SseDecoder:
             if self._rows_size > self._limit:
                 raise too_large(self._limit)
         return events
+
+    def _end(self, events: list[ServerEvent], name: str | None) -> None:
+        """Add the event whose rows of data are complete."""
+        rows = self._rows
+        if len(rows) == 1:
+            events.append((name, rows[0]))
+        elif all((row.startswith("{") and row.endswith("}")) or row == _DONE for row in rows):
+            # Objects by themselves, which would be no JSON together: the blank lines are missing.
+            events += [(name, row) for row in rows]
+        else:
+            events.append((name, "\n".join(rows)))
+        rows.clear()
+        self._rows_counted = self._rows_size = 0
 
     def _bare_error(self) -> list[ServerEvent]:
         text = "\n".join(self._bare)

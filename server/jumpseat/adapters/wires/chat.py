@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
 from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
+from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.wire import (
     arguments_text,
     as_object,
@@ -37,8 +38,11 @@ from jumpseat.adapters.wire import (
 from jumpseat.adapters.wires.chat_decoder import ChatDecoder
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
+    AssistantBlock,
     AssistantMessage,
     DocumentBlock,
+    HostedToolResultBlock,
+    HostedToolUseBlock,
     ImageBlock,
     JsonObject,
     ReasoningBlock,
@@ -54,6 +58,7 @@ from jumpseat.agent.model import (
     ToolSpec,
 )
 
+_SEARCH_MODEL: Final = re.compile(r"-search-(?:preview|api)(?![a-z])", re.IGNORECASE)
 _OWN_HOST: Final = "api.openai.com"
 _OWN_HOSTS: Final = ".openai.azure.com"
 
@@ -102,6 +107,8 @@ class ChatAdapter(BearerAdapter):
 
     name: str = "openai"
     path: ClassVar[str] = "/chat/completions"
+    has_strict_tools: ClassVar[bool] = True
+    """Whether a tool can ask for arguments that follow its schema exactly."""
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return ChatDecoder(self.signature, request)
@@ -122,12 +129,18 @@ class ChatAdapter(BearerAdapter):
             body[str(options.get("max_tokens_field", default))] = request.max_output_tokens
         if request.response_format is not None:
             body["response_format"] = self.response_format_to_wire(request.response_format)
+        for _, more in hosted(self.hosted_by(request.model) if not self.hosted else {}, request):
+            body["web_search_options"] = more
         body |= self.extra_fields(endpoint, request)
         body.update(as_object(options.get("body")))
         return body
 
+    def hosted_by(self, model: str) -> Mapping[str, JsonObject]:
+        # Models with this name search the web for every prompt; the field sets the options.
+        return self.hosted or ({"web_search": {}} if _SEARCH_MODEL.search(model) else {})
+
     def tools(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
-        return [tool_to_wire(tool) for tool in request.tools]
+        return [tool_to_wire(tool, strict=self.has_strict_tools and tool.strict is True) for tool in request.tools]
 
     def tool_choice_fields(self, choice: ToolChoice) -> JsonObject:
         fields: JsonObject = {"tool_choice": tool_choice_to_wire(choice)}
@@ -172,9 +185,9 @@ class ChatAdapter(BearerAdapter):
 
     def assistant_to_wire(self, message: AssistantMessage) -> JsonObject:
         text = message.text()
-        if any(hosted_as_text(block) for block in message.blocks):
+        if any(self._hosted_text(block) for block in message.blocks):
             parts = (
-                block.text if isinstance(block, TextBlock) else hosted_as_text(block) for block in message.blocks
+                block.text if isinstance(block, TextBlock) else self._hosted_text(block) for block in message.blocks
             )
             text = "\n\n".join(part for part in parts if part)
         calls = [self.tool_use_to_wire(block) for block in message.tool_uses()]
@@ -183,6 +196,11 @@ class ChatAdapter(BearerAdapter):
         if calls:
             entry["tool_calls"] = calls
         return entry
+
+    def _hosted_text(self, block: AssistantBlock) -> str:
+        """Describe another provider's hosted tool; the own one's are only known from the text that cites them."""
+        own = isinstance(block, HostedToolUseBlock | HostedToolResultBlock) and block.provider == self.signature
+        return "" if own else hosted_as_text(block)
 
     def results_to_wire(self, message: ToolMessage, *, vision: bool) -> list[JsonObject]:
         """Write the results in call order, then one user message for each result with images."""
@@ -231,13 +249,14 @@ def is_openai(base_url: str) -> bool:
     return host == _OWN_HOST or host.endswith(_OWN_HOSTS)
 
 
-def tool_to_wire(tool: ToolSpec) -> JsonObject:
+def tool_to_wire(tool: ToolSpec, *, strict: bool = False) -> JsonObject:
     """Write one function definition."""
-    parameters = object_parameters(tool.parameters)
-    return {
-        "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
+    function: JsonObject = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": object_parameters(tool.parameters),
     }
+    return {"type": "function", "function": {**function, "strict": True} if strict else function}
 
 
 def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:

@@ -9,19 +9,22 @@ from typing import Any, Final
 
 from jumpseat.adapters.failures import failure_of_event, provider_error
 from jumpseat.adapters.wire import (
-    as_count,
     as_list,
     as_object,
     as_text,
+    cited_pages,
     dump_json,
-    nano_aiu,
     parse_arguments,
     parse_object,
+    search_rows,
 )
+from jumpseat.adapters.wires.chat_usage import usage_from_wire
 from jumpseat.agent.blocks import (
     AssistantBlock,
     AssistantMessage,
     Citation,
+    HostedToolResultBlock,
+    HostedToolUseBlock,
     JsonObject,
     ReasoningBlock,
     TextBlock,
@@ -59,37 +62,6 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
 """``finish_reason`` to our stop reason; any other value ends the turn."""
 
 _JOINED_IN_DETAILS: Final = frozenset({"text", "summary", "data"})
-
-
-def usage_from_wire(answer: JsonObject) -> Usage | None:
-    """Read the ``usage`` of an answer or a chunk; ``None`` without one.
-
-    Besides OpenAI's names this knows DeepSeek's ``prompt_cache_hit_tokens``, Kimi's ``cached_tokens``, OpenRouter's
-    ``cost`` and ``cache_creation_input_tokens`` of gateways before Anthropic.
-    """
-    node = as_object(answer.get("usage"))
-    if not node:
-        return None
-    prompt = as_object(node.get("prompt_tokens_details"))
-    completion = as_object(node.get("completion_tokens_details"))
-    cost = node.get("cost")
-    prompt_tokens, completion_tokens = as_count(node.get("prompt_tokens")), as_count(node.get("completion_tokens"))
-    reasoning = as_count(completion.get("reasoning_tokens")) or as_count(node.get("reasoning_tokens"))
-    if reasoning and as_count(node.get("total_tokens")) == prompt_tokens + completion_tokens + reasoning:
-        # xAI counts reasoning outside of the answer's tokens, all others inside.
-        completion_tokens += reasoning
-    return Usage(
-        input_tokens=prompt_tokens,
-        output_tokens=completion_tokens,
-        cache_read_tokens=as_count(prompt.get("cached_tokens"))
-        or as_count(node.get("prompt_cache_hit_tokens"))
-        or as_count(node.get("cached_tokens")),
-        cache_write_tokens=as_count(prompt.get("cache_write_tokens"))
-        or as_count(node.get("cache_creation_input_tokens")),
-        nano_aiu=nano_aiu(answer),
-        reasoning_tokens=reasoning,
-        cost=float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None,
-    )
 
 
 @dataclass(slots=True)
@@ -135,6 +107,10 @@ class _Detail:
         return {**self.fields, **{key: "".join(pieces) for key, pieces in self.joined.items()}}
 
 
+_THOUGHT_BEGINS: Final = "<thought>"
+_THOUGHT_ENDS: Final = "</thought>"
+
+
 class ChatDecoder:
     """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
@@ -165,6 +141,7 @@ class ChatDecoder:
         self._response_id: str | None = None
         self._created: Any = None
         self._saw_choices = False
+        self._in_thought = False
         self._completed = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
@@ -226,7 +203,9 @@ class ChatDecoder:
         """Add one delta, or one whole message."""
         content = delta.get("content")
         if content:
-            if isinstance(content, str):
+            if self._in_thought or "extra_content" in delta:
+                self._take_after_thought(delta, content, events)
+            elif isinstance(content, str):
                 self._text.append(content)
                 events.append(TextDelta(content))
             else:
@@ -273,6 +252,23 @@ class ChatDecoder:
         legacy = delta.get("function_call")
         if legacy:
             self._take_call(choice, {"index": 0, "function": legacy}, events)
+
+    def _take_after_thought(self, delta: JsonObject, content: Any, events: list[ModelEvent]) -> None:
+        """Add content with Gemini's thoughts: between tags, and marked in ``extra_content``."""
+        if not isinstance(content, str):
+            self._take_parts(content, events)
+            return
+        thought, rest = "", content.removeprefix(_THOUGHT_ENDS) if self._in_thought else content
+        if as_object(as_object(delta.get("extra_content")).get("google")).get("thought") is True:
+            thought, closed, rest = content.removeprefix(_THOUGHT_BEGINS).partition(_THOUGHT_ENDS)
+            self._in_thought = not closed
+        else:
+            self._in_thought = False
+        if thought:
+            self._add_reasoning(thought, events)
+        if rest:
+            self._text.append(rest)
+            events.append(TextDelta(rest))
 
     def _add_reasoning(self, text: str, events: list[ModelEvent]) -> None:
         self._reasoning.append(text)
@@ -412,6 +408,7 @@ class ChatDecoder:
             if self._opaque:
                 data["reasoning_opaque"] = self._opaque
             blocks.append(ReasoningBlock("".join(self._reasoning), self._provider, data or None))
+        blocks += self._search()
         if self._text:
             blocks.append(TextBlock("".join(self._text), self._citations))
         for call in self._calls:
@@ -432,6 +429,18 @@ class ChatDecoder:
             Completed(AssistantMessage(blocks), self._stop_reason(), self._usage, self._model, self._response_id)
         )
         return events
+
+    def _search(self) -> list[AssistantBlock]:
+        """Return the search that the answer cites. The wire has neither its query nor a form to send it back."""
+        cited = [citation for citation in self._citations if citation.kind == "url_citation"]
+        found = cited_pages(cited, quoted=True)
+        if not found:
+            return []
+        use_id = f"{self._new_id()}_search"
+        return [
+            HostedToolUseBlock(use_id, "web_search", {}, self._provider),
+            HostedToolResultBlock(use_id, search_rows(found), self._provider, results=found),
+        ]
 
     def _stop_reason(self) -> StopReason:
         reasons = [STOP_REASONS.get(reason, "end_turn") for reason in self._finish_reasons]

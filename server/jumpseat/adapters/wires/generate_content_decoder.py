@@ -20,11 +20,12 @@ from jumpseat.adapters.wire import (
     dump_json,
     parse_arguments,
     parse_json,
+    search_rows,
 )
+from jumpseat.adapters.wires.gemini_grounding import byte_to_character, grounded_citations, grounding_results
 from jumpseat.agent.blocks import (
     AssistantBlock,
     AssistantMessage,
-    Citation,
     HostedToolResultBlock,
     HostedToolUseBlock,
     JsonObject,
@@ -366,7 +367,7 @@ class GenerateContentDecoder:
         """Add the citations to their blocks; offsets arrive in bytes of UTF-8."""
         full_text = "".join(block.text for block, _ in texts)
         encoded = full_text.encode("utf-8", "replace")
-        for citation, start, end in self._citations():
+        for citation, start, end in grounded_citations(self._grounding, self._sources, self._provider):
             first = byte_to_character(encoded, start)
             last = byte_to_character(encoded, end)
             quoted = citation.cited_text
@@ -385,51 +386,22 @@ class GenerateContentDecoder:
                 citation.cited_text = quoted or full_text[first:last]
             home[0].citations.append(citation)
 
-    def _citations(self) -> list[tuple[Citation, int, Any]]:
-        found: list[tuple[Citation, int, Any]] = []
-        chunks = as_list(self._grounding.get("groundingChunks"))
-        for item in as_list(self._grounding.get("groundingSupports")):
-            support = as_object(item)
-            segment = as_object(support.get("segment"))
-            for number in as_list(support.get("groundingChunkIndices")):
-                chunk = as_object(chunks[number]) if isinstance(number, int) and 0 <= number < len(chunks) else {}
-                source = next((as_object(value) for value in chunk.values() if isinstance(value, dict)), chunk)
-                citation = Citation(
-                    kind="grounding_support",
-                    url=as_text(source.get("uri")) or None,
-                    title=as_text(source.get("title")) or None,
-                    cited_text=as_text(segment.get("text")) or None,
-                    provider=self._provider,
-                    provider_data={"chunk": chunk, "support": support},
-                )
-                # A missing start is zero: the wire omits zeros.
-                found.append((citation, as_count(segment.get("startIndex")), segment.get("endIndex")))
-        for source in self._sources:
-            citation = Citation(
-                kind="citation_source",
-                url=as_text(source.get("uri")) or None,
-                title=as_text(source.get("title")) or None,
-                provider=self._provider,
-                provider_data=source,
-            )
-            found.append((citation, as_count(source.get("startIndex")), source.get("endIndex")))
-        return found
-
     def _hosted_blocks(self) -> list[AssistantBlock]:
         """Return the look-ups that only the metadata of the answer mention."""
         blocks: list[AssistantBlock] = []
         queries = as_list(self._grounding.get("webSearchQueries"))
         seen = {block.name for block in self._blocks if isinstance(block, HostedToolUseBlock)}
+        searches = {b.id for b in self._blocks if isinstance(b, HostedToolUseBlock) and "search" in b.name}
+        for block in self._blocks:
+            if isinstance(block, HostedToolResultBlock) and block.tool_use_id in searches:
+                block.results = grounding_results(self._grounding)
         if queries and not any("search" in name for name in seen):
-            sources = [
-                as_object(as_object(item).get("web")) for item in as_list(self._grounding.get("groundingChunks"))
-            ]
-            rows = [
-                f"{as_text(source.get('title'))} ({as_text(source.get('uri'))})" for source in sources if source
-            ]
+            found, data = grounding_results(self._grounding), {"groundingMetadata": self._grounding}
             use_id = f"{self._new_id()}_search"
             blocks.append(HostedToolUseBlock(use_id, "google_search", {"queries": queries}, self._provider))
-            blocks.append(HostedToolResultBlock(use_id, "\n".join(rows), self._provider))
+            blocks.append(
+                HostedToolResultBlock(use_id, search_rows(found), self._provider, False, data, results=found)
+            )
         if self._urls and "url_context" not in seen:
             use_id = f"{self._new_id()}_urls"
             urls = [as_text(url.get("retrievedUrl")) for url in self._urls]
@@ -442,13 +414,6 @@ class GenerateContentDecoder:
             blocks.append(HostedToolUseBlock(use_id, "url_context", {"urls": urls}, self._provider))
             blocks.append(HostedToolResultBlock(use_id, "\n".join(rows), self._provider, failed))
         return blocks
-
-
-def byte_to_character(encoded: bytes, offset: Any) -> int | None:
-    """Convert a byte offset to a character offset; ``None`` if the text ends before it."""
-    if not isinstance(offset, int) or not 0 <= offset <= len(encoded):
-        return None
-    return len(encoded[:offset].decode("utf-8", "ignore"))
 
 
 def _sentence(what: str, code: str, text: str) -> str:

@@ -13,11 +13,14 @@ from jumpseat.adapters.wire import (
     as_list,
     as_object,
     as_text,
+    cited_pages,
     dump_json,
     parse_arguments,
     parse_object,
+    search_rows,
 )
-from jumpseat.adapters.wires.generate_content_decoder import CONCATENATED, byte_to_character, first_object, usage_of
+from jumpseat.adapters.wires.gemini_grounding import byte_to_character
+from jumpseat.adapters.wires.generate_content_decoder import CONCATENATED, first_object, usage_of
 from jumpseat.agent.blocks import (
     AssistantBlock,
     AssistantMessage,
@@ -26,6 +29,7 @@ from jumpseat.agent.blocks import (
     HostedToolUseBlock,
     JsonObject,
     ReasoningBlock,
+    SearchResult,
     TextBlock,
     ToolUseBlock,
 )
@@ -281,6 +285,13 @@ class InteractionDecoder:
             following = steps[place + 1] if place + 1 < len(steps) else None
             if (block := _to_block(step, following, self._provider)) is not None:
                 blocks.append(block)
+        searches = [b for b in blocks if isinstance(b, HostedToolResultBlock) and b.results is not None]
+        if searches and not any(search.results for search in searches):
+            # The wire has only suggestions in the result: the pages are those that the answer cites.
+            searches[-1].results = cited_pages(
+                citation for block in blocks if isinstance(block, TextBlock) for citation in block.citations
+            )
+            searches[-1].text = searches[-1].text or search_rows(searches[-1].results)
         message = AssistantMessage(blocks)
         return [
             Completed(
@@ -361,7 +372,15 @@ def _hosted(raw: JsonObject, kind: str, provider: str) -> AssistantBlock:
         ):
             rows.append(row)
     text = result if isinstance(result, str) else "\n".join(rows)
-    return HostedToolResultBlock(as_text(raw.get("call_id")), text, provider, bool(raw.get("is_error")), raw)
+    found: list[SearchResult] | None = None
+    if "search" in kind and not kind.startswith("file_search"):
+        pages = [as_object(item) for item in as_list(result)]
+        found = [
+            SearchResult(as_text(page.get("title")) or None, as_text(page.get("url")) or None)
+            for page in pages
+            if page.get("title") or page.get("url")
+        ]
+    return HostedToolResultBlock(as_text(raw.get("call_id")), text, provider, bool(raw.get("is_error")), raw, found)
 
 
 def _citation(raw: JsonObject, text: str, encoded: bytes, provider: str) -> Citation:

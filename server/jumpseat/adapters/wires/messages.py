@@ -28,6 +28,7 @@ from jumpseat.adapters.wire import (
     merge_headers,
 )
 from jumpseat.adapters.wires.messages_decoder import EDITOR, MessagesDecoder
+from jumpseat.adapters.wires.output_schema import output_schema
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
     NATIVE,
@@ -80,23 +81,6 @@ BETAS: Final[Mapping[str, str]] = {
 }
 """The feature to name in ``anthropic-beta`` for each tool type that needs one."""
 
-_LIMITS: Final = frozenset(
-    {
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-        "maxItems",
-        "uniqueItems",
-        "minProperties",
-        "maxProperties",
-    }
-)
-"""JSON Schema keywords that the wire cannot enforce; answers are validated against them afterwards."""
-
 HOSTED: Final[Mapping[str, JsonObject]] = {
     "web_search": {"type": "web_search_20250305", "name": "web_search"},
     "url_context": {"type": "web_fetch_20250910", "name": "web_fetch"},
@@ -106,6 +90,9 @@ HOSTED: Final[Mapping[str, JsonObject]] = {
 }
 
 _CLAUDE: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+TEXT_EDITOR: Final = "text_editor"
+"""Our name for the native editor."""
+
 _EDITED_BY: Final = frozenset({"view", "create", "edit"})
 
 
@@ -146,8 +133,11 @@ class MessagesAdapter(Adapter):
 
     def decoder(self, request: ModelRequest) -> Decoder:
         native = {"bash": "bash", "text_editor": EDITOR}
-        wanted = frozenset(native[tool.name] for tool in request.hosted_tools if tool.name in native)
-        return MessagesDecoder(self.signature, wanted)
+        wanted = frozenset(
+            native[tool.name] for tool in request.hosted_tools if tool.name in native and not tool.untranslated
+        )
+        names = {EDITOR: TEXT_EDITOR} if _has_untranslated_editor(request) else {}
+        return MessagesDecoder(self.signature, wanted, names, announces=request.announce_blocks)
 
     def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> Mapping[str, str]:
         """Return the provider's own headers; those of the endpoint and of the request win over them."""
@@ -164,6 +154,8 @@ class MessagesAdapter(Adapter):
             body["tools"] = tools
             choice = tool_choice_to_wire(request.tool_choice)
             if choice is not None:
+                if _has_untranslated_editor(request) and choice.get("name") == TEXT_EDITOR:
+                    choice["name"] = EDITOR
                 body["tool_choice"] = choice
         output: JsonObject = {}
         if thinking is not None:
@@ -187,28 +179,6 @@ def messages_url(base_url: str) -> str:
     if base.endswith("/v1/messages"):
         return base
     return f"{base}/messages" if base.endswith("/v1") else f"{base}/v1/messages"
-
-
-def output_schema(schema: Any) -> Any:
-    """Copy a JSON Schema in the subset that the wire can enforce.
-
-    The wire refuses limits on numbers and lengths, and objects without ``additionalProperties: false``.
-    """
-    if isinstance(schema, list):
-        return [output_schema(item) for item in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    copy: JsonObject = {}
-    for key, value in cast("JsonObject", schema).items():
-        if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
-            copy[key] = {name: output_schema(item) for name, item in cast("JsonObject", value).items()}
-        elif key in ("items", "anyOf", "oneOf", "allOf", "additionalProperties"):
-            copy[key] = output_schema(value)
-        elif key not in _LIMITS and not (key == "minItems" and value not in (0, 1)):
-            copy[key] = value
-    if "properties" in copy or copy.get("type") == "object":
-        copy.setdefault("additionalProperties", False)
-    return copy
 
 
 def _merge_betas(request: ModelRequest, *layers: Mapping[str, str]) -> dict[str, str]:
@@ -282,7 +252,16 @@ def messages_to_wire(request: ModelRequest, provider: str, *, citations: bool) -
             wire.append({"role": role, "content": content})
         else:
             wire.append({"role": role, "content": content})
+    if _has_untranslated_editor(request):
+        for part in (part for message in wire for part in message["content"]):
+            if part["type"] == "tool_use" and part["name"] == TEXT_EDITOR:
+                part["name"] = EDITOR
     return wire
+
+
+def _has_untranslated_editor(request: ModelRequest) -> bool:
+    """Return whether the caller runs the native editor, whose name differs from ours."""
+    return any(tool.name == TEXT_EDITOR and tool.untranslated for tool in request.hosted_tools)
 
 
 class _ToolIds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from jumpseat.adapters.failures import failure_of_event
@@ -26,10 +27,12 @@ from jumpseat.agent.blocks import (
     HostedToolUseBlock,
     JsonObject,
     ReasoningBlock,
+    SearchResult,
     TextBlock,
     ToolUseBlock,
 )
 from jumpseat.agent.model import (
+    BlockCompleted,
     Completed,
     ModelEvent,
     ReasoningDelta,
@@ -69,12 +72,22 @@ class MessagesDecoder:
     """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
     Blocks of unknown kinds are kept raw and replayed. Calls of ``native`` tools, which the model was trained on,
-    become calls of ours; they are replayed unchanged.
+    become calls of ours; they are replayed unchanged. ``names`` are other names for tools of the wire. With
+    ``announces``, each finished block is announced.
     """
 
-    def __init__(self, provider: str, native: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        provider: str,
+        native: frozenset[str] = frozenset(),
+        names: Mapping[str, str] = MappingProxyType({}),
+        *,
+        announces: bool = False,
+    ) -> None:
         self._provider = provider
         self._native = native
+        self._names = names
+        self._announces = announces
         self._parts: dict[int, _Part] = {}
         self._usage: JsonObject = {}
         self._nano_aiu = 0
@@ -102,6 +115,8 @@ class MessagesDecoder:
                 self._stop_reason = as_text(reason) or self._stop_reason
             case "message_stop":
                 return self._complete()
+            case "content_block_stop" if self._announces:
+                return self._announce(as_count(chunk.get("index")))
             case "error":
                 raise failure_of_event(chunk)
             case _:
@@ -127,7 +142,7 @@ class MessagesDecoder:
         self._stop_reason = as_text(body.get("stop_reason")) or None
         self._nano_aiu = nano_aiu(body)
         for index, block in enumerate(as_list(body.get("content"))):
-            self._parts[index] = _Part(as_object(block))
+            self._parts[index] = _Part(self._renamed(as_object(block)))
         return self._complete()
 
     def _note_head(self, message: JsonObject) -> None:
@@ -140,6 +155,7 @@ class MessagesDecoder:
         self._usage |= {key: value for key, value in as_object(usage).items() if value is not None}
 
     def _start(self, index: int, block: JsonObject) -> list[ModelEvent]:
+        block = self._renamed(block)
         self._parts[index] = _Part(block)
         match block.get("type"):
             case "text":
@@ -190,6 +206,19 @@ class MessagesDecoder:
 
     def _is_editor(self, block: JsonObject) -> bool:
         return EDITOR in self._native and block.get("name") == EDITOR
+
+    def _renamed(self, block: JsonObject) -> JsonObject:
+        """Return a call of a tool with another name under that name."""
+        name = as_text(block.get("name"))
+        return {**block, "name": self._names[name]} if name in self._names else block
+
+    def _announce(self, index: int) -> list[ModelEvent]:
+        """Announce the block at ``index``; none from a call on that is translated at the end."""
+        part = self._parts.get(index)
+        block = _to_block(part, self._provider) if part is not None else None
+        if isinstance(block, ToolUseBlock) and block.name in self._native:
+            self._announces = False
+        return [BlockCompleted(block)] if block is not None and self._announces else []
 
     def _complete(self) -> list[ModelEvent]:
         self._completed = True
@@ -253,7 +282,9 @@ def _to_block(part: _Part, provider: str) -> AssistantBlock | None:
         raw["input"] = (parse_arguments(text) if text else None) or as_object(raw.get("input"))
         return HostedToolUseBlock(as_text(raw.get("id")), as_text(raw.get("name")), raw["input"], provider, raw)
     readable, is_error = _hosted_result(raw)
-    return HostedToolResultBlock(as_text(raw.get("tool_use_id")), readable, provider, is_error, raw)
+    found = _search_results(raw) if kind == "web_search_tool_result" else None
+    code = as_text(as_object(raw.get("content")).get("error_code")) or None
+    return HostedToolResultBlock(as_text(raw.get("tool_use_id")), readable, provider, is_error, raw, found, code)
 
 
 def _translate_call(call: ToolUseBlock, provider: str) -> ToolUseBlock:
@@ -301,6 +332,14 @@ def _hosted_result(raw: JsonObject) -> tuple[str, bool]:
         if row:
             rows.append(row)
     return "\n".join(rows), bool(raw.get("is_error"))
+
+
+def _search_results(raw: JsonObject) -> list[SearchResult]:
+    """Return the pages that a web search has found. Their texts are encrypted, so that there are no snippets."""
+    pages = [as_object(item) for item in as_list(raw.get("content"))]
+    return [
+        SearchResult(*(as_text(page.get(key)) or None for key in ("title", "url", "page_age"))) for page in pages
+    ]
 
 
 def _citation(raw: JsonObject, provider: str) -> Citation:

@@ -35,6 +35,7 @@ class MistralAdapter(ChatAdapter):
     """Chat completions at ``<base_url>/chat/completions``."""
 
     name: str = "mistral"
+    has_strict_tools = False
 
     def decoder(self, request: ModelRequest) -> Decoder:
         return MistralDecoder(self.signature, request)

@@ -43,6 +43,7 @@ class OpenRouterAdapter(ChatAdapter):
     """Chat completions at ``<base_url>/chat/completions``."""
 
     name: str = "openrouter"
+    has_strict_tools = False
     hosted: Mapping[str, JsonObject] = {
         "web_search": {"type": "openrouter:web_search"},
         "url_context": {"type": "openrouter:web_fetch"},

@@ -34,7 +34,7 @@ from jumpseat.adapters.wire import (
     decode_text,
     hosted_as_text,
 )
-from jumpseat.adapters.wires.chat import BearerAdapter, named_schema
+from jumpseat.adapters.wires.chat import BearerAdapter, is_openai, named_schema
 from jumpseat.adapters.wires.responses_decoder import ResponsesDecoder, replayable
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
@@ -104,9 +104,13 @@ class ResponsesAdapter(BearerAdapter):
         body["stream"] = request.stream
         body["store"] = False
         body.update(_reasoning_fields(request, options.get("reasoning")))
-        if "code_interpreter" in kinds:
-            # The output of the code comes only on request.
-            body["include"] = [*body.get("include", []), "code_interpreter_call.outputs"]
+        more = ["code_interpreter_call.outputs"] if "code_interpreter" in kinds else []
+        if "web_search" in kinds and is_openai(endpoint.base_url):
+            # Other servers may refuse a value that they do not know.
+            more.append("web_search_call.action.sources")
+        if more:
+            # The output of the code and the pages found come only on request.
+            body["include"] = [*body.get("include", []), *more]
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = request.max_output_tokens
         if request.response_format is not None:
@@ -201,7 +205,7 @@ def tool_to_wire(tool: ToolSpec) -> JsonObject:
         "description": tool.description,
         "parameters": object_parameters(tool.parameters),
         # By default the wire makes every schema strict, which turns optional properties into required ones.
-        "strict": False,
+        "strict": bool(tool.strict),
     }
 
 

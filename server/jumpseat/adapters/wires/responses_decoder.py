@@ -18,18 +18,18 @@ from jumpseat.adapters.wire import (
     parse_arguments,
     parse_object,
 )
+from jumpseat.adapters.wires.responses_hosted import SEARCH, hosted_blocks, with_search_results
 from jumpseat.agent.blocks import (
     AssistantBlock,
     AssistantMessage,
     Citation,
-    HostedToolResultBlock,
-    HostedToolUseBlock,
     JsonObject,
     ReasoningBlock,
     TextBlock,
     ToolUseBlock,
 )
 from jumpseat.agent.model import (
+    BlockCompleted,
     Completed,
     ModelEvent,
     ModelRequest,
@@ -126,6 +126,8 @@ class ResponsesDecoder:
         self._response_id: str | None = None
         self._begun = False
         self._completed = False
+        self._announces = request.announce_blocks
+        self._announced = 0
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if not data or data == "[DONE]" or self._completed:
@@ -238,6 +240,11 @@ class ResponsesDecoder:
         item.wire = raw
         item.kind = as_text(raw.get("type")) or item.kind
         item.done = True
+        self._finish_parts(item, raw, events)
+        if self._announces:
+            events += self._announce()
+
+    def _finish_parts(self, item: _Item, raw: JsonObject, events: list[ModelEvent]) -> None:
         match item.kind:
             case "message":
                 for index, value in enumerate(as_list(raw.get("content"))):
@@ -323,31 +330,47 @@ class ResponsesDecoder:
         events: list[ModelEvent] = []
         blocks: list[AssistantBlock] = []
         for place, item in enumerate(items):
-            match item.kind:
-                case "message":
-                    blocks += self._texts(item)
-                case "reasoning" | "compaction":
-                    following = items[place + 1] if place + 1 < len(items) else None
-                    call = following.call_id if following and following.kind == "function_call" else None
-                    data = {"item": item.wire, "before": call} if call else {"item": item.wire}
-                    replays = bool(replayable(item.wire))
-                    if item.pieces or replays:
-                        blocks.append(
-                            ReasoningBlock("".join(item.pieces), self._provider, data if replays else None)
-                        )
-                case "function_call":
-                    if not item.announced:
-                        self._start_call(item)
-                        events.append(ToolCallDelta(item.call_id, item.name, "".join(item.pieces)))
-                    arguments = "".join(item.pieces)
-                    blocks.append(ToolUseBlock(item.call_id, item.name, arguments, parse_arguments(arguments)))
-                case "":
-                    pass
-                case _:
-                    blocks += self._hosted(item)
+            if item.kind == "function_call" and not item.announced:
+                self._start_call(item)
+                events.append(ToolCallDelta(item.call_id, item.name, "".join(item.pieces)))
+            blocks += self._blocks_of(item, items[place + 1] if place + 1 < len(items) else None)
+        blocks = with_search_results(blocks)
         events.append(
             Completed(AssistantMessage(blocks), self._stop_reason(), self._usage, self._model, self._response_id)
         )
+        return events
+
+    def _blocks_of(self, item: _Item, following: _Item | None) -> list[AssistantBlock]:
+        match item.kind:
+            case "message":
+                return self._texts(item)
+            case "reasoning" | "compaction":
+                call = following.call_id if following and following.kind == "function_call" else None
+                data = {"item": item.wire, "before": call} if call else {"item": item.wire}
+                replays = bool(replayable(item.wire))
+                if not item.pieces and not replays:
+                    return []
+                return [ReasoningBlock("".join(item.pieces), self._provider, data if replays else None)]
+            case "function_call":
+                arguments = "".join(item.pieces)
+                return [ToolUseBlock(item.call_id, item.name, arguments, parse_arguments(arguments))]
+            case "":
+                return []
+            case _:
+                return hosted_blocks(item.kind, item.wire, self._provider)
+
+    def _announce(self) -> list[ModelEvent]:
+        """Announce the blocks of finished items, up to one that depends on later items.
+
+        Those are reasoning, which belongs to the call after it, and searches, whose results are cited later.
+        """
+        events: list[ModelEvent] = []
+        while isinstance(item := self._items.get(self._announced), _Item) and item.done:
+            following = self._items.get(self._announced + 1)
+            if item.kind == SEARCH or (item.kind in ("reasoning", "compaction") and following is None):
+                break
+            events += [BlockCompleted(block) for block in self._blocks_of(item, following)]
+            self._announced += 1
         return events
 
     def _in_order(self) -> list[_Item]:
@@ -385,17 +408,6 @@ class ResponsesDecoder:
             provider_data=raw,
         )
 
-    def _hosted(self, item: _Item) -> list[AssistantBlock]:
-        """Return the blocks of a hosted tool. The call holds the raw item, including the result, for replay."""
-        raw = item.wire
-        item_id = as_text(raw.get("id"))
-        name = as_text(raw.get("name")) or item.kind.removesuffix("_call")
-        found: list[AssistantBlock] = [HostedToolUseBlock(item_id, name, _hosted_input(raw), self._provider, raw)]
-        text, is_error = _hosted_result(raw)
-        if text:
-            found.append(HostedToolResultBlock(item_id, text, self._provider, is_error))
-        return found
-
 
 def _key(chunk: JsonObject) -> _Key:
     """Return the key of an event's item: its index, else its id."""
@@ -421,27 +433,3 @@ def _complaint(chunk: JsonObject) -> JsonObject:
     if not response or response.get("error") or response.get("incomplete_details"):
         return chunk
     return {"message": f"the provider's answer is {response.get('status') or 'failed'}"}
-
-
-def _hosted_input(raw: JsonObject) -> JsonObject:
-    """Return the input of a hosted tool, from the field of its kind."""
-    given = as_object(raw.get("action")) or parse_arguments(as_text(raw.get("arguments")))
-    return given or {key: raw[key] for key in ("queries", "code", "input") if raw.get(key)}
-
-
-def _hosted_result(raw: JsonObject) -> tuple[str, bool]:
-    """Return a readable form of a hosted tool's result, and whether the tool failed."""
-    error = raw.get("error")
-    if error:
-        return as_text(error) or as_text(as_object(error).get("message")) or dump_json(error), True
-    output = raw.get("output")
-    if isinstance(output, str):
-        return output, False
-    rows: list[str] = []
-    for value in as_list(output) or as_list(raw.get("outputs")) or as_list(raw.get("results")):
-        entry = as_object(value)
-        title = as_text(entry.get("filename")) or as_text(entry.get("title"))
-        text = as_text(entry.get("logs")) or as_text(entry.get("text")) or as_text(entry.get("url"))
-        if title or text:
-            rows.append(f"{title}: {text}" if title and text else title or text)
-    return "\n".join(rows), raw.get("status") == "failed"

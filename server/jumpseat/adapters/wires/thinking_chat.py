@@ -32,6 +32,8 @@ _NOTHING_THOUGHT: Final = " "
 class ThinkingChatAdapter(ChatAdapter):
     """Text and images, alternating roles, and reasoning in the conversation."""
 
+    has_strict_tools = False
+
     @abstractmethod
     def thinks(self, request: ModelRequest) -> bool:
         """Return whether the model thinks before it answers ``request``."""

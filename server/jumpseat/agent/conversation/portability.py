@@ -85,18 +85,25 @@ def check_portability(messages: Iterable[Message], family: str, *, vision: bool 
     return Portability(reasoning, tuple(hosted), citations, signatures, images)
 
 
-def check_capability(request: ModelRequest, known: ModelInfo) -> str:
-    """Return a warning about features used by ``request`` that the model lacks, or an empty string."""
+def check_capability(request: ModelRequest, known: ModelInfo, *, xml_tools: bool = False) -> str:
+    """Return a warning about features used by ``request`` that the model lacks, or an empty string.
+
+    With ``xml_tools``, the model calls its tools as XML in its text, which needs no support.
+    """
     lacking: list[str] = []
     if known.vision is False and request.vision and any(_has_images(message) for message in request.messages):
         lacking.append("images")
-    if known.tools is False and request.tools:
+    as_xml = ""
+    if known.tools is False and request.tools and xml_tools:
+        as_xml = f"{known.id} is not known to support tool calls, and was asked to write them as XML."
+    elif known.tools is False and request.tools:
         lacking.append("tool calls")
     if known.reasoning is False and request.reasoning_effort not in (None, "none", "off"):
         lacking.append(f"reasoning (effort {request.reasoning_effort!r})")
     if not lacking:
-        return ""
-    return f"{known.id} is not known to support {' or '.join(lacking)}. The request was sent anyway."
+        return as_xml
+    sent = f"{known.id} is not known to support {' or '.join(lacking)}. The request was sent anyway."
+    return f"{as_xml} {sent}" if as_xml else sent
 
 
 def _has_images(message: Message) -> bool:

@@ -8,7 +8,8 @@ event's ``provider_blocks`` lists all blocks in order::
     {"type": "text", "length": 12, "citations": [...]}      # the next 12 characters of the message's content
     {"type": "tool_use", "provider": ..., "data": ...}      # the next of the message's calls
     {"type": "hosted_tool_use", "id": ..., "name": ..., "input": ..., "provider": ..., "data": ...}
-    {"type": "hosted_tool_result", "id": ..., "text": ..., "is_error": ..., "provider": ..., "data": ...}
+    {"type": "hosted_tool_result", "id": ..., "text": ..., "is_error": ..., "provider": ..., "data": ...,
+     "results": [{"title": ..., "url": ..., "page_age": ..., "snippet": ...}], "error_code": ...}
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from jumpseat.agent.blocks import (
     HostedToolUseBlock,
     JsonObject,
     ReasoningBlock,
+    SearchResult,
     TextBlock,
     ToolUseBlock,
 )
 from jumpseat_protocol import events
 
 _CITATION_FIELDS: Final = frozenset(field.name for field in fields(Citation))
+_RESULT_FIELDS: Final = frozenset(field.name for field in fields(SearchResult))
 
 
 def provider_blocks(message: AssistantMessage) -> list[JsonObject] | None:
@@ -78,10 +81,7 @@ def _to_record(block: AssistantBlock) -> JsonObject:
         case TextBlock():
             record: JsonObject = {"type": "text", "length": len(block.text)}
             if block.citations:
-                record["citations"] = [
-                    {key: value for key, value in asdict(citation).items() if value is not None}
-                    for citation in block.citations
-                ]
+                record["citations"] = [_set_fields(citation) for citation in block.citations]
             return record
         case ToolUseBlock():
             if block.provider_data is None:
@@ -97,7 +97,7 @@ def _to_record(block: AssistantBlock) -> JsonObject:
                 "data": block.provider_data,
             }
         case HostedToolResultBlock():
-            return {
+            result: JsonObject = {
                 "type": "hosted_tool_result",
                 "id": block.tool_use_id,
                 "text": block.text,
@@ -105,6 +105,15 @@ def _to_record(block: AssistantBlock) -> JsonObject:
                 "provider": block.provider,
                 "data": block.provider_data,
             }
+            if block.results is not None:
+                result["results"] = [_set_fields(found) for found in block.results]
+            if block.error_code is not None:
+                result["error_code"] = block.error_code
+            return result
+
+
+def _set_fields(item: Citation | SearchResult) -> JsonObject:
+    return {key: value for key, value in asdict(item).items() if value is not None}
 
 
 def answer_blocks(payload: events.AssistantMessage, calls: list[ToolUseBlock]) -> list[AssistantBlock]:
@@ -157,6 +166,8 @@ def answer_blocks(payload: events.AssistantMessage, calls: list[ToolUseBlock]) -
                         str(raw.get("provider")),
                         is_error=bool(raw.get("is_error")),
                         provider_data=raw.get("data"),
+                        results=_search_results(raw.get("results")),
+                        error_code=raw.get("error_code"),
                     )
                 )
             case _:
@@ -178,3 +189,10 @@ def _citations(raw: Any) -> list[Citation]:
         for table in tables
         if "kind" in table
     ]
+
+
+def _search_results(raw: Any) -> list[SearchResult] | None:
+    if not isinstance(raw, list):
+        return None
+    tables = (cast("JsonObject", item) for item in cast("list[Any]", raw) if isinstance(item, dict))
+    return [SearchResult(**{key: table[key] for key in table if key in _RESULT_FIELDS}) for table in tables]

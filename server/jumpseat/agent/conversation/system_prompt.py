@@ -7,7 +7,7 @@ and deliberately short. No section names a tool, since a session may have none.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -43,11 +43,12 @@ def to_transform(
     instructions: str = "",
     tools: str = "",
     folders: Sequence[Path] = (),
+    omitted: Collection[str] = (),
 ) -> dict[str, str]:
     """Return the sections that the client rewrites by a callback, with their texts after all other edits."""
     if config.mode != "customize":
         return {}
-    sections = _sections(config, cwd, instructions, tools, folders)
+    sections = _sections(config, cwd, instructions, tools, folders, omitted)
     return {
         name: "\n\n".join(text for member in _members(name, config) if (text := sections.get(member)))
         for name, edit in config.sections.items()
@@ -63,17 +64,19 @@ def system_prompt(
     tools: str = "",
     folders: Sequence[Path] = (),
     agent: str = "",
+    omitted: Collection[str] = (),
 ) -> str:
     """Return the system message of a session.
 
     ``instructions`` is the text of instruction files, ``transformed`` the sections rewritten by the client,
     ``tools`` the tools' own instructions, and ``folders`` the workspace folders beside ``cwd``. ``agent`` is the
-    prompt of the custom agent, which is included even if ``config`` replaces the whole message.
+    prompt of the custom agent, which is included even if ``config`` replaces the whole message. The own text of the
+    sections ``omitted`` is left out.
     """
     content = config.content or ""
     if config.mode == "replace":
         return "\n\n".join(filter(None, (content, agent)))
-    sections = _sections(config, cwd, instructions, tools, folders)
+    sections = _sections(config, cwd, instructions, tools, folders, omitted)
     for name, text in (transformed or {}).items():
         members = _members(name, config) or (name,)
         for member in members:
@@ -83,11 +86,16 @@ def system_prompt(
 
 
 def _sections(
-    config: SystemMessageConfig, cwd: Path, instructions: str, tools: str, folders: Sequence[Path]
+    config: SystemMessageConfig,
+    cwd: Path,
+    instructions: str,
+    tools: str,
+    folders: Sequence[Path],
+    omitted: Collection[str],
 ) -> dict[str, str]:
-    sections = dict(SECTIONS)
+    sections = {name: "" if name in omitted else text for name, text in SECTIONS.items()}
     if tools:
-        sections["tool_instructions"] += f"\n\n{tools}"
+        sections["tool_instructions"] = "\n\n".join(filter(None, (sections["tool_instructions"], tools)))
     sections["environment_context"] = (
         f"Current working directory: {cwd}\nOperating System: {platform.system()} {platform.machine()}"
     )

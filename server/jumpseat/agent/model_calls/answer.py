@@ -8,7 +8,7 @@ from jumpseat.agent.conversation.citations import citations_of
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.conversation.provider_blocks import provider_blocks
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, Usage
+from jumpseat.agent.model import Usage
 from jumpseat.agent.model_calls.model_call import Answer
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
@@ -58,7 +58,7 @@ def publish_answer(
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
             reasoning_tokens=usage.reasoning_tokens or None,
-            cost_usd=_cost(resolved, completed.usage),
+            cost_usd=resolved.cost_of(completed.usage),
             duration=answer.duration_ms,
             time_to_first_token_ms=answer.first_token_ms,
             initiator="user" if turn_id == "0" else "agent",
@@ -95,13 +95,3 @@ def _tool_request(session: Session, call: ToolUseBlock) -> events.ToolRequest:
         mcp_server_name=origin.server if origin else None,
         mcp_tool_name=origin.tool if origin else None,
     )
-
-
-def _cost(resolved: ResolvedModel, usage: Usage | None) -> float | None:
-    """Return the cost of a call in US dollars, as reported by the provider or computed from known prices."""
-    if usage is None or usage.cost is not None:
-        return usage.cost if usage is not None else None
-    if usage.nano_aiu:
-        return round(usage.nano_aiu / NANO / CREDITS_PER_DOLLAR, 9)
-    price = resolved.known.price
-    return round(price.total(usage), 9) if price is not None and usage.input_tokens else None

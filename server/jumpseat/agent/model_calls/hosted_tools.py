@@ -11,7 +11,7 @@ from typing import Final
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import HostedTool, ToolSpec
+from jumpseat.agent.model import HostedTool, ModelRequest, ToolSpec
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat_protocol.events import SessionWarning
@@ -19,6 +19,7 @@ from jumpseat_protocol.events import SessionWarning
 ALIASES: Final[Mapping[str, str]] = {
     "search": "web_search",
     "google_search": "web_search",
+    "google_search_web": "web_search",
     "web_fetch": "url_context",
     "fetch_webpage": "url_context",
     "code_exec": "code_execution",
@@ -55,9 +56,15 @@ def without_replaced(session: Session, tools: list[ToolSpec], hosted: list[Hoste
     return [tool for tool in tools if tool.name not in replaced] if replaced else tools
 
 
-def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, found: list[HostedTool]) -> None:
-    """Warn the client of requested hosted tools that the model does not support, unless already done."""
-    missing = sorted(_requested_tools(session, prompt).keys() - {tool.name for tool in found})
+def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, request: ModelRequest) -> None:
+    """Warn the client of requested hosted tools that the model does not support, unless already done.
+
+    A tool that ours replace is not missing: the model is offered our functions instead.
+    """
+    requested = _requested_tools(session, prompt).keys()
+    ours = {tool.name for tool in request.tools}
+    replaced = {name for name, functions in RUN_BY_OURS.items() if ours.issuperset(functions)}
+    missing = sorted(requested - {tool.name for tool in request.hosted_tools} - replaced)
     if missing and missing != session.hosted_tools_missing:
         text = f"{resolved.info.id} does not support these hosted tools: {', '.join(missing)}."
         session.emit(SessionWarning(warning_type="hosted_tool", message=text))

@@ -11,7 +11,14 @@ from typing import Final, TypeAlias, TypeVar
 import anyio
 
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import Completed, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
+from jumpseat.agent.model import (
+    BlockCompleted,
+    Completed,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+)
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
 from jumpseat.agent.model_calls.structured import with_response_format
@@ -242,6 +249,9 @@ async def _stream_answer(
                 for rest in masked.flush() if masked else ():
                     _emit_delta(session, streamed, rest)
                 return event
+            if isinstance(event, BlockCompleted):
+                # Sessions do not request these.
+                continue
             _emit_delta(session, streamed, masked.feed(event) if masked else event)
             if not streamed.anything:
                 streamed.anything = True

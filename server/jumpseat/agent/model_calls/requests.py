@@ -59,10 +59,10 @@ async def system_message(session: Session) -> str:
     """Return the system message for one prompt. Sections that the client fails to transform stay unchanged."""
     config, cwd = session.settings.system_message, session.settings.cwd
     instructions = session.services.read_instructions(session.settings)
-    tools = session.tools.instructions()
+    tools, omitted = session.tools.instructions(), session.tools.omitted_sections()
     folders = session.permissions.path_scope.added_folders
     transformed: dict[str, str] = {}
-    wanted = to_transform(config, cwd, instructions, tools, folders)
+    wanted = to_transform(config, cwd, instructions, tools, folders, omitted)
     client = session.clients.transform_client()
     if wanted and client is not None:
         try:
@@ -73,7 +73,8 @@ async def system_message(session: Session) -> str:
         else:
             transformed = {name: text for name, text in answer.items() if name in wanted}
     agent = session.settings.custom_agent
-    return system_prompt(config, cwd, instructions, transformed, tools, folders, agent.prompt if agent else "")
+    agent_prompt = agent.prompt if agent else ""
+    return system_prompt(config, cwd, instructions, transformed, tools, folders, agent_prompt, omitted)
 
 
 async def find_model(session: Session) -> ResolvedModel:

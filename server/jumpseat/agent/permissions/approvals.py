@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
+from jumpseat.agent.permissions.paths import anchors_of
 from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
@@ -26,27 +27,32 @@ from jumpseat_protocol.permissions import (
     WritePermission,
 )
 
+OUTSIDE: Final = "outside of the sandbox: "
+
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
     """An approval, with what the approved call touched.
 
     ``approval`` is ``None`` if only hosts were approved. ``paths`` are real paths outside of the session's folders,
-    ``texts`` whole command lines, or scopes of calls (:class:`Facts`).
+    ``texts`` whole command lines, or scopes of calls (:class:`Facts`), ``anchors`` the folder of the approved line,
+    and the programs that it names by their paths.
     """
 
     approval: SessionApproval | None = None
     paths: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
+    anchors: frozenset[str] = frozenset()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that is stored: ``{approval, places, hosts, texts}``."""
+        """Return the JSON object that is stored: ``{approval, places, hosts, texts, anchors}``."""
         return {
             "approval": self.approval.wire() if self.approval else None,
             "places": sorted(self.paths),
             "hosts": sorted(self.hosts),
             "texts": sorted(self.texts),
+            "anchors": sorted(self.anchors),
         }
 
     def rules(self) -> list[Rule]:
@@ -76,7 +82,7 @@ def parse_approval(record: Any) -> ApprovalRecord | None:
         approval = values.get("approval")
         return ApprovalRecord(
             SessionApproval.model_validate(approval) if approval is not None else None,
-            *(frozenset(_strings(values.get(name, []))) for name in ("places", "hosts", "texts")),
+            *(frozenset(_strings(values.get(name, []))) for name in ("places", "hosts", "texts", "anchors")),
         )
     except ValueError:
         return None
@@ -120,7 +126,13 @@ def narrowest_approval(request: PermissionRequest) -> SessionApproval | None:
         case ShellPermission():
             if not request.can_offer_session_approval:
                 return None
-            return SessionApproval(kind="commands", command_identifiers=[c.identifier for c in request.commands])
+            # Approving several commands that do something approves them together, not one by one.
+            acting = [command for command in request.commands if not command.read_only]
+            identifiers = [command.identifier for command in request.commands]
+            return SessionApproval(
+                kind="commands",
+                command_identifiers=identifiers if len(acting) <= 1 else [request.full_command_text],
+            )
         case WritePermission():
             return SessionApproval(kind="write")
         case ReadPermission():
@@ -150,13 +162,18 @@ def approval_record(
             paths=frozenset(path.real for path in facts.outside_paths),
             hosts=record.hosts | frozenset(() if facts.any_host else facts.hosts),
         )
-        named = {*(approval.command_identifiers or ())}
-        if (
-            isinstance(request, ShellPermission)
-            and request.can_offer_session_approval
-            and named.issuperset(command.identifier for command in request.commands)
-        ):
-            record = replace(record, texts=frozenset([request.full_command_text]))
+        if isinstance(request, ShellPermission):
+            named = {*(approval.command_identifiers or ())}
+            anchors = anchors_of(named, facts.folder).union(segment.anchor for segment in facts.segments)
+            record = replace(record, anchors=anchors | facts.programs)
+            if request.can_offer_session_approval and (
+                request.full_command_text in named
+                or named.issuperset(command.identifier for command in request.commands)
+            ):
+                record = replace(record, texts=frozenset([_text_of(request)]))
+            if request.request_sandbox_bypass:
+                # Other command lines with the same commands remain in the sandbox.
+                record = replace(record, approval=SessionApproval(kind="commands", command_identifiers=[]))
         if facts.scope is not None and not isinstance(request, ShellPermission):
             record = replace(record, texts=frozenset([facts.scope]))
     elif facts.kind == "url" and not domain:
@@ -170,7 +187,11 @@ def approved_commands(records: Iterable[ApprovalRecord]) -> ApprovedCommands:
     commands = [record for record in records if record.approval is not None and record.approval.kind == "commands"]
     return ApprovedCommands(
         frozenset(
-            name for record in commands if record.approval for name in record.approval.command_identifiers or ()
+            (name, anchor)
+            for record in commands
+            if record.approval
+            for name in record.approval.command_identifiers or ()
+            for anchor in ("", *record.anchors)
         ),
         frozenset(path for record in commands for path in record.paths),
         frozenset(host for record in records for host in record.hosts),
@@ -180,6 +201,8 @@ def approved_commands(records: Iterable[ApprovalRecord]) -> ApprovedCommands:
 def covers(records: Iterable[ApprovalRecord], request: PermissionRequest, facts: Facts) -> bool:
     """Return whether earlier approvals cover all of a call. Of command lines, only identical ones are covered."""
     records = list(records)
+    if facts.typed:
+        return False
     if facts.kind == "url":
         return bool(facts.hosts) and {host for record in records for host in record.hosts}.issuperset(facts.hosts)
     matching = [record for record in records if record.approval is not None and _applies_to(record.approval, facts)]
@@ -188,11 +211,18 @@ def covers(records: Iterable[ApprovalRecord], request: PermissionRequest, facts:
         return False
     match request:
         case ShellPermission():
-            return any(request.full_command_text in record.texts for record in matching)
+            anchors = facts.programs | {f"{facts.folder}\n"}
+            return any(_text_of(request) in record.texts and anchors <= record.anchors for record in matching)
         case ReadPermission() | WritePermission():
             return bool(facts.paths)
         case _:
             return any(facts.scope in record.texts if record.texts else facts.scope is None for record in matching)
+
+
+def _text_of(request: ShellPermission) -> str:
+    """Return the text that an approval of the whole command line covers."""
+    # Approval of a confined command does not cover the same command outside of the sandbox, and the reverse.
+    return f"{OUTSIDE}{request.full_command_text}" if request.request_sandbox_bypass else request.full_command_text
 
 
 def _applies_to(approval: SessionApproval, facts: Facts) -> bool:

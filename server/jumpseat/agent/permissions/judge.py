@@ -1,8 +1,8 @@
 """A model that judges whether a call is safe, so that people are asked less often. It fails closed.
 
 The judge is given the request and the user's latest prompts, and nothing else: no assistant messages, no tool
-output, no files. Its answer counts only if it is exactly the JSON object that was asked for; after any other
-answer, and after any failure, a person decides.
+output, no files, and no description of the call by the model that makes it. Its answer counts only if it is exactly
+the JSON object that was asked for; after any other answer, and after any failure, a person decides.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class PermissionJudge:
         name = model or config.model or self.settings.model
         question = json.dumps(
             {
-                "call": to_wire(request),
+                # The intention is the model's own description of the call.
+                "call": {key: value for key, value in to_wire(request).items() if key != "intention"},
                 "latest_prompts": [prompt[:MAX_TEXT_CHARS] for prompt in list(self.prompts())[-MAX_PROMPTS:]],
             },
             ensure_ascii=True,

@@ -28,8 +28,9 @@ from jumpseat.agent.permissions.approvals import (
     covers,
     narrowest_approval,
 )
-from jumpseat.agent.permissions.facts import PathScope, gather_facts
+from jumpseat.agent.permissions.facts import gather_facts, show_targets
 from jumpseat.agent.permissions.judge import JudgeConfig
+from jumpseat.agent.permissions.paths import PathScope, anchors_of
 from jumpseat.agent.permissions.questions import (
     ALLOWED,
     DENIED_BY_RULE,
@@ -54,15 +55,14 @@ from jumpseat_protocol.permissions import (
     AssistedApproval,
     PermissionDecision,
     PermissionRequest,
-    ReadPermission,
-    WritePermission,
+    ShellPermission,
 )
 
 MOVED: Final = (
     "The path now resolves to a different location than when permission was requested. Send the call again."
 )
 
-Mode: TypeAlias = Literal["manual", "assisted", "allow-all"]
+Mode: TypeAlias = Literal["manual", "assisted", "sandboxed", "allow-all"]
 
 _LASTING_DECISIONS: Final = frozenset(
     {
@@ -81,9 +81,9 @@ _LASTING_DECISIONS: Final = frozenset(
 class ApprovalLimits:
     """Restrictions that a tool puts on the approval of one of its calls.
 
-    With ``needs_person``, neither the mode ``allow-all`` nor a model can allow the call; an approval, a rule or a
-    person must. ``scope`` is a text that stands for what the call does: a lasting approval of the call covers only
-    calls with the same text.
+    With ``needs_person``, neither a mode nor a model can allow the call; an approval, a rule or a person must.
+    ``scope`` is a text that stands for what the call does: a lasting approval of the call covers only calls with
+    the same text.
     """
 
     needs_person: bool = False
@@ -170,7 +170,10 @@ class Permissions:
         facts = gather_facts(request, tool, self.path_scope)
         if guard.scope is not None:
             facts = replace(facts, scope=guard.scope)
-        _add_resolved_path(request, facts)
+        elif isinstance(request, ShellPermission) and request.sandboxed is False:
+            # Approvals cover such a command only as a whole.
+            facts = replace(facts, scope=request.full_command_text)
+        show_targets(request, facts)
         rules, patterns, opinion = self._rules(), self.path_scope.rule_patterns, None
         if (rule := first_match(rules.deny, facts, patterns)) is not None:
             return Verdict("denied", f"{DENIED_BY_RULE}: {rule}")
@@ -209,6 +212,8 @@ class Permissions:
     def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits) -> bool:
         if self.approve_all and not guard.needs_person:
             return True
+        if _stays_inside(request) and self._trusts_sandbox(rules) and not guard.needs_person:
+            return True
         if facts.protected or facts.kind == "hook":
             return False
         if facts.kind == "url" and self.path_scope.any_host:
@@ -219,10 +224,17 @@ class Permissions:
             return True
         stored = self._stored_approvals()
         approvals = [*self._approvals, *stored.approvals]
+        if isinstance(request, ShellPermission) and request.request_sandbox_bypass:
+            return covers(approvals, request, facts)
         allow = [*rules.allow, *self.session_rules.added, *stored.rules]
         # With a scope, approvals of the same commands with other arguments do not count.
         commands = approved_commands(approvals) if facts.scope is None else ApprovedCommands()
         return covers(approvals, request, facts) or allows(allow, facts, self.path_scope.rule_patterns, commands)
+
+    def _trusts_sandbox(self, rules: Rules) -> bool:
+        """Return whether commands run unasked as long as they are confined: by the mode, or by a rule."""
+        allow = (*rules.allow, *self.session_rules.added, *self._stored_approvals().rules)
+        return self.mode == "sandboxed" or any(rule.kind == "sandboxed" for rule in allow)
 
     def _is_readable(self, path: ResolvedPath) -> bool:
         return any(Path(path.real).is_relative_to(folder) for folder in self.session_rules.readable)
@@ -249,7 +261,8 @@ class Permissions:
     ) -> AssistedApproval | None:
         if self.mode != "assisted" or self._judge is None:
             return None
-        if facts.protected or facts.kind == "hook" or guard.needs_person:
+        bypass = isinstance(request, ShellPermission) and request.request_sandbox_bypass
+        if facts.protected or facts.kind == "hook" or guard.needs_person or bypass:
             return AssistedApproval(recommendation="excluded")
         return await self._judge(request, self.judging_model)
 
@@ -397,6 +410,9 @@ class Permissions:
         Raises:
             StoreError: the approval cannot be stored.
         """
+        if record.approval is not None and not record.anchors:
+            named = record.approval.command_identifiers or ()
+            record = replace(record, anchors=anchors_of(named, location))
         if self._policy.approval_store is not None:
             await anyio.to_thread.run_sync(self._policy.approval_store.add, location, record)
         self._approvals.append(record)
@@ -423,14 +439,12 @@ class Permissions:
         ]
 
 
+def _stays_inside(request: PermissionRequest) -> bool:
+    """Return whether the request is for a command that is confined."""
+    return isinstance(request, ShellPermission) and bool(request.sandboxed) and not request.request_sandbox_bypass
+
+
 def _why_a_person_is_needed(rule: Rule | None, tool: str, guard: ApprovalLimits) -> str:
     if rule is not None:
         return f" The rule {rule} requires a person to decide."
     return f" The tool {tool} requires a person to decide, or a rule that allows it." if guard.needs_person else ""
-
-
-def _add_resolved_path(request: PermissionRequest, facts: Facts) -> None:
-    """Show the person who decides where a path with links leads."""
-    if isinstance(request, ReadPermission | WritePermission):
-        (path,) = facts.paths or (None,)
-        request.resolved_path = path.real if path is not None and path.real != path.given else None

@@ -11,15 +11,18 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
+from jumpseat.agent.permissions.patterns import path_matches
 from jumpseat.agent.shell.reach import CommandWords
 from jumpseat.agent.shell.syntax import ShellSegment
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
 
-KINDS: Final = ("shell", "read", "write", "url", "mcp", "memory", "custom-tool", "tool")
+KINDS: Final = ("shell", "read", "write", "url", "mcp", "memory", "custom-tool", "tool", "sandboxed")
+
+
+MAX_RULE_CHARS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ def parse_rule(text: str, base: str = "") -> Rule:
     Raises:
         ValueError: ``text`` is not a valid rule; the message says what was expected.
     """
+    if len(text) > MAX_RULE_CHARS:
+        raise ValueError(f"invalid rule {text[:100]!r}: expected at most {MAX_RULE_CHARS} characters")
     found = _RULE.fullmatch(text.strip())
     if found is None or found[1] not in KINDS:
         raise ValueError(
@@ -81,6 +86,8 @@ class Facts:
     that the call may run. ``opaque`` means that it may run others too, ``incomplete`` that it may touch other paths
     and hosts. ``protected`` means that it may change what decides about later calls, so that a person has to allow
     it. If ``scope`` is set, an approval covers calls with the same scope only, rather than all calls of the tool.
+    ``typed`` means input for a running program instead of a command line: no approval of a command covers it.
+    ``folder`` is the real path of the working directory of a command line.
     """
 
     kind: str
@@ -98,13 +105,24 @@ class Facts:
     incomplete: bool = False
     protected: bool = False
     scope: str | None = None
+    typed: bool = False
+    folder: str = ""
+
+    @property
+    def programs(self) -> frozenset[str]:
+        """Return the real paths of programs that the line names by their paths."""
+        return frozenset(segment.real_program for segment in self.segments if segment.real_program)
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovedCommands:
-    """Commands that were approved before: identifiers, real paths outside of the session's folders, and hosts."""
+    """Commands that were approved before.
 
-    identifiers: frozenset[str] = frozenset()
+    ``identifiers`` name them, each with the program or the folder that the approval is bound to; ``paths`` are real
+    paths outside of the session's folders.
+    """
+
+    identifiers: frozenset[tuple[str, str]] = frozenset()
     paths: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
 
@@ -156,13 +174,18 @@ def _allows_shell(rules: Sequence[Rule], facts: Facts, patterns: RulePatterns, a
     same = [rule for rule in rules if rule.kind == "shell"]
     if any(rule.argument is None for rule in same):
         return True
-    if not facts.segments or not all(
-        segment.command.identifier in approved.identifiers or any(_allows_segment(rule, segment) for rule in same)
-        for segment in facts.segments
+    if (
+        facts.typed
+        or not facts.segments
+        or not all(
+            (segment.command.identifier, segment.anchor) in approved.identifiers
+            or any(_allows_segment(rule, segment, patterns) for rule in same)
+            for segment in facts.segments
+        )
     ):
         return False
     prefix_rules = [rule for rule in same if _is_prefix_rule(rule)]
-    if all(any(_allows_segment(rule, segment) for rule in prefix_rules) for segment in facts.segments):
+    if all(any(_allows_segment(rule, segment, patterns) for rule in prefix_rules) for segment in facts.segments):
         return True
     if facts.incomplete:
         return False
@@ -187,13 +210,18 @@ def _path_allowed(rules: Iterable[Rule], path: ResolvedPath, facts: Facts, patte
         if rule.argument is None:
             if path not in facts.outside_paths:
                 return True
-        elif any(_path_matches(pattern, path.real, whole=path.is_folder) for pattern in patterns(rule)[-1:]):
+        elif any(path_matches(pattern, path.real, whole=path.is_folder) for pattern in patterns(rule)[-1:]):
             return True
     return False
 
 
-def _allows_segment(rule: Rule, segment: ShellSegment) -> bool:
+def _allows_segment(rule: Rule, segment: ShellSegment, patterns: RulePatterns) -> bool:
     """Return whether an allow rule covers a command: by its identifier, its whole text, or a prefix of its text."""
+    if segment.real_program and rule.argument is not None:
+        # A path names the program at that path, seen from the folder of the rule.
+        program = rule.argument.split(maxsplit=1)[0]
+        if "/" in program and segment.real_program != patterns(Rule("read", program, rule.base))[-1]:
+            return False
     # The text of a command that is not clear is not all of it: a redirection, a line that changes folders.
     text = segment.text if segment.command.clear else segment.command.identifier
     argument = (rule.argument or "").strip()
@@ -233,7 +261,7 @@ def _matches(rule: Rule, facts: Facts, patterns: RulePatterns) -> bool:
                 return facts.kind == rule.kind
             absolute = patterns(rule)
             return any(
-                _path_matches(pattern, form, fold=True)
+                path_matches(pattern, form, fold=True)
                 for path in facts.paths
                 for form in (path.given, path.real)
                 for pattern in absolute
@@ -354,29 +382,6 @@ def host_of(url: str) -> str | None:
     except (UnicodeError, ValueError):
         return None
     return host if re.fullmatch(r"[*\w.:-]+", host, re.ASCII) else None
-
-
-def _path_matches(pattern: str, path: str, *, whole: bool = False, fold: bool = False) -> bool:
-    """Return whether ``pattern`` matches ``path`` or a folder above it; with ``whole``, everything in ``path`` too.
-
-    ``fold`` ignores case.
-    """
-    if fold:
-        pattern, path = pattern.casefold(), path.casefold()
-    if whole and re.search(r"[*?]", pattern.removesuffix("/**")):
-        return False
-    return _compile_pattern(pattern).fullmatch(path) is not None
-
-
-@lru_cache(maxsize=512)
-def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    out = ""
-    pattern = pattern.removesuffix("/**") if pattern != "/**" else ""
-    for piece in re.findall(r"/\*\*/|\*\*|\*|\?|[^*?/]+|/", pattern):
-        out += {"/**/": "/(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(piece) or re.escape(piece)
-    # A folder covers everything in it; a pattern whose last part has wildcards covers matching names only.
-    last = pattern.rpartition("/")[2]
-    return re.compile(out.rstrip("/") + ("(?:/.*)?" if not re.search(r"[*?]", last) else ""), re.DOTALL)
 
 
 def _fixed_part(pattern: str) -> str:

@@ -23,8 +23,8 @@ from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.agent.conversation.portability import Portability
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
-from jumpseat.agent.permissions.facts import PathScope
 from jumpseat.agent.permissions.judge import MAX_PROMPTS, PermissionJudge
+from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import CANCELLED
 from jumpseat.agent.retry import RetryPolicy

@@ -1,34 +1,42 @@
 """Identify one command of a command line: the identifier that approvals use, and its properties.
 
-An approval names a command by its identifier: ``ls``, ``git status``. If an identifier would cover too much,
-because an option makes the command write or run something, because it runs its arguments as commands, or because a
-word is not literal, the identifier is the whole text of the command, which no other command matches. The tables of
-programs are in :mod:`jumpseat.agent.shell.programs`.
+An approval names a command by its identifier: ``ls``, ``git status``. If the command, or any of its options, is not
+known to be harmless, the identifier is its whole text, which no other command matches. The tables are in
+:mod:`jumpseat.agent.shell.harmless`, and those for rules that forbid in :mod:`jumpseat.agent.shell.programs`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Final, TypeAlias
+from typing import Final
 
+from jumpseat.agent.shell.harmless import (
+    HARMLESS,
+    MODULES,
+    OTHER_NAMES,
+    PYTHON_TOOLS,
+    SCRIPT_RUNNERS,
+    TEST_SCRIPT,
+    WITH_SUBCOMMAND,
+    WRAPPERS,
+)
+from jumpseat.agent.shell.options import parse_options
 from jumpseat.agent.shell.programs import (
-    ACTING_OPTIONS,
+    GIT_SUBCOMMANDS,
     INTERPRETERS,
     LOADS_URLS,
     REACHING_OPTIONS,
-    READ_ONLY,
+    READS_DATA,
     RUNS_OTHERS,
-    SUBCOMMAND_DEPTH,
     TAKES_CODE,
     TAKES_NO_PATHS,
-    TAKES_OPERANDS,
-    TAKES_PATHS,
     TAKES_TARGETS,
-    WITH_SUBCOMMAND,
 )
+from jumpseat.agent.shell.reading import READING
+from jumpseat.agent.shell.words import Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +52,6 @@ class ParsedCommand:
     clear: bool = field(default=True, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a command. ``text`` has its quotes removed; ``fixed`` means that the shell uses the word unchanged.
-
-    A word that is not fixed may be a ``glob``: a file name pattern and nothing else. It is ``wild`` if any part of
-    it is such a pattern.
-    """
-
-    text: str
-    fixed: bool = True
-    glob: bool = False
-    wild: bool = False
-
-
 def verbatim_command(text: str) -> ParsedCommand:
     """Return a command that is identified by its whole text, so that only the same text matches."""
     return ParsedCommand(text, read_only=False, clear=False)
@@ -65,66 +59,141 @@ def verbatim_command(text: str) -> ParsedCommand:
 
 def identify(text: str, words: Sequence[Word]) -> ParsedCommand:
     """Identify the command ``text``, which consists of ``words``."""
-    if not words:
+    identifier = _identifier(words)
+    if identifier is None:
         return verbatim_command(text)
-    name, *arguments = words
+    return ParsedCommand(identifier, read_only=identifier in READING or identifier == _SED_PRINTS)
+
+
+def is_known(words: Sequence[Word]) -> bool:
+    """Return whether a command and all of its options are known to be harmless."""
+    return _identifier(words) is not None
+
+
+def _identifier(words: Sequence[Word]) -> str | None:
+    """Return the identifier of a known command with harmless options; ``None`` for any other."""
     # An assignment (PATH=, LD_PRELOAD=) is not a plain name; it may change what the command does.
-    if not name.fixed or not _PLAIN_NAME.match(name.text) or _runs_other_commands(name.text):
-        return verbatim_command(text)
+    if not words or not words[0].fixed or not _PLAIN_NAME.match(words[0].text):
+        return None
+    name, arguments = words[0].text, list(words[1:])
     # A program that is called with its folder has the same options and subcommands.
-    base = program_name([name.text])
-    known, identifier = base, name.text
-    while known in WITH_SUBCOMMAND or known.count(" ") in range(1, SUBCOMMAND_DEPTH.get(base, 0)):
+    base = program_name([name])
+    base = OTHER_NAMES.get(base, base)
+    if base == "sed":
+        return f"{name} -n" if _only_prints_lines(arguments) else None
+    if MODULES.match(base):
+        if len(arguments) < 2 or arguments[0] != Word("-m"):
+            return None
+        return _tool(f"{name} -m", arguments[1:], PYTHON_TOOLS)
+    if base in TAKES_TARGETS:
+        return _target(name, base, arguments)
+    while base == "git" and arguments and arguments[0] in (Word("--no-pager"), Word("-P")):
+        arguments.pop(0)
+    return _wrapped(name, base, arguments) or _tool("", [Word(base), *arguments], HARMLESS, name)
+
+
+def _wrapped(name: str, base: str, arguments: list[Word]) -> str | None:
+    """Return the identifier of a tool that is run by another program: ``npx eslint``, ``uv run pytest``."""
+    for wrapper, rest in ((base, arguments), (f"{base} {arguments[0].text}" if arguments else "", arguments[1:])):
+        if wrapper in WRAPPERS and rest and rest[0].text in WRAPPERS[wrapper]:
+            return _tool(name + wrapper.removeprefix(base), rest, WRAPPERS[wrapper])
+    return None
+
+
+def _tool(prefix: str, words: Sequence[Word], table: Mapping[str, str], shown: str = "") -> str | None:
+    """Return the identifier of the program ``words[0]`` with its subcommands, if ``table`` has all of it.
+
+    ``shown`` is the name of the program as it was written, ``prefix`` the words in front of it.
+    """
+    known, arguments = words[0].text, list(words[1:])
+    if not words[0].fixed:
+        return None
+    identifier = shown or known
+    while known in WITH_SUBCOMMAND:
+        if known in table and (not arguments or arguments[0].text.startswith("-")):
+            break
         # An option in front of the subcommand (git -c ...) may change what it means.
         if not arguments or not arguments[0].fixed or not _SUBCOMMAND.match(arguments[0].text):
-            if known not in WITH_SUBCOMMAND:
-                break
-            return verbatim_command(text)
+            return None
         subcommand = arguments.pop(0).text
+        if known in SCRIPT_RUNNERS:
+            options = f"{table[known]} -->test_script" if TEST_SCRIPT.match(subcommand) else table[known]
+            identifier = f"{identifier} {subcommand}"
+            return None if parse_options(options).operands(arguments) is None else f"{prefix} {identifier}".strip()
+        if f"{known} {subcommand}" not in table and known in table:
+            # A resource, such as that of `kubectl get`.
+            identifier = f"{identifier} {subcommand}"
+            break
         known, identifier = f"{known} {subcommand}", f"{identifier} {subcommand}"
-        if _runs_other_commands(known):
-            return verbatim_command(text)
-    if (
-        known == identifier == base
-        and base not in _KNOWN_PROGRAMS
-        and arguments
-        and _may_be_subcommand(arguments[0])
-    ):
-        identifier = f"{identifier} {arguments[0].text}"
-    has_targets = base in TAKES_TARGETS
-    options = _options((base, known), (ACTING_OPTIONS, READ_ONLY))
-    if (has_targets or options) and not all(map(_is_no_option, arguments)):
-        return verbatim_command(text)
-    # An approval of the plain command must not cover this one.
-    if has_acting_option(words) or (has_targets and any(_is_target(word.text) for word in arguments)):
-        return verbatim_command(text)
-    return ParsedCommand(identifier, read_only=identifier in READ_ONLY)
+    operands = parse_options(table[known]).operands(arguments) if known in table else None
+    if operands is None or (known in _CHECKS and not all(map(_CHECKS[known], operands))):
+        return None
+    return f"{prefix} {identifier}".strip()
 
 
-def has_acting_option(words: Sequence[Word]) -> bool:
-    """Return whether an option makes the command run, write or destroy something else."""
-    return _has_option(words, ACTING_OPTIONS, READ_ONLY)
+def _target(name: str, base: str, arguments: Sequence[Word]) -> str | None:
+    """Return the identifier of a program that builds one target: ``make test``."""
+    operands = parse_options(HARMLESS[base]).operands(arguments)
+    # A number is the value of an option such as `-j 4`.
+    targets = [operand for operand in operands or () if not operand.isdigit()]
+    if operands is None or len(targets) != 1 or not _SUBCOMMAND.match(targets[0]):
+        return None
+    return f"{name} {targets[0]}"
+
+
+def _only_prints_lines(arguments: Sequence[Word]) -> bool:
+    """Return whether the arguments of ``sed`` are ``-n``, a script that prints lines by number, and files."""
+    return (
+        len(arguments) >= 2
+        and arguments[0] == Word("-n")
+        and arguments[1].fixed
+        and _PRINTS_LINES.match(arguments[1].text) is not None
+        and parse_options("").operands(arguments[2:]) is not None
+    )
 
 
 def has_reaching_option(words: Sequence[Word]) -> bool:
     """Return whether an option makes the command open files that its words do not name."""
-    return _has_option(words, REACHING_OPTIONS)
+    name, *rest = [word.text for word in words] or [""]
+    name = program_name([name])
+    if name == "tar" and rest and not rest[0].startswith("-"):
+        # The old syntax of tar: options without a dash.
+        rest[0] = f"-{rest[0]}"
+    return any(may_be_option(word, REACHING_OPTIONS.get(name, ())) for word in rest)
+
+
+def follows_redirects(words: Sequence[str]) -> bool:
+    """Return whether the command may load from other hosts than those that its words name."""
+    name = program_name(words)
+    if name == "curl":
+        return any(may_be_option(word, ("-L", "--location", "--location-trusted")) for word in words[1:])
+    return name in LOADS_URLS and not (name == "wget" and "--max-redirect=0" in words)
 
 
 def runs_other_commands(words: Sequence[str]) -> bool:
     """Return whether the command runs other commands, so that any of its words may begin one."""
     name = program_name(words)
-    return (
-        _runs_other_commands(name)
-        or any(_runs_other_commands(f"{name} {word}") for word in words[1:3])
-        or name in ACTING_OPTIONS
-    )
+    return _runs_other_commands(name) or any(_runs_other_commands(f"{name} {word}") for word in words[1:3])
 
 
 def takes_code(words: Sequence[str]) -> bool:
     """Return whether the words of the command may contain code in some language, or settings that hold commands."""
     name = program_name(words)
-    return name in TAKES_CODE or INTERPRETERS.match(name) is not None or reconfigures_git(words)
+    return (
+        name in TAKES_CODE
+        or INTERPRETERS.match(name) is not None
+        or reconfigures_git(words)
+        or git_subcommand(words) == "config"
+    )
+
+
+def reads_code(words: Sequence[str]) -> bool:
+    """Return whether the command may run what it reads from its input."""
+    name = program_name(words)
+    if name in READS_DATA or not (name in TAKES_CODE or INTERPRETERS.match(name)):
+        return False
+    given = any(word[:2] in ("-c", "-e", "-m") or not word.startswith("-") for word in words[1:])
+    return name in TAKES_CODE or not given or "-" in words or "/dev/stdin" in words
 
 
 def reconfigures_git(words: Sequence[str]) -> bool:
@@ -133,6 +202,12 @@ def reconfigures_git(words: Sequence[str]) -> bool:
     return program_name(words) == "git" and any(
         may_be_option(word, ("-c", "--config-env", "--exec-path")) for word in leading
     )
+
+
+def may_be_alias(words: Sequence[str]) -> bool:
+    """Return whether the command is a subcommand of ``git`` that settings may define."""
+    subcommand = git_subcommand(words)
+    return bool(subcommand) and subcommand not in GIT_SUBCOMMANDS and not reconfigures_git(words)
 
 
 def git_subcommand(words: Sequence[str]) -> str:
@@ -174,45 +249,17 @@ def may_be_option(word: str, options: tuple[str, ...]) -> bool:
     return False
 
 
-def _has_option(words: Sequence[Word], *tables: _Table) -> bool:
-    name, *rest = [word.text for word in words] or [""]
-    name = program_name([name])
-    plain = [word for word in rest if not word.startswith("-")][:4]
-    options = _options([name, *(f"{name} {word}" for word in plain), " ".join((name, *plain[:2]))], tables)
-    if name == "tar" and rest and not rest[0].startswith("-"):
-        # The old syntax of tar: options without a dash.
-        rest[0] = f"-{rest[0]}"
-    return any(may_be_option(word, options) for word in rest)
-
-
-def _options(names: Iterable[str], tables: Iterable[_Table]) -> tuple[str, ...]:
-    names = list(names)
-    return tuple(option for table in tables for name in names for option in table.get(name, ()))
-
-
-def _is_no_option(word: Word) -> bool:
-    """Return whether a word cannot expand to an option. Globs are checked again where they are expanded."""
-    return word.fixed or (word.glob and not word.text.startswith("-"))
-
-
-def _is_target(word: str) -> bool:
-    """Return whether a word names something to do; a number is the value of an option such as ``-j 4``."""
-    return not word.startswith("-") and not word.isdigit()
-
-
-def _may_be_subcommand(word: Word) -> bool:
-    return word.fixed and re.fullmatch(r"[a-z][a-z0-9:_-]*", word.text) is not None
-
-
 def _runs_other_commands(name: str) -> bool:
     last = name.rpartition("/")[2]
-    return last in RUNS_OTHERS or INTERPRETERS.match(last) is not None
+    return last in RUNS_OTHERS or last in WRAPPERS or INTERPRETERS.match(last) is not None
 
 
-_Table: TypeAlias = Mapping[str, tuple[str, ...]]
-
-_KNOWN_PROGRAMS: Final = (
-    TAKES_PATHS | TAKES_NO_PATHS | TAKES_OPERANDS | LOADS_URLS | {*READ_ONLY, *ACTING_OPTIONS, *REACHING_OPTIONS}
-)
+_CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
+    # Operands that do more than the others.
+    "date": lambda operand: operand.startswith("+"),
+    "jq": lambda operand: re.search(r"\b(?:import|include)\b", operand) is None,
+}
+_SED_PRINTS: Final = "sed -n"
+_PRINTS_LINES: Final = re.compile(r"(?:\d+(?:,(?:\d+|\$))?p;?)+\Z")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_./+:@-]+\Z")
 _SUBCOMMAND: Final = re.compile(r"[a-z0-9][\w:.-]*\Z", re.ASCII)

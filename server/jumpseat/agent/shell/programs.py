@@ -1,7 +1,7 @@
-"""Tables of programs and their options: which only read, run other commands, or open more files. Data only.
+"""Tables of programs that run other commands, open more files, or load from other machines. Data only.
 
-A program that is in no table is assumed to touch only what its words name. A missing row lets an approval cover too
-much; a superfluous row asks the user once more.
+Rules that forbid are matched with them. Approvals depend on the tables in :mod:`jumpseat.agent.shell.harmless`
+instead, and on the tables here of programs whose words are judged as paths or addresses.
 """
 
 from __future__ import annotations
@@ -10,75 +10,37 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-_GIT_OUTPUT: Final = ("--output", "--ext-diff", "--textconv")
+GIT_SUBCOMMANDS: Final = frozenset({
+    # All other subcommands may be aliases, which run anything.
+    "add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file",
+    "check-attr", "check-ignore", "checkout", "checkout-index", "cherry", "cherry-pick", "clean", "clone",
+    "commit", "commit-graph", "commit-tree", "config", "count-objects", "describe", "diff", "diff-files",
+    "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch",
+    "for-each-ref", "format-patch", "fsck", "gc", "grep", "hash-object", "help", "init", "interpret-trailers",
+    "lfs", "log", "ls-files", "ls-remote", "ls-tree", "maintenance", "merge", "merge-base", "merge-file",
+    "merge-tree", "mergetool", "mktree", "mv", "name-rev", "notes", "pack-objects", "prune", "pull", "push",
+    "range-diff", "read-tree", "rebase", "reflog", "remote", "repack", "replace", "request-pull", "rerere",
+    "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "send-email", "shortlog", "show",
+    "show-branch", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule",
+    "switch", "symbolic-ref", "tag", "unpack-objects", "update-index", "update-ref", "var", "verify-commit",
+    "verify-tag", "version", "whatchanged", "worktree", "write-tree",
+})  # fmt: skip
 
-READ_ONLY: Final[Mapping[str, tuple[str, ...]]] = {
-    # Commands that only read, each with the options that make them write or run something.
-    "basename": (), "cat": (), "cd": (), "cmp": (), "comm": (), "cut": (), "diff": (), "dirname": (), "du": (),
-    "df": (), "echo": (), "false": (), "fold": (), "grep": (), "egrep": (), "fgrep": (), "head": (), "id": (),
-    "jq": (), "ls": (), "md5sum": (), "nl": (), "od": (), "paste": (), "printenv": (), "printf": ("-v",), "ps": (),
-    "pwd": (), "readlink": (), "realpath": (), "rev": (), "sha1sum": (), "sha256sum": (), "sleep": (),
-    "stat": (), "tac": (), "tail": (), "tr": (), "true": (), "type": (), "uname": (), "wc": (), "which": (),
-    "whoami": (),
-    "find": ("-exec", "-ok", "-delete", "-fprint", "-fls"),
-    "rg": ("--pre", "--hostname-bin", "-z", "--search-zip"),
-    "sort": ("-o", "--output", "--compress-program", "-T", "--temporary-directory"),
-    "tree": ("-o", "-R"),
-    "git status": (), "git rev-parse": (), "git ls-files": (), "git ls-tree": (), "git describe": (),
-    "git log": _GIT_OUTPUT, "git diff": _GIT_OUTPUT, "git show": _GIT_OUTPUT,
-    "git blame": ("--textconv",), "git shortlog": ("--output",),
-    "git stash list": _GIT_OUTPUT, "git stash show": _GIT_OUTPUT, "git remote show": (), "git worktree list": (),
-}  # fmt: skip
+READS_DATA: Final = frozenset({"awk", "gawk", "gsed", "mawk", "nawk", "original-awk", "sed"})
+"""Interpreters whose input is data, because their words hold the program."""
 
-ACTING_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    # Other commands, each with the options that make them run, write or destroy something else.
-    "cargo": ("--config", "-Z"),
-    "date": ("-s", "--set"),
-    "curl": ("-K", "--config", "-o", "--output", "-O", "--remote-name", "-T", "--upload-file", "-c", "--cookie-jar",
-             "-x", "--proxy", "--preproxy", "--socks4", "--socks5", "--resolve", "--connect-to", "--url",
-             "--doh-url", "--dns-servers", "--unix-socket", "--abstract-unix-socket", "--engine", "--variable",
-             "--expand-", "-w", "--write-out", "-Q", "--quote",
-             "-D", "--dump-header", "--libcurl", "--trace", "--stderr", "--etag-save", "--hsts", "--alt-svc"),
-    "gh api": ("-X", "--method", "-f", "--raw-field", "-F", "--field", "--input", "--hostname"),
-    "git archive": ("--exec", "-o", "--output", "--remote"),
-    "git branch": ("-d", "-D", "--delete", "-m", "-M", "--move", "-c", "-C", "--copy", "-f", "--force", "-u",
-                   "--set-upstream-to", "--unset-upstream", "--edit-description"),
-    "git checkout": ("-f", "--force", "-B"),
-    "git clean": ("-f", "--force", "-d", "-x", "-X", "-i", "--interactive"),
-    "git clone": ("-c", "--config", "-u", "--upload-pack", "--template"),
-    "git fetch": ("--upload-pack",),
-    "git format-patch": _GIT_OUTPUT,
-    "git grep": ("-O", "--open-files-in-pager", "--ext-grep", "--textconv"),
-    "git init": ("--template",),
-    "git ls-remote": ("--upload-pack", "--exec"),
-    "git pull": ("--upload-pack",),
-    # A refspec that begins with "+" or ":" overwrites or deletes the remote branch.
-    "git push": ("--receive-pack", "--exec", "-f", "--force", "-d", "--delete", "--mirror", "--prune", "+", ":"),
-    "git rebase": ("-x", "--exec", "-i", "--interactive"),
-    "git reset": ("--hard", "--merge", "--keep"),
-    "git switch": ("-f", "--force", "--discard-changes", "-C", "--force-create"),
-    "git tag": ("-d", "--delete", "-f", "--force"),
-    "git commit": ("--template", "-t"),
-    "go env": ("-w", "-u"),
-    "go": ("-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool", "-overlay", "--overlay",
-           "-ldflags", "--ldflags", "-modfile", "--modfile"),
-    "make": ("-f", "--file", "--makefile", "-C", "--directory", "-I", "--include-dir", "--eval", "-E", "="),
-    "npm": ("--script-shell", "--prefix", "--userconfig", "--globalconfig", "--node-options", "-C"),
-    "pip": ("--python", "--global-option", "--config-settings"),
-    # `@file` reads more options from a file.
-    "pytest": ("-p", "-c", "--rootdir", "--confcutdir", "-o", "--override-ini", "--pdbcls", "--debug", "@",
-               "--basetemp", "--pastebin", "--junitxml", "--junit-xml", "--log-file"),
-    "tar": ("-I", "--use-compress-program", "--to-command", "--checkpoint-action", "-F", "--info-script",
-            "--new-volume-script", "--rsh-command", "--rmt-command", "--absolute-names", "-P", "--transform",
-            "--xform"),
-    "wget": ("-e", "--execute", "--use-askpass", "--config", "-O", "--output-document", "-o", "--output-file",
-             "-a", "--append-output", "-P", "--directory-prefix", "-i", "--input-file",
-             # These take folders and names from the server, or follow links to other servers.
-             "-x", "--force-directories", "-r", "--recursive", "-m", "--mirror", "-p", "--page-requisites", "-H",
-             "--span-hosts", "--content-disposition", "--trust-server-names", "--save-cookies", "--warc-file",
-             "--rejected-log"),
-    "zip": ("-T", "--test", "-TT", "--unzip-command"),
-}  # fmt: skip
+CHANGES_SHELL: Final = frozenset({
+    # Builtin commands that change what later commands of the line mean, or where these run.
+    ".", "alias", "bind", "builtin", "chdir", "cd", "declare", "enable", "eval", "exec", "export", "hash",
+    "let", "local", "mapfile", "popd", "pushd", "read", "readarray", "readonly", "set", "shopt", "source",
+    "trap", "typeset", "umask", "unalias", "unset",
+})  # fmt: skip
+
+PLACES_INTO: Final = frozenset({"cp", "diff", "install", "ln", "mv"})
+"""Programs that take ``folder`` for ``folder/name``, where ``name`` is the last part of another word."""
+
+WALKS: Final = frozenset({"chmod", "chown", "cp", "mv", "rm"})
+"""Programs that change folders with all their contents."""
 
 REACHING_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     # Options that make a command open files its words do not name: through links, or from a list of files.
@@ -95,46 +57,18 @@ REACHING_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "rg": ("-L", "--follow"),
     "sha1sum": ("-c", "--check"),
     "sha256sum": ("-c", "--check"),
+    "gzip": ("-r", "--recursive"),
+    "jq": ("-L", "--library-path", "-f", "--from-file"),
     "sort": ("--files0-from",),
+    "xz": ("--files", "--files0"),
     "tar": ("-h", "--dereference", "-T", "--files-from", "--one-top-level"),
     "tree": ("-l", "--fromfile", "--fromtabfile"),
     "wc": ("--files0-from",),
     "zip": ("-r", "--recurse-paths", "-R", "--recurse-patterns", "-@"),
 }  # fmt: skip
 
-WITH_SUBCOMMAND: Final = frozenset({
-    # Programs and subcommands whose next word is a subcommand, and so part of the identifier.
-    "apt", "apt-get", "aws", "az", "brew", "brew services", "bun", "bundle", "cargo", "composer", "conda",
-    "conda env", "deno", "dnf", "docker", "docker buildx", "docker compose", "docker config", "docker container",
-    "docker context", "docker image", "docker network", "docker plugin", "docker secret", "docker service",
-    "docker stack", "docker swarm", "docker system", "docker volume", "dotnet", "firebase", "flatpak", "fly",
-    "gcloud", "gem", "gh", "gh auth", "gh cache", "gh codespace", "gh config", "gh gist", "gh gpg-key", "gh issue",
-    "gh label", "gh pr", "gh project", "gh release", "gh repo", "gh ruleset", "gh run", "gh secret", "gh ssh-key",
-    "gh variable", "gh workflow", "git", "git bundle", "git lfs", "git maintenance", "git notes", "git reflog",
-    "git remote", "git sparse-checkout", "git stash", "git worktree", "go", "go mod", "go tool", "go work",
-    "gradle", "helm", "helm plugin", "helm repo", "heroku", "hg", "jj", "just", "kubectl", "kubectl auth",
-    "kubectl config", "kubectl rollout", "kubectl set", "make", "mvn", "nix", "nmcli", "npm", "npm cache",
-    "npm config", "npm pkg", "npm run", "pip", "pip cache", "pip config", "pip3", "pnpm", "pnpm run", "podman",
-    "podman container", "podman image", "podman volume", "poetry", "rustup", "service", "snap", "svn", "systemctl",
-    "terraform", "terraform state", "terraform workspace", "uv", "uv pip", "vault", "yarn", "yarn config",
-    "yarn run", "bun run", "deno task",
-})  # fmt: skip
-
-SUBCOMMAND_DEPTH: Final[Mapping[str, int]] = {"aws": 2, "az": 3, "gcloud": 3, "nmcli": 2, "service": 2, "vault": 2}
-"""The number of subcommand words that a program takes; all that are present belong to the identifier."""
-
 TAKES_TARGETS: Final = frozenset({"gradle", "just", "make", "mvn"})
 """Every argument of these programs is one more target to build."""
-
-TAKES_OPERANDS: Final = frozenset({
-    # The first word is an operand, such as a file. The first word of an unknown program may be a subcommand.
-    "awk", "base64", "black", "bunzip2", "bzip2", "cc", "chgrp", "clang", "clang++", "clang-format", "clear",
-    "code", "convert", "csplit", "cypress", "dd", "eslint", "ffmpeg", "flake8", "g++", "gcc", "gofmt", "gunzip",
-    "gzip", "hexdump", "install", "isort", "javac", "jest", "kill", "killall", "mocha", "mypy", "node", "nproc",
-    "open", "patch", "phpunit", "ping", "pkill", "prettier", "pylint", "pyright", "rspec", "rubocop", "ruff",
-    "rustc", "rustfmt", "seq", "shellcheck", "shfmt", "shuf", "split", "strings", "tput", "tsc", "uniq",
-    "unzip", "vitest", "xxd", "xz", "yes", "yq",
-})  # fmt: skip
 
 RUNS_OTHERS: Final = frozenset({
     # These run commands given as arguments, or change what other commands mean: an approval would cover anything.

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from jumpseat.agent.shell.commands import (
-    Word,
+    follows_redirects,
     git_subcommand,
-    has_acting_option,
     has_reaching_option,
+    is_known,
     loads_urls,
+    may_be_alias,
     may_be_option,
     program_name,
     reconfigures_git,
@@ -27,16 +28,19 @@ from jumpseat.agent.shell.commands import (
 )
 from jumpseat.agent.shell.programs import (
     CHANGES_FOLDER,
+    PLACES_INTO,
     PLACES_LINKS,
-    READ_ONLY,
     READS_NAMES,
     REMOTE_SUBCOMMANDS,
     SEARCHES_HERE,
     SHELLS,
     TAKES_PATHS,
     UNPACKS_LINKS,
+    WALKS,
     WITH_VALUE,
 )
+from jumpseat.agent.shell.reading import READING
+from jumpseat.agent.shell.words import Word
 
 CommandWords: TypeAlias = tuple[str | None, ...]
 """The words of a command that may run; ``None`` for a word that only the shell can expand."""
@@ -50,11 +54,15 @@ MAX_FORMS: Final = 16
 
 @dataclass(slots=True)
 class FoundCommand:
-    """A simple command. ``targets`` are the files of its redirections; ``writes`` is set if one is written."""
+    """A simple command. ``targets`` are the files of its redirections; ``writes`` is set if one is written.
+
+    ``inputs`` are the texts of its here-strings.
+    """
 
     text: str
     words: list[Word] = field(default_factory=list[Word])
     targets: list[Word] = field(default_factory=list[Word])
+    inputs: list[str] = field(default_factory=list[str])
     writes: bool = False
 
     @property
@@ -62,11 +70,25 @@ class FoundCommand:
         return [word.text for word in self.words]
 
 
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The words and patterns of a command that may touch ``folder/name`` if its words are ``folder`` and ``name``.
+
+    ``program`` is the name of its program. ``walks`` means that it changes folders with all their contents.
+    """
+
+    program: str
+    words: tuple[str, ...]
+    globs: tuple[str, ...]
+    walks: bool
+
+
 class Reach:
     """The files and URLs that the commands of one line may open and load.
 
     ``words`` may be opened as files, ``globs`` are patterns of files, ``folders`` are the targets of ``cd``,
-    ``addresses`` are URLs that may be loaded. ``complete`` means that the line opens and loads nothing else.
+    ``addresses`` are URLs that may be loaded, ``placements`` commands that touch files in the folders they name.
+    ``complete`` means that the line opens and loads nothing else.
     """
 
     def __init__(self, found: Sequence[FoundCommand], *, any_order: bool) -> None:
@@ -74,6 +96,7 @@ class Reach:
         self.globs: list[str] = []
         self.folders: list[str] = []
         self.addresses: list[str] = []
+        self.placements: list[Placement] = []
         self.complete = _links_stay(found, any_order=any_order)
         for command in found:
             self._add(command)
@@ -92,8 +115,16 @@ class Reach:
             for word in command.words[1:]:
                 self._add_globbed_folder(word)
             return
-        if has_reaching_option(command.words) or program_name(texts) in READS_NAMES:
+        if (
+            has_reaching_option(command.words)
+            or program_name(texts) in READS_NAMES
+            or follows_redirects(texts)
+            or (any(text.startswith("@") for text in texts[1:]) and not is_known(command.words))
+            or (program_name(texts) == "jq" and not is_known(command.words))
+        ):
             self.complete = False
+        if (placement := _placement(command)) is not None:
+            self.placements.append(placement)
         if takes_code(texts):
             names = [name for text in texts[1:] for name in _NAME.findall(text) if re.search(r"[./]", name)]
             self.words += names[:MAX_FORMS]
@@ -122,6 +153,8 @@ class Reach:
             self.words.append(word.text)
         elif word.glob and "**" not in word.text and not word.text.startswith("-"):
             self.globs.append(word.text)
+        elif word.glob and "**" not in word.text and (option := re.match(r"--[\w-]+=", word.text)) is not None:
+            self.globs.append(word.text[option.end() :])
         else:
             self.complete = False
 
@@ -143,6 +176,18 @@ class Reach:
             self.complete = False
         if (found := _REMOTE.match(_option_value(word.text))) is not None:
             self.addresses.append(f"ssh://{found[1]}")
+
+
+def _placement(command: FoundCommand) -> Placement | None:
+    name = program_name(command.texts)
+    walks = name in WALKS and (
+        name == "mv" or _has_any_option(command.texts, ("-r", "-R", "-a", "--recursive", "--archive"))
+    )
+    if not walks and name not in PLACES_INTO and git_subcommand(command.texts) != "diff":
+        return None
+    words = (form for word in command.words[1:] if word.fixed for form in path_forms(word.text))
+    globs = (word.text for word in command.words[1:] if word.glob)
+    return Placement(name, tuple(dict.fromkeys(words)), tuple(globs), walks)
 
 
 def path_forms(text: str) -> list[str]:
@@ -172,25 +217,37 @@ def possible_commands(
         return
     words = tuple(word.text if word.fixed else None for word in command.words)
     yield words
-    has_code = takes_code(texts) or has_acting_option(command.words)
+    has_code = takes_code(texts)
     runs = runs_other_commands(texts) or not command.words[0].fixed or "find" in texts[0]
-    if depth > 3 or not (has_code or runs):
+    if depth > 3 or (is_known(command.words) and not has_code and not runs):
         return
     # Words read from the input follow the given ones.
     more: CommandWords = (None,) if program_name(texts) in READS_NAMES else ()
     for index in range(1, min(len(texts), MAX_WORDS)):
         text = texts[index]
-        if runs:
+        # An option that is not known may run the words behind it, or name a program.
+        if runs or texts[index - 1].startswith("-"):
             yield words[index:] + more
-        for line in dict.fromkeys((text, _SETTING.sub("", text, count=1))):
-            if " " in line or ";" in line:
-                for other in parse(line):
-                    yield from possible_commands(other, parse, depth + 1)
-        if has_code:
-            # Commands that the code, or a setting, may pass to a shell.
-            names = _NAME.findall(text)[:MAX_WORDS]
-            for start in range(len(names)):
-                yield tuple(names[start:])
+        if has_code or runs or command.words[index].fixed:
+            any_word = has_code or text.startswith("-") or "=" in text
+            yield from _commands_in_code(text, parse, depth, any_word=any_word)
+    for text in command.inputs:
+        yield from _commands_in_code(text, parse, depth, any_word=True)
+
+
+def _commands_in_code(
+    text: str, parse: Callable[[str], Iterable[FoundCommand]], depth: int, *, any_word: bool
+) -> Iterator[CommandWords]:
+    """Yield the commands in a word that may hold code: each line of it, and with ``any_word`` from each word on."""
+    for line in dict.fromkeys((text, _SETTING.sub("", text, count=1))):
+        if " " in line or ";" in line:
+            for other in parse(line):
+                yield from possible_commands(other, parse, depth + 1)
+    if any_word:
+        # Commands that the code, or a setting, may pass to a shell.
+        names = _NAME.findall(text)[:MAX_WORDS]
+        for start in range(len(names)):
+            yield tuple(names[start:])
 
 
 def is_opaque(command: FoundCommand) -> bool:
@@ -201,6 +258,8 @@ def is_opaque(command: FoundCommand) -> bool:
     if not command.words[0].fixed or (
         reconfigures_git(texts) and any(_GIT_REDEFINES.match(text) for text in texts)
     ):
+        return True
+    if may_be_alias(texts) or (git_subcommand(texts) == "config" and any(map(_GIT_REDEFINES.match, texts))):
         return True
     if any(
         (last := word.rpartition("/")[2]) in SHELLS and (last != "." or not index)
@@ -264,7 +323,7 @@ def _links_stay(found: Sequence[FoundCommand], *, any_order: bool) -> bool:
 def _opens_paths(command: FoundCommand) -> bool:
     name = program_name(command.texts)
     return bool(command.targets) or (
-        (name in TAKES_PATHS or name in READ_ONLY)
+        (name in TAKES_PATHS or name in READING)
         and not takes_no_paths(command.texts)
         and any(not text.startswith("-") for text in command.texts[1:])
     )
@@ -336,6 +395,7 @@ _GIT_WITH_VALUE: Final = frozenset({
     "-b", "-j", "-o", "--branch", "--deepen", "--depth", "--jobs", "--origin", "--push-option", "--reference",
     "--server-option", "--shallow-exclude", "--shallow-since",
 })  # fmt: skip
+_RECURSIVE: Final = ("-r", "-R", "-a", "--recursive", "--archive")
 _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]+)")
 # The name of an option or a setting in front of its value.
 _SETTING: Final = re.compile(r"--?[\w-]+=|-\w|[\w.]+=")

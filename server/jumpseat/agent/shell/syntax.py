@@ -10,23 +10,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from jumpseat.agent.shell.commands import ParsedCommand, Word, identify, verbatim_command
-from jumpseat.agent.shell.programs import CHANGES_FOLDER
+from jumpseat.agent.shell.commands import ParsedCommand, identify, reads_code, verbatim_command
+from jumpseat.agent.shell.grammar import leaves, parser
+from jumpseat.agent.shell.harmless import ANY_FOLDER
+from jumpseat.agent.shell.programs import CHANGES_FOLDER, CHANGES_SHELL
 from jumpseat.agent.shell.reach import (
     URL,
     CommandWords,
     FoundCommand,
+    Placement,
     Reach,
     displayed_paths,
     is_opaque,
     possible_commands,
 )
+from jumpseat.agent.shell.words import Word
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Parser
+    from tree_sitter import Node
 
 MAX_LINE_CHARS: Final = 4096
 """Longer lines are scripts, and not parsed completely."""
@@ -34,16 +38,31 @@ MAX_LINE_CHARS: Final = 4096
 MAX_PARSER_STEPS: Final = 250
 """Limit of the parser's progress reports, one per about a hundred steps. Ordinary lines of that length take 200."""
 
+MAX_INNER_LINES: Final = 32
+"""Limit of the words of one line that are read as lines of their own; with more, the line is opaque."""
+
 MAX_DEPTH: Final = 64
 """Levels of the syntax tree; lines that are nested deeper are not certain."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellSegment:
-    """A simple command of a line, and its text."""
+    """A simple command of a line, and its text.
+
+    ``program`` is the path of its program, if it has one, ``real_program`` the same with links resolved, and
+    ``folder`` the folder in which the line is judged; the parser knows neither of the last two.
+    """
 
     text: str
     command: ParsedCommand
+    program: str = ""
+    real_program: str = ""
+    folder: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """The program and the folder that an approval of the command is bound to, as far as these matter."""
+        return self.real_program if self.command.clear else f"{self.folder}\n{self.real_program}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +73,8 @@ class ShellLine:
 
     For rules: ``possible_commands`` are the words of every command that the line may run, including commands in the
     arguments of others, and commands of a line that is not ``certain``. ``words`` may be opened as files, ``globs``
-    are patterns of files, ``folders`` are the targets of ``cd``, ``addresses`` are URLs that may be loaded.
+    are patterns of files, ``folders`` are the targets of ``cd``, ``addresses`` are URLs that may be loaded,
+    ``placements`` are commands that may change files in the folders that they name.
 
     ``certain`` means that the line was parsed without doubt. ``reach_known`` means that it opens and loads nothing
     else: nothing comes from an expansion, a list, or a link that the line itself creates. ``opaque`` means that it
@@ -72,6 +92,7 @@ class ShellLine:
     globs: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
+    placements: tuple[Placement, ...] = ()
     certain: bool = False
     reach_known: bool = False
     opaque: bool = True
@@ -84,42 +105,64 @@ class ShellLine:
 
 def parse_shell(text: str) -> ShellLine:
     """Parse a command line without expanding or running anything. Never raises; takes bounded time."""
+    # Each call is judged more than once: for its request, for rules that forbid, and for approvals.
+    return _parse_again(text) if len(text) > MAX_LINE_CHARS else _parse_once(text)
+
+
+def _parse_again(text: str) -> ShellLine:
     reader = _LineReader(text)
     reader.run()
     found, whole = reader.found, text.strip(_SPACES)
-    changes_folder = any(command.words and command.words[0].text in CHANGES_FOLDER for command in found)
     if reader.certain and found:
         segments = tuple(
-            ShellSegment(command.text, _identify(command, whole, changes_folder=changes_folder))
-            for command in found
+            ShellSegment(command.text, parsed, _program(command))
+            for command, parsed in zip(found, _identify(found, whole, any_order=reader.any_order), strict=True)
         )
     else:
         segments = (ShellSegment(whole, verbatim_command(whole)),)
     reach = Reach(found, any_order=reader.any_order)
+    inner = _InnerLines()
+    may_run = dict.fromkeys(words for command in found for words in possible_commands(command, inner))
     return ShellLine(
         segments=segments,
         possible_paths=tuple(dict.fromkeys(path for command in found for path in displayed_paths(command))),
         possible_urls=tuple(dict.fromkeys(url.rstrip(".,;:!?)") for url in URL.findall(text))),
         has_write_file_redirection=any(command.writes for command in found) or (not reader.certain and ">" in text),
-        can_offer_session_approval=reader.certain and len(found) == 1 and not found[0].writes,
-        possible_commands=tuple(
-            dict.fromkeys(words for command in found for words in possible_commands(command, _commands_in))
-        ),
+        can_offer_session_approval=reader.certain and bool(found) and not any(command.writes for command in found),
+        possible_commands=tuple(may_run),
         words=tuple(dict.fromkeys(reach.words)),
         globs=tuple(dict.fromkeys(reach.globs)),
         folders=tuple(reach.folders),
         addresses=tuple(dict.fromkeys([*URL.findall(text), *reach.addresses])),
+        placements=tuple(reach.placements),
         certain=reader.certain and bool(found),
         reach_known=reach.complete,
-        opaque=not (reader.certain and found) or any(map(is_opaque, found)),
+        opaque=not (reader.certain and found)
+        or inner.exceeded
+        or any(map(is_opaque, found))
+        or any((reader.any_order or command.targets) and reads_code(command.texts) for command in found),
     )
 
 
-def _commands_in(line: str) -> list[FoundCommand]:
-    """Return the commands that can be found in a line, certain or not."""
-    reader = _LineReader(line)
-    reader.run()
-    return reader.found
+_parse_once: Final = lru_cache(maxsize=64)(_parse_again)
+
+
+class _InnerLines:
+    """Finds commands in words that may be lines themselves. ``exceeded``: not all of them were read."""
+
+    def __init__(self) -> None:
+        self.exceeded = False
+        self._left = MAX_INNER_LINES
+
+    def __call__(self, line: str) -> list[FoundCommand]:
+        """Return the commands that can be found in a line, certain or not."""
+        if self._left == 0:
+            self.exceeded = True
+            return []
+        self._left -= 1
+        reader = _LineReader(line)
+        reader.run()
+        return reader.found
 
 
 class _LineReader:
@@ -160,7 +203,7 @@ class _LineReader:
             return None
         try:
             source = self._source = line.encode()
-            return _parser().parse(lambda start, _point: source[start:], progress_callback=is_over_limit).root_node
+            return parser().parse(lambda start, _point: source[start:], progress_callback=is_over_limit).root_node
         except ValueError:
             # A lone surrogate, or a line that exceeds the parser's steps.
             return None
@@ -168,7 +211,7 @@ class _LineReader:
     def _all_text_parsed(self, root: Node) -> bool:
         """Return whether the text between the leaves is blank; bash may run text that the grammar skips."""
         end = 0
-        for leaf in _leaves(root):
+        for leaf in leaves(root):
             if not _BLANK.fullmatch(self._source, end, max(end, leaf.start_byte)):
                 return False
             end = max(end, leaf.end_byte)
@@ -210,8 +253,7 @@ class _LineReader:
                     word = self._read_word(child, depth)
                     command.words.append(Word(word.text, fixed=False))
                 case "herestring_redirect":
-                    for part in child.named_children:
-                        self._read_word(part, depth)
+                    self._read_redirect(child, command, depth)
                 case "file_redirect" | "heredoc_redirect":
                     self._read_redirect(child, command, depth)
                 case _:
@@ -240,8 +282,7 @@ class _LineReader:
 
     def _read_redirect(self, node: Node, command: FoundCommand, depth: int) -> None:
         if node.type == "herestring_redirect":
-            for part in node.named_children:
-                self._read_word(part, depth)
+            command.inputs += [self._read_word(part, depth).text for part in node.named_children]
             return
         operator = next((child.type for child in node.children if not child.is_named), "")
         targets = [child for child in node.named_children if child.type != "file_descriptor"]
@@ -292,18 +333,19 @@ class _LineReader:
                 # A quoted star is literal. If a word has quoted and unquoted stars, its pattern is unknown.
                 is_pattern = all(part.glob or (part.fixed and not re.search(r"[*?]", part.text)) for part in parts)
                 wild = any(part.wild for part in parts)
-                return Word(text, fixed=fixed, glob=not fixed and is_pattern and not braced, wild=wild)
+                single = all(part.single for part in parts) and not braced
+                return Word(text, fixed, glob=not fixed and is_pattern and not braced, wild=wild, single=single)
             case "simple_expansion":
-                return Word(self._text(node), fixed=False)
+                return Word(self._text(node), fixed=False, single=False)
             case "expansion" if _VARIABLE.fullmatch(self._text(node)):
-                return Word(self._text(node), fixed=False)
+                return Word(self._text(node), fixed=False, single=False)
             case "command_substitution":
                 if self._text(node).startswith("`"):
                     # The grammar reads backslashes in backquotes differently from bash.
                     self.certain = self.certain and "\\" not in self._text(node)
                 for child in node.children:
                     self._read_statement(child, depth + 1)
-                return Word(self._text(node), fixed=False)
+                return Word(self._text(node), fixed=False, single=False)
             case _:
                 # Arithmetic, expansions that run commands or hide text, and nodes that are not words.
                 self.certain = False
@@ -322,6 +364,7 @@ class _LineReader:
             fixed=not special,
             glob=bool(special) and special <= {"*", "?"} and plain == raw,
             wild=not special.isdisjoint("*?["),
+            single=special <= {"~"},
         )
 
     def _read_quoted(self, node: Node, depth: int) -> Word:
@@ -344,42 +387,27 @@ class _LineReader:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip(_SPACES)
 
 
-def _identify(command: FoundCommand, line: str, *, changes_folder: bool) -> ParsedCommand:
-    if command.writes:
-        return verbatim_command(line)
-    name = command.words[0].text if command.words else ""
-    if changes_folder and "/" in name and not name.startswith("/"):
-        # After a change of folder, the relative path may be a different program.
-        return verbatim_command(line)
-    return identify(command.text, command.words)
+def _identify(found: list[FoundCommand], line: str, *, any_order: bool) -> Iterator[ParsedCommand]:
+    """Identify the commands of a line. The identifier of one that depends on the others is the whole line."""
+    names = {command.words[0].text for command in found if command.words}
+    changes_folder = not names.isdisjoint(CHANGES_FOLDER)
+    changes_shell = len(found) > 1 and not names.isdisjoint(CHANGES_SHELL - CHANGES_FOLDER)
+    for command in found:
+        parsed = identify(command.text, command.words)
+        depends = (
+            command.writes
+            or changes_shell
+            # In another folder, a program finds other files, and a relative path is another program.
+            or (changes_folder and (not parsed.clear or parsed.identifier not in ANY_FOLDER))
+            # Its input may decide what it does.
+            or (any_order and not parsed.clear)
+        )
+        yield verbatim_command(line) if depends else parsed
 
 
-def _leaves(root: Node) -> Iterator[Node]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        children = node.children
-        if children:
-            stack += reversed(children)
-        else:
-            yield node
-
-
-def _parser() -> Parser:
-    import tree_sitter
-
-    # A new parser each time: a parser that was stopped would continue with the old line.
-    return tree_sitter.Parser(_language())
-
-
-@cache
-def _language() -> Language:
-    # Imported with the first command: 30 ms and 4 MiB that many processes never need.
-    import tree_sitter
-    import tree_sitter_bash
-
-    grammar: object = tree_sitter_bash.language()
-    return tree_sitter.Language(grammar)
+def _program(command: FoundCommand) -> str:
+    """Return the program of a command if it is named by its path."""
+    return command.words[0].text if command.words and "/" in command.words[0].text else ""
 
 
 # Nodes that only contain commands, and the tokens between these.

@@ -28,6 +28,7 @@ from jumpseat.agent.model_calls.hosted_tools import warn_of_missing
 from jumpseat.agent.model_calls.model_call import Answer, ask_model, report_error
 from jumpseat.agent.model_calls.requests import build_request, find_model, system_message
 from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, repair_request
+from jumpseat.agent.model_calls.tool_protocol import uses_xml
 from jumpseat.agent.session import limits
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
@@ -60,9 +61,9 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
             if agent is not (agent := session.settings.custom_agent):
                 # Another agent was selected while the prompt runs.
                 system = await system_message(session)
-            outcome = await _take_turn(session, prompt, system, turn_id)
+            outcome, tools_status = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
-            session.emit(events.TurnEnd(turn_id=turn_id))
+            session.emit(events.TurnEnd(turn_id=turn_id, tools_status=tools_status))
             if outcome != "again" and not session.queue.has_steering():
                 kept_going = outcome == "done" and await _is_stop_blocked(session, again=kept_going_before)
                 kept_going_before = kept_going_before or kept_going
@@ -153,17 +154,21 @@ TurnOutcome: TypeAlias = Literal["again", "done", "rejected"]
 """The result of a turn: call the model again, the model is done, or a tool call was rejected."""
 
 
-async def _take_turn(session: Session, prompt: Prompt, system: str, turn_id: str) -> TurnOutcome:
-    """Run one turn: one model call, and the tool calls of the answer."""
+async def _take_turn(
+    session: Session, prompt: Prompt, system: str, turn_id: str
+) -> tuple[TurnOutcome, events.ToolsStatus | None]:
+    """Run one turn: one model call, and the tool calls of the answer; return the status of the calls, too."""
     resolved, request, estimate, answer = await _call_model(session, prompt, system, turn_id)
     message = publish_answer(session, prompt, resolved, estimate, answer, turn_id)
     prompt.run.answer = message
     calls = answer.completed.message.tool_uses()
     if not calls:
         if answer.completed.stop_reason == "pause_turn":
-            return "again"
-        return "done" if _check_response_format(session, prompt, request, answer.completed) else "again"
-    return "rejected" if await session.tools.run(calls, turn_id) else "again"
+            return "again", None
+        done = _check_response_format(session, prompt, request, answer.completed)
+        return "done" if done else "again", None
+    result = await session.tools.run(calls, turn_id)
+    return "rejected" if result.ends_turn else "again", result.status
 
 
 async def _call_model(
@@ -196,7 +201,7 @@ async def _call_model(
             continue
         compactions = session.conversation.compactions
         _warn_about_portability(session, resolved, request)
-        warn_of_missing(session, prompt, resolved, request.hosted_tools)
+        warn_of_missing(session, prompt, resolved, request)
         _warn_about_capability(session, resolved, request)
         try:
             answer = await ask_model(session, prompt, resolved, request, turn_id)
@@ -259,7 +264,7 @@ def _warn_about_capability(session: Session, resolved: ResolvedModel, request: M
 
     The request is sent anyway, because the known capabilities may be out of date.
     """
-    found = check_capability(request, resolved.known)
+    found = check_capability(request, resolved.known, xml_tools=uses_xml(resolved.info))
     if found and found != session.capability:
         session.emit(events.SessionWarning(warning_type="capability", message=found))
     session.capability = found

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import Final
+
+import anyio
+
+from jumpseat.agent.blocks import Message
+from jumpseat.agent.session.session import Session
+from jumpseat.completion.portability import depends_on_the_model, report
+from jumpseat.errors import JumpseatError
 from jumpseat.handlers.models import model_to_wire
 from jumpseat.sessions import changes
 from jumpseat.sessions.context import Context
@@ -9,12 +19,16 @@ from jumpseat.sessions.models import session_models
 from jumpseat_protocol.models import (
     CurrentModelResult,
     ModelSwitchParams,
+    ModelSwitchResult,
     ReasoningEffortParams,
     ReasoningEffortResult,
     SessionModelsParams,
     SessionModelsResult,
 )
 from jumpseat_protocol.sessions import SessionParams
+
+REPORT_S: Final = 3.0
+"""The longest time that a switch waits for the report on the conversation, in seconds."""
 
 
 async def get_current(ctx: Context, params: SessionParams) -> CurrentModelResult:
@@ -24,8 +38,11 @@ async def get_current(ctx: Context, params: SessionParams) -> CurrentModelResult
     return CurrentModelResult(model_id=model, reasoning_effort=settings.reasoning_effort)
 
 
-def switch_to(ctx: Context, params: ModelSwitchParams) -> CurrentModelResult:
-    """Use another model from the next call on. Unlisted names are accepted, since lists may be incomplete."""
+def switch_to(ctx: Context, params: ModelSwitchParams) -> ModelSwitchResult | Awaitable[ModelSwitchResult]:
+    """Use another model from the next call on. Unlisted names are accepted, since lists may be incomplete.
+
+    The switch takes place at once; only the report on the conversation may have to wait for the provider's list.
+    """
     session = ctx.registry.live(params.session_id)
     settings = session.settings
     if params.model_capabilities is not None or params.reasoning_summary is not None:
@@ -33,7 +50,18 @@ def switch_to(ctx: Context, params: ModelSwitchParams) -> CurrentModelResult:
         settings.reasoning_summary = params.reasoning_summary or settings.reasoning_summary
         ctx.registry.store_options(session)
     session.use_model(params.model_id, params.source or "sdk", reasoning_effort=params.reasoning_effort)
-    return CurrentModelResult(model_id=params.model_id, reasoning_effort=settings.reasoning_effort)
+    result = ModelSwitchResult(model_id=params.model_id, reasoning_effort=settings.reasoning_effort)
+    messages = session.conversation.messages()
+    return _with_portability(ctx, session, messages, result) if depends_on_the_model(messages) else result
+
+
+async def _with_portability(
+    ctx: Context, session: Session, messages: list[Message], result: ModelSwitchResult
+) -> ModelSwitchResult:
+    """Add the report, unless the model cannot be resolved: then the next prompt will report the problem."""
+    with anyio.move_on_after(REPORT_S), suppress(JumpseatError):
+        result.portability = report(messages, await ctx.models.resolve(session.settings))
+    return result
 
 
 async def set_reasoning_effort(ctx: Context, params: ReasoningEffortParams) -> ReasoningEffortResult:

@@ -41,4 +41,5 @@ TOOL: Final = BuiltinTool(
     intention=_intention,
     needs="user_input",
     position=110,
+    read_only=True,
 )

@@ -7,10 +7,12 @@ from typing import Final, Literal
 import anyio
 from pydantic import Field
 
+from jumpseat.sandbox.session import SandboxUnavailableError
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.output import follow, report
 from jumpseat.tools.shell.permission import shell_permission
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.permissions import ShellPermission
 
 
 class BashArgs(ToolArgs):
@@ -18,14 +20,22 @@ class BashArgs(ToolArgs):
     description: str = Field("", description="What it does, in a few words")
     mode: Literal["sync", "async"] = Field("sync", description="async: start in the background, with a stdin")
     initial_wait: float = Field(30, description="sync: seconds until it moves to the background")
+    unsandboxed: str | None = Field(None, description="Reason to run it outside of the sandbox; asks the user")
 
 
 async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
     background = args.mode == "async"
     try:
         shell = await ctx.shells.start(
-            args.command, cwd=ctx.cwd, environ=ctx.environ, stdin=background, call_id=ctx.call_id
+            args.command,
+            cwd=ctx.cwd,
+            environ=ctx.environ,
+            stdin=background,
+            call_id=ctx.call_id,
+            outside=args.unsandboxed is not None,
         )
+    except SandboxUnavailableError as error:
+        return failure(f"{error}.")
     except OSError as error:
         return failure(f"The command could not be started: {describe(error)} ({error.filename}).")
     except ValueError:
@@ -33,7 +43,8 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
     except anyio.ClosedResourceError:
         return failure("The session is closing: no new commands can be started.")
     if background:
-        return ToolOutcome(f"<started in background with shellId: {shell.id}; read its output with read_bash>")
+        text = f"<started in background with shellId: {shell.id}; read its output with read_bash>"
+        return ToolOutcome(text, sandboxed=shell.confined)
     try:
         await follow(shell, ctx.partial, args.initial_wait)
     except anyio.get_cancelled_exc_class():
@@ -43,7 +54,12 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
     text = report(shell)
     if shell.finished:
         ctx.shells.release(shell)
-    return ToolOutcome(text)
+    return ToolOutcome(text, sandboxed=shell.confined)
+
+
+def _permission(ctx: ToolContext, args: BashArgs) -> ShellPermission:
+    sandboxed = ctx.shells.confines(stdin=args.mode == "async")
+    return shell_permission(args.command, _intention(args), sandboxed=sandboxed, outside=args.unsandboxed)
 
 
 def _intention(args: BashArgs) -> str:
@@ -56,6 +72,7 @@ TOOL: Final = BuiltinTool(
     args=BashArgs,
     run=run_bash,
     intention=_intention,
-    permission=lambda _ctx, args: shell_permission(args.command, _intention(args)),
+    permission=_permission,
+    ready=lambda ctx: ctx.shells.probe(),
     position=10,
 )

@@ -111,4 +111,5 @@ TOOL: Final = BuiltinTool(
         path=_root(ctx.resolve(args.path), _split(args.pattern)[0]),
     ),
     position=100,
+    read_only=True,
 )

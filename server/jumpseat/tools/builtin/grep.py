@@ -168,4 +168,5 @@ TOOL: Final = BuiltinTool(
     intention=_intention,
     permission=lambda ctx, args: ReadPermission(intention=_intention(args), path=str(ctx.resolve(args.path))),
     position=90,
+    read_only=True,
 )

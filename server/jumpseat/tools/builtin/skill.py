@@ -39,6 +39,7 @@ TOOL: Final = Described(
     description="Load a skill: instructions for one kind of task. Do so first where one fits.",
     args=SkillArgs,
     position=230,
+    read_only=True,
 )
 
 

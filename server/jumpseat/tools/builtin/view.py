@@ -141,4 +141,5 @@ TOOL: Final = BuiltinTool(
     intention=_intention,
     permission=lambda ctx, args: ReadPermission(intention=_intention(args), path=str(ctx.resolve(args.path))),
     position=60,
+    read_only=True,
 )

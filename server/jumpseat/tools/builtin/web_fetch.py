@@ -88,4 +88,5 @@ TOOL: Final = BuiltinTool(
     permission=lambda _ctx, args: UrlPermission(intention=_intention(args), url=args.url),
     needs="web",
     position=120,
+    read_only=True,
 )

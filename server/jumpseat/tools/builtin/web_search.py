@@ -49,4 +49,5 @@ TOOL: Final = BuiltinTool(
     permission=lambda ctx, args: UrlPermission(intention=_intention(args), url=_searcher(ctx).url),
     needs="web_search",
     position=130,
+    read_only=True,
 )

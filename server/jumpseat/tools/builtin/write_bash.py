@@ -38,7 +38,7 @@ async def run_write_bash(ctx: ToolContext, args: WriteBashArgs) -> ToolOutcome:
     except OSError:
         return failure(f"Shell {shell.id} has closed its input. Read its output with read_bash to see why.")
     await follow(shell, ctx.partial, args.delay)
-    outcome = ToolOutcome(report(shell))
+    outcome = ToolOutcome(report(shell), sandboxed=shell.confined)
     if shell.finished:
         ctx.shells.release(shell)
     return outcome
@@ -55,6 +55,7 @@ def _permission(ctx: ToolContext, args: WriteBashArgs) -> ShellPermission:
         possible_paths=[],
         has_write_file_redirection=False,
         can_offer_session_approval=False,
+        sandboxed=shell.confined if shell is not None else None,
     )
 
 

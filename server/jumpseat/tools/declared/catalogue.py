@@ -37,6 +37,7 @@ from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.tools.declared import FOLDER
 from jumpseat.tools.declared.definition import Definition, read_definition
 from jumpseat.tools.declared.groups import Group, is_group, read_group
+from jumpseat.validation import in_declaration
 
 log = logging.getLogger(__name__)
 
@@ -212,20 +213,21 @@ class Catalogue:
             return [self._known(raw, origin, where, str(name)) for name, raw in named]
         if not isinstance(several, list | tuple):
             return [Known(path.stem, origin, where, problem=f"{where}: expected TOOLS to be a list or a mapping")]
-        return [self._known(raw, origin, where, "") for raw in cast("Iterable[Any]", several)]
+        listed = enumerate(cast("Iterable[Any]", several))
+        return [self._known(raw, origin, where, "", f"TOOLS[{number}]") for number, raw in listed]
 
-    def _known(self, raw: Any, origin: Origin, where: str, name: str) -> Known:
+    def _known(self, raw: Any, origin: Origin, where: str, name: str, attribute: str = "TOOL") -> Known:
         try:
-            table = as_mapping(where, raw, "TOOL")
+            table = as_mapping(where, raw, attribute)
             name = str(table.get("name") or name)
             if is_group(table):
                 return Known(name, origin, where, group=read_group(table, where=where, name=name))
             tool = read_definition(table, where=where, name=name)
         except ConfigError as error:
-            return Known(name, origin, where, problem=str(error))
-        except Exception as error:
+            return Known(name or attribute, origin, where, problem=str(in_declaration(where, error)))
+        except BaseException as error:
             # The function that returns the declaration has failed.
-            return Known(name, origin, where, problem=f"{where}: {type(error).__name__}: {error}")
+            return Known(name or attribute, origin, where, problem=f"{where}: {type(error).__name__}: {error}")
         if tool.name in self._built_in and not tool.overrides_built_in_tool:
             problem = f"{where}: {tool.name!r} is a built-in tool; set overrides_built_in_tool to replace it"
             return Known(tool.name, origin, where, problem=problem)

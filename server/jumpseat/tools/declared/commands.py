@@ -6,12 +6,14 @@ cancelled.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +22,8 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
-from jumpseat.process_groups import kill_group, terminate_group
+from jumpseat.process_groups import kill_group, terminate_group, terminate_members
+from jumpseat.sandbox.session import Confined, SessionSandbox
 from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
 
 PARTIAL_INTERVAL_S: Final = 0.1
@@ -48,13 +51,15 @@ class CommandResult:
 class Commands:
     """The running commands of one session."""
 
-    def __init__(self) -> None:
-        self._running: set[Process] = set()
+    def __init__(self, sandbox: SessionSandbox | None = None) -> None:
+        """``sandbox`` confines the commands."""
+        self._sandbox = sandbox
+        self._running: dict[Process, Confined | None] = {}
         self._grace_s = GRACE_S
 
     async def run(
         self,
-        line: tuple[str, ...] | str,
+        argv: Sequence[str],
         *,
         cwd: Path,
         environ: Mapping[str, str],
@@ -62,17 +67,36 @@ class Commands:
         timeout_s: float,
         show: Callable[[str], None],
     ) -> CommandResult:
-        """Run an argv, or a line for ``sh``. ``show`` is called with all output so far while it runs.
+        """Run a program with arguments. ``show`` is called with all output so far while it runs.
 
         Raises:
             OSError: the program or directory is missing, or the system refuses another process.
             ValueError: the command or the environment contains a NUL character.
         """
-        argv = ["sh", "-c", line] if isinstance(line, str) else list(line)
+        if self._sandbox is None or self._sandbox.mode == "off":
+            return await self._run(list(argv), cwd, environ, stdin, timeout_s, show)
+        # The program of the sandbox would report these as failures of the command.
+        os.stat(cwd)
+        if shutil.which(argv[0], path=environ.get("PATH")) is None and "/" not in argv[0]:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
+        async with self._sandbox.confined(argv, cwd, environ) as confined:
+            words, variables = confined.command, confined.environ
+            return await self._run(words, cwd, variables, stdin, timeout_s, show, confined)
+
+    async def _run(
+        self,
+        argv: list[str],
+        cwd: Path,
+        environ: Mapping[str, str],
+        stdin: str | None,
+        timeout_s: float,
+        show: Callable[[str], None],
+        confined: Confined | None = None,
+    ) -> CommandResult:
         started = time.monotonic()
         streams = _Streams()
         process = await streams.start(argv, cwd, environ, stdin=stdin is not None)
-        self._running.add(process)
+        self._running[process] = confined
         timed_out = False
         try:
             async with anyio.create_task_group() as tasks:
@@ -91,7 +115,7 @@ class Commands:
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end(process)
-            self._running.discard(process)
+            del self._running[process]
             streams.close()
         code = process.returncode
         # As shells report signals; a process that survived SIGKILL counts as killed.
@@ -106,10 +130,14 @@ class Commands:
             async with anyio.create_task_group() as tasks:
                 for process in tuple(self._running):
                     tasks.start_soon(self._end, process)
+            if self._sandbox is not None:
+                await self._sandbox.close()
 
     async def _end(self, process: Process) -> None:
         """End the process group of a command with SIGTERM, then SIGKILL. Bounded."""
-        for send, timeout_s in ((terminate_group, self._grace_s), (kill_group, KILL_WAIT_S)):
+        confined = self._running.get(process)
+        terminate = terminate_members if confined is not None and confined.has_processes else terminate_group
+        for send, timeout_s in ((terminate, self._grace_s), (kill_group, KILL_WAIT_S)):
             if not _runs(process):
                 return
             try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.agent.session.session import Session
 from jumpseat.declared.places import project_folder
+from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.declared import FOLDER
 from jumpseat.tools.tool import Tool
 
@@ -39,13 +40,16 @@ class Declarations:
         is_trusted: Callable[[Path], bool],
         built_in: Iterable[str] = (),
         always: Iterable[str] = (),
+        sandboxes: Sandboxes | None = None,
     ) -> None:
+        """``sandboxes`` confine the commands of the tools."""
         self._configured = configured
         self._home = home
         self._environ = environ
         self._is_trusted = is_trusted
         self._built_in = frozenset(built_in)
         self._always = tuple(always)
+        self._sandboxes = sandboxes
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -85,8 +89,10 @@ class Declarations:
     def tools_of(self, session: Session) -> DeclaredTools:
         """Return the declared tools of one session, and load everything they need."""
         from jumpseat.tools.declared.source import DeclaredTools
+        from jumpseat.tools.session_sandbox import session_sandbox
 
-        return DeclaredTools(self.catalogue, self.resolver, self._always, session)
+        sandbox = session_sandbox(session, self._sandboxes) if self._sandboxes is not None else None
+        return DeclaredTools(self.catalogue, self.resolver, self._always, session, sandbox)
 
 
 class SessionDeclarations:
@@ -111,6 +117,9 @@ class SessionDeclarations:
 
     def instructions(self, offered: Collection[str]) -> list[str]:
         return [] if self._tools is None else self._tools.instructions(offered)
+
+    def omitted_sections(self, offered: Collection[str]) -> Collection[str]:
+        return () if self._tools is None else self._tools.omitted_sections(offered)
 
     def members(self, name: str) -> Collection[str] | None:
         return None if self._tools is None else self._tools.members(name)

@@ -22,8 +22,11 @@ from typing import Any, Final, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.errors import ConfigError, validation_problems
+from jumpseat.errors import ConfigError
+from jumpseat.members import hint
+from jumpseat.tools.declared.conventions import is_of_2024
 from jumpseat.tools.declared.schema import read_signature
+from jumpseat.validation import config_error, kind_of
 
 Handler: TypeAlias = Callable[..., Any]
 
@@ -126,6 +129,8 @@ class Definition:
     """The definition of a tool. ``legacy`` selects the conventions of 2024 where nothing else distinguishes them.
 
     ``cmds`` are as declared; :func:`read_step` converts them when a call runs, because handlers may add some.
+    ``description`` is for users and, unless its schema has another one, for models. ``declared`` is the whole
+    declaration as it was written. ``strict`` asks the provider to follow the schema.
     """
 
     name: str
@@ -144,6 +149,9 @@ class Definition:
     timeout_s: float = DEFAULT_TIMEOUT_S
     overrides_built_in_tool: bool = False
     legacy: bool = False
+    strict: bool | None = None
+    model_description: str = ""
+    declared: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def read_definition(raw: Mapping[str, Any], *, where: str, name: str = "", data_only: bool = False) -> Definition:
@@ -154,8 +162,10 @@ def read_definition(raw: Mapping[str, Any], *, where: str, name: str = "", data_
     """
     try:
         declared = _Declaration.model_validate(_unwrapped(where, raw))
+    except RecursionError:
+        raise ConfigError(f"{where}: callback: refers to itself, or is nested too deeply") from None
     except ValidationError as error:
-        raise ConfigError(f"{where}: {'; '.join(validation_problems(error))}") from None
+        raise config_error(where, error, _Declaration) from None
     if data_only and (place := _function_in(raw)) is not None:
         raise ConfigError(f"{where}{place}: expected data, not a function")
     signature = read_signature(where, declared.parameters, declared.schema_)
@@ -187,7 +197,10 @@ def read_definition(raw: Mapping[str, Any], *, where: str, name: str = "", data_
         opts=opts,
         timeout_s=opts.timeout_s or (milliseconds / 1000 if milliseconds else DEFAULT_TIMEOUT_S),
         overrides_built_in_tool=declared.overrides_built_in_tool,
-        legacy=signature.example or "approved" in handlers,
+        legacy=signature.example or "approved" in handlers or is_of_2024(declared.cmds, declared.output),
+        strict=signature.strict,
+        model_description=signature.description or declared.description,
+        declared=raw,
     )
 
 
@@ -204,7 +217,7 @@ def read_step(where: str, cmd: Any) -> Step:
         try:
             table = _CommandTable.model_validate(dict(cast("Mapping[str, Any]", cmd)))
         except ValidationError as error:
-            raise ConfigError(f"{where}: {'; '.join(validation_problems(error))}") from None
+            raise config_error(where, error, _CommandTable, inside=True) from None
         line = _line(where, table.cmd)
         return Command(line, table.flag, table.stdin, table.cwd, table.timeout_s)
     return Command(_line(where, cmd))
@@ -214,6 +227,8 @@ def _line(where: str, cmd: Any) -> tuple[str, ...] | str:
     if isinstance(cmd, str):
         if not cmd.strip():
             raise ConfigError(f"{where}: expected a command, got an empty string")
+        if "\0" in cmd:
+            raise ConfigError(f"{where}: contains a NUL character, which no command can")
         return cmd
     argv = cast("list[Any]", cmd) if isinstance(cmd, list | tuple) else []
     if not argv:
@@ -221,8 +236,10 @@ def _line(where: str, cmd: Any) -> tuple[str, ...] | str:
     words: list[str] = []
     for word in argv:
         if not isinstance(word, str | int | float) or isinstance(word, bool):
-            raise ConfigError(f"{where}: expected a list of strings, got an element of type {type(word).__name__}")
+            raise ConfigError(f"{where}: expected a list of strings, but one element is {kind_of(word)}")
         words.append(str(word))
+    if any("\0" in word for word in words):
+        raise ConfigError(f"{where}: contains a NUL character, which no command can")
     return tuple(words)
 
 
@@ -265,7 +282,7 @@ def _functions(
 ) -> dict[str, Handler | str]:
     unknown = sorted(raw.keys() - set(known))
     if unknown:
-        raise ConfigError(f"{where}: unknown {', '.join(unknown)}; known: {', '.join(known)}")
+        raise ConfigError(f"{where}.{unknown[0]}: unknown, {hint(unknown[0], known)}")
     found: dict[str, Handler | str] = {}
     for name, value in raw.items():
         if isinstance(value, str) and name in strings:
@@ -281,7 +298,7 @@ def _string_or_function(where: str, value: Any) -> str | Handler | None:
 
 def _function(where: str, value: Any) -> Handler:
     if not callable(value):
-        raise ConfigError(f"{where}: expected a function, got {type(value).__name__}")
+        raise ConfigError(f"{where}: expected a function, got {kind_of(value)}")
     return cast("Handler", value)
 
 

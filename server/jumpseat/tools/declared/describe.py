@@ -28,7 +28,12 @@ def describe(known: Known, others: Iterable[Known] = (), built_in: Collection[st
     if known.group is not None:
         origins: dict[str, Origin] = {tool.name: tool.origin for tool in others if tool.tool is not None}
         members = [_member(name, origins, built_in) for name in known.group.tools]
-        return DeclaredToolDescription(**summary, tools=list(known.group.tools), members=members)
+        return DeclaredToolDescription(
+            **summary,
+            tools=list(known.group.tools),
+            members=members,
+            collapse_tools=known.group.opts.collapse_tools,
+        )
     tool = known.tool
     if tool is None:
         return DeclaredToolDescription(**summary)

@@ -35,6 +35,11 @@ class Filled:
     cwd: str | None = None
     timeout_s: float | None = None
 
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """Return the words of the command as it is executed."""
+        return ("sh", "-c", self.line) if isinstance(self.line, str) else self.line
+
 
 def values_of_call(env: EnvValues, arguments: JsonObject, parameters: JsonObject) -> EnvValues:
     """Return the values of ``${}`` in one call. Arguments that the model has left out are optional names."""

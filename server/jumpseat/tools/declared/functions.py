@@ -10,23 +10,15 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import anyio
 import anyio.from_thread
 from anyio.lowlevel import current_token
 
-from jumpseat.tools.declared.calling import HandlerError, bind, call, log_failure
+from jumpseat.declared.calling import HandlerError, call, log_failure
+from jumpseat.tools.declared.conventions import FUNCTION_ORDERS, FUNCTION_ORDERS_2024, bind
 from jumpseat.tools.declared.definition import Handler
-
-ORDERS: Final[Mapping[int, tuple[str, ...]]] = {
-    0: (),
-    1: ("args",),
-    2: ("tools", "args"),
-    3: ("tools", "args", "opts"),
-    4: ("tool", "args", "input", "output_cb"),
-}
-ORDERS_2024: Final[Mapping[int, tuple[str, ...]]] = {0: (), 1: ("tool",), 2: ("tool", "input")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +73,7 @@ async def run_function(
     jobs: list[Any] = []
     opts = {"input": values["input"], "output_cb": answer, "register_job": jobs.append}
     available = {**values, "output_cb": answer, "register_job": jobs.append, "opts": opts}
-    bound = bind(function, available, ORDERS_2024 if legacy else ORDERS)
+    bound = bind(function, available, FUNCTION_ORDERS_2024 if legacy else FUNCTION_ORDERS)
     may_call_back = not bound.given.isdisjoint(("output_cb", "opts"))
     try:
         with anyio.move_on_after(timeout_s):
@@ -102,7 +94,7 @@ async def run_function(
         answer.close()
         for job in jobs:
             _end(place, job)
-    raise HandlerError(place, timed_out=True)
+    raise HandlerError(place, f"no result within {timeout_s:g} s", timed_out=True)
 
 
 def _answer_of(value: Any) -> Answer:

@@ -5,21 +5,47 @@
     tools = ["lint", "format"]                    # a declaration with tools is a group
     prompt = "Use ${tools} on what you change."   # replaces @{name} in a prompt
     system_prompt = "Lint before you format."     # once the group has been named
+    opts = {ignore_system_prompt = true}          # in place of the server's own instructions
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.agent.conversation.mentions import mentions
-from jumpseat.errors import ConfigError, validation_problems
+from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.definition import Handler
+from jumpseat.validation import config_error
 
 GROUP_WORDS: Final = "the tools ${tools}"
+
+
+GENERAL_SECTIONS: Final = (
+    *("preamble", "tone", "tool_efficiency", "code_change_rules", "guidelines"),
+    *("runtime_instructions", "last_instructions"),
+)
+"""The server's own instructions. Its rules of safety, and facts about the session, are not among them."""
+
+TOOL_SECTIONS: Final = ("tool_efficiency", "tool_instructions")
+"""The server's own instructions on tools."""
+
+
+class GroupOptions(BaseModel):
+    """``opts`` of a group.
+
+    ``collapse_tools`` tells clients to show the group instead of its tools. The others leave out parts of the
+    system message once the group has been named: the server's general instructions, or its instructions on tools.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
+
+    collapse_tools: bool = True
+    ignore_system_prompt: bool = False
+    ignore_tool_system_prompt: bool = False
 
 
 class _Declaration(BaseModel):
@@ -30,6 +56,7 @@ class _Declaration(BaseModel):
     tools: list[str] = Field(min_length=1)
     prompt: str = GROUP_WORDS
     system_prompt: Any = None
+    opts: GroupOptions = Field(default_factory=GroupOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +68,13 @@ class Group:
     tools: tuple[str, ...]
     prompt: str = GROUP_WORDS
     system_prompt: str | Handler | None = None
+    opts: GroupOptions = field(default_factory=GroupOptions)
+
+    @property
+    def omitted_sections(self) -> frozenset[str]:
+        """Return the sections of the system message whose own text is left out once the group has been named."""
+        general = GENERAL_SECTIONS if self.opts.ignore_system_prompt else ()
+        return frozenset([*general, *(TOOL_SECTIONS if self.opts.ignore_tool_system_prompt else ())])
 
     def mention_text(self, members: list[str]) -> str:
         """Return the text that replaces a mention of the group."""
@@ -61,7 +95,7 @@ def read_group(raw: Mapping[str, Any], *, where: str, name: str = "") -> Group:
     try:
         declared = _Declaration.model_validate(raw)
     except ValidationError as error:
-        raise ConfigError(f"{where}: {'; '.join(validation_problems(error))}") from None
+        raise config_error(where, error, _Declaration) from None
     prompt: Any = declared.system_prompt
     if prompt is not None and not isinstance(prompt, str) and not callable(prompt):
         raise ConfigError(f"{where}.system_prompt: expected a string or a function")
@@ -69,5 +103,10 @@ def read_group(raw: Mapping[str, Any], *, where: str, name: str = "") -> Group:
     if not name or mentions(f"@{{{name}}}") != [name]:
         raise ConfigError(f"{where}: {name!r} is not a valid group name")
     return Group(
-        name, declared.description, tuple(declared.tools), declared.prompt, cast("str | Handler | None", prompt)
+        name,
+        declared.description,
+        tuple(declared.tools),
+        declared.prompt,
+        cast("str | Handler | None", prompt),
+        declared.opts,
     )

@@ -13,6 +13,7 @@ In the short form a parameter is required unless it is ``optional`` or has a ``d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -20,20 +21,29 @@ from typing import Any, Final, cast
 from jumpseat.agent import json_schema
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.json_schema import NotASchemaError, UnusableSchemaError
+from jumpseat.declared.paths import follow
+from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import ConfigError
+from jumpseat.members import hint
 
 _KEYWORDS: Final = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
 _ATTRIBUTES: Final = "_attr"
+_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}")
+_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?(?:[eE][-+]?[0-9]{1,2})?")
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Name, description and parameters of a tool. ``example``: the schema was declared by example, as in 2024."""
+    """Name, description and parameters of a tool. ``example``: the schema was declared by example, as in 2024.
+
+    ``strict`` asks the provider to follow the schema exactly.
+    """
 
     parameters: JsonObject
     name: str | None = None
     description: str | None = None
     example: bool = False
+    strict: bool | None = None
 
 
 def read_signature(where: str, parameters: Any, schema: Any) -> Signature:
@@ -62,6 +72,45 @@ def problems_of(arguments: JsonObject, parameters: JsonObject) -> list[str]:
     return [f"{problem.pointer}: {problem.text}" if problem.path else problem.text for problem in problems]
 
 
+def lenient(arguments: JsonObject, parameters: JsonObject) -> JsonObject:
+    """Return the arguments with strings converted to numbers and booleans where the schema requires those.
+
+    Arguments that are valid, or that no such conversion makes valid, are returned unchanged.
+
+    Raises:
+        ConfigError: the schema has an unresolvable or endless reference.
+    """
+    if not problems_of(arguments, parameters):
+        return arguments
+    changed: JsonObject = _lenient(arguments, parameters)
+    return arguments if problems_of(changed, parameters) else changed
+
+
+def _lenient(value: Any, schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return value
+    node = cast("Mapping[str, Any]", schema)
+    if isinstance(value, dict):
+        properties: Any = node.get("properties")
+        known = cast("Mapping[str, Any]", properties if isinstance(properties, Mapping) else {})
+        return {name: _lenient(item, known.get(name)) for name, item in cast("JsonObject", value).items()}
+    if isinstance(value, list):
+        return [_lenient(item, node.get("items")) for item in cast("list[Any]", value)]
+    kinds: Any = node.get("type")
+    wanted = set(cast("list[Any]", kinds)) if isinstance(kinds, list) else {kinds}
+    if isinstance(value, str) and "string" not in wanted:
+        return _scalar(value.strip(), wanted)
+    return value
+
+
+def _scalar(text: str, wanted: set[Any]) -> Any:
+    if "boolean" in wanted and text in ("true", "false"):
+        return text == "true"
+    if "integer" in wanted and _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if "number" in wanted and _NUMBER.fullmatch(text) else text
+
+
 def _of_schema(where: str, schema: Any) -> Signature:
     if isinstance(schema, list):
         return _of_examples(where, cast("list[Any]", schema))
@@ -77,7 +126,14 @@ def _of_schema(where: str, schema: Any) -> Signature:
     if "parameters" not in function and ("properties" in function or function.get("type") == "object"):
         return Signature(_object(function))
     read = _of_parameters(f"{where}.schema", function.get("parameters"))
-    return Signature(read.parameters, _text(function.get("name")), _text(function.get("description")), read.example)
+    strict = function.get("strict")
+    return Signature(
+        read.parameters,
+        _text(function.get("name")),
+        _text(function.get("description")),
+        read.example,
+        strict if isinstance(strict, bool) else None,
+    )
 
 
 def _of_parameters(where: str, raw: Any) -> Signature:
@@ -90,6 +146,8 @@ def _of_parameters(where: str, raw: Any) -> Signature:
         return Signature(_object(table))
     if all(isinstance(value, Mapping) and _KEYWORDS & value.keys() for value in table.values()):
         return Signature(_short_form(table))
+    if table.get("type") in _TYPES:
+        raise ConfigError(f"{where}.parameters.type: expected 'object', got {table['type']!r}")
     return Signature(_of_example([table]), example=True)
 
 
@@ -158,8 +216,18 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
+
+
 def _check(where: str, parameters: JsonObject) -> None:
     try:
         json_schema.check_schema(parameters)
     except NotASchemaError as error:
+        value = follow(parameters, ".".join(map(str, error.path)))
+        if error.path[-1:] == ("type",) and isinstance(value, str):
+            raise ConfigError(
+                f"{where}: {error.place('parameters')}: unknown type {value!r}, {hint(value, _TYPES)}"
+            ) from None
         raise ConfigError(f"{where}: {error.place('parameters')} is not a JSON Schema: {error}") from None
+    if (problem := problem_in_json(parameters, "parameters")) is not None:
+        raise ConfigError(f"{where}: {problem}")

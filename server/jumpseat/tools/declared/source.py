@@ -11,16 +11,18 @@ from typing import Any, Final
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
+from jumpseat.declared.calling import HandlerError, call
 from jumpseat.declared.env import EnvResolver
+from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.declared.call import Call, Services
-from jumpseat.tools.declared.calling import HandlerError, bind, call
 from jumpseat.tools.declared.catalogue import Catalogue, Known
 from jumpseat.tools.declared.commands import Commands
+from jumpseat.tools.declared.conventions import bind
 from jumpseat.tools.declared.definition import Definition, Handler
 from jumpseat.tools.declared.groups import Group
 from jumpseat.tools.declared.view import as_text, schema_of
 from jumpseat.tools.filters import SourceName
-from jumpseat.tools.tool import Prepared, ToolContext, ToolOutcome
+from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome
 
 log = logging.getLogger(__name__)
 
@@ -48,32 +50,44 @@ class DeclaredTool:
         return "custom"
 
     @property
-    def sequential(self) -> bool:
-        return not self.definition.opts.parallel
+    def ordering(self) -> Ordering:
+        return "independent" if self.definition.opts.parallel else "queued"
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(self.name, self.definition.description, self.definition.parameters)
+        definition = self.definition
+        return ToolSpec(self.name, definition.model_description, definition.parameters, strict=definition.strict)
 
     def summary(self, arguments: JsonObject) -> str | None:
         """Return the description; a text for the single call is part of the permission request."""
         return self.definition.description or None
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
-        return await Call(self.definition, call, ctx, self.services, always_ask=self.always_ask).prepare()
+        return await self._call(ctx, call).prepare()
+
+    async def cancelled(self, ctx: ToolContext, call: ToolUseBlock, outcome: ToolOutcome) -> ToolOutcome:
+        return await self._call(ctx, call).cancelled(outcome)
+
+    def _call(self, ctx: ToolContext, call: ToolUseBlock) -> Call:
+        return Call(self.definition, call, ctx, self.services, always_ask=self.always_ask)
 
 
 class DeclaredTools:
     """The source of the declared tools that are enabled and, if they require it, named."""
 
     def __init__(
-        self, catalogue: Catalogue, resolver: EnvResolver, always: Collection[str], session: Session
+        self,
+        catalogue: Catalogue,
+        resolver: EnvResolver,
+        always: Collection[str],
+        session: Session,
+        sandbox: SessionSandbox | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._always = always
         self._session = session
         self._services = Services(
-            session.id, Commands(), resolver, session.services.secrets, flags={}, adapter=None
+            session.id, Commands(sandbox), resolver, session.services.secrets, flags={}, adapter=None
         )
         # By name: the time and result of the last call of ``enabled``.
         self._enabled: dict[str, tuple[float, bool]] = {}
@@ -113,15 +127,21 @@ class DeclaredTools:
                 await self._update_prompt(owner, owner.system_prompt)
 
     def instructions(self, offered: Collection[str]) -> list[str]:
+        tools = [tool for name, tool in self.tools().items() if name in offered]
+        owners: list[Definition | Group] = [*self._groups_in_use(offered), *(tool.definition for tool in tools)]
+        return [text for owner in owners if (text := self._prompt_of(owner))]
+
+    def omitted_sections(self, offered: Collection[str]) -> Collection[str]:
+        return {section for group in self._groups_in_use(offered) for section in group.omitted_sections}
+
+    def _groups_in_use(self, offered: Collection[str]) -> list[Group]:
+        """Return the groups that were named and have tools among those ``offered``."""
         known = self._catalogue.known(self._session.settings.cwd)
-        groups = [
+        return [
             group
             for group in self._groups(known, self._requested_names())
             if any(name in offered or name.startswith("mcp:") for name in group.tools)
         ]
-        tools = [tool for name, tool in self.tools().items() if name in offered]
-        owners: list[Definition | Group] = [*groups, *(tool.definition for tool in tools)]
-        return [text for owner in owners if (text := self._prompt_of(owner))]
 
     def members(self, name: str) -> Collection[str] | None:
         group = self._group(name)

@@ -1,25 +1,29 @@
 """The tool calls of one answer, from their start events to their results.
 
-Calls run concurrently, except for those of sequential tools. Whatever happens on the way, cancellation included,
-each call ends in exactly one ``tool.execution_complete``.
+Calls run in the order of the answer, one after the other. Neighbouring calls that only read run side by side, and
+the calls of independent tools, those of clients above all, run beside the others. Whatever happens on the way,
+cancellation included, each call ends in exactly one ``tool.execution_complete``.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
+from typing import cast
 
 import anyio
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED
+from jumpseat.agent.interfaces import ToolsResult
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.shell.syntax import parse_shell
 from jumpseat.tools.large_output import spill
 from jumpseat.tools.orchestrator.call_hooks import run_with_hooks
 from jumpseat.tools.orchestrator.deferral import activate
-from jumpseat.tools.orchestrator.execution import LEAVE_WITHIN_S, CallExecution
+from jumpseat.tools.orchestrator.execution import LEAVE_WITHIN_S, CallExecution, SharedState
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
-from jumpseat.tools.tool import Sequential, SequentialCalls, ToolOutcome, failure
+from jumpseat.tools.tool import Ordering, SequentialCalls, ToolOutcome, failure
 from jumpseat_protocol import events
 
 
@@ -32,58 +36,42 @@ class ToolCalls:
         self._execution = execution
         self._output_dir = output_dir
 
-    async def run(self, calls: list[ToolUseBlock], turn_id: str) -> bool:
-        """Run the calls of one answer; return whether the turn ends after them."""
-        self._publish_starts(calls, turn_id)
-        # By position: a model may use one id twice.
-        outcomes: list[ToolOutcome | None] = [None] * len(calls)
-
-        async def run_one(index: int, line: SequentialCalls | None = None) -> None:
-            outcome = await run_with_hooks(
-                self._session,
-                calls[index],
-                lambda call, hook: self._execution.execute(call, line, hook),
-            )
-            outcome.text = self._fit(outcome.text)
-            outcomes[index] = outcome
-            self._publish_end(calls[index], outcome, turn_id)
-
-        async def run_in_line(indexes: list[int]) -> None:
-            line = SequentialCalls()
-            try:
-                for index, following in zip(indexes, [*indexes[1:], None], strict=True):
-                    line.following = None if following is None else calls[following].name
-                    await run_one(index, line)
-                await line.end()
-            finally:
-                with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
-                    await line.end()
-
-        sequential = self._sequential(calls)
+    async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
+        """Run the calls of one answer."""
+        offered = self._tools.offered()
+        found = [self._tools.find(call.name, offered) for call in calls]
+        orderings: list[Ordering] = ["independent" if tool is None else tool.ordering for tool in found]
+        answer = _Answer(self, calls, orderings, turn_id)
         try:
-            if len(calls) == 1 and not sequential:
-                await run_one(0)
-            else:
-                async with anyio.create_task_group() as tasks:
-                    if sequential:
-                        tasks.start_soon(run_in_line, sequential)
-                    for index in range(len(calls)):
-                        if index not in sequential:
-                            tasks.start_soon(run_one, index)
+            await answer.run()
         except BaseExceptionGroup as group:
             # The log cannot be written: all calls fail for this one reason.
-            raise group.exceptions[0] from None
+            raise _first(group) from None
         finally:
-            for call, outcome in zip(calls, outcomes, strict=True):
-                if outcome is None:
-                    self._publish_end(call, failure(INTERRUPTED), turn_id)
-        return self._add_contexts([outcome for outcome in outcomes if outcome is not None])
+            await answer.complete()
+        outcomes = [outcome for outcome in answer.outcomes if outcome is not None]
+        return ToolsResult(answer.state.status_of(outcomes), self._add_contexts(outcomes))
 
-    def _sequential(self, calls: list[ToolUseBlock]) -> list[int]:
-        """Return the positions of the calls that must run one after the other."""
-        tools = self._tools.offered()
-        found = [(index, tools.get(call.name)) for index, call in enumerate(calls)]
-        return [index for index, tool in found if isinstance(tool, Sequential) and tool.sequential]
+    async def run_one(
+        self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None
+    ) -> ToolOutcome:
+        """Run one call between its hooks; without them if the calls of the answer have been cancelled."""
+        if state.stopped is not None:
+            outcome = await self._execution.cancelled(call, state.stopped)
+        else:
+            outcome = await run_with_hooks(
+                self._session,
+                call,
+                lambda changed, hook: self._execution.execute(changed, state, index, line, hook),
+            )
+        outcome.text = self._fit(outcome.text)
+        return outcome
+
+    async def outcome_of_abort(self, call: ToolUseBlock) -> ToolOutcome:
+        """Return the outcome of a call that had not begun when the turn was aborted."""
+        outcome = await self._execution.cancelled(call, failure(INTERRUPTED))
+        outcome.text = self._fit(outcome.text)
+        return outcome
 
     def _add_contexts(self, outcomes: list[ToolOutcome]) -> bool:
         """Add the messages that follow the results; return whether an outcome ends the turn."""
@@ -107,23 +95,24 @@ class ToolCalls:
             text, config.max_size_bytes, Path(config.output_dir) if config.output_dir else self._output_dir
         )
 
-    def _publish_starts(self, calls: list[ToolUseBlock], turn_id: str) -> None:
-        for call in calls:
-            tool = self._tools.offered().get(call.name)
-            origin = tool.spec.origin if tool else None
-            self._session.emit(
-                events.ToolExecutionStart(
-                    tool_call_id=call.id,
-                    tool_name=call.name,
-                    arguments=call.arguments if call.arguments is not None else {},
-                    turn_id=turn_id,
-                    shell_tool_info=shell_info(call),
-                    mcp_server_name=origin.server if origin else None,
-                    mcp_tool_name=origin.tool if origin else None,
-                )
+    def publish_start(self, call: ToolUseBlock, turn_id: str) -> None:
+        """Publish that a call begins."""
+        tool = self._tools.offered().get(call.name)
+        origin = tool.spec.origin if tool else None
+        self._session.emit(
+            events.ToolExecutionStart(
+                tool_call_id=call.id,
+                tool_name=call.name,
+                arguments=call.arguments if call.arguments is not None else {},
+                turn_id=turn_id,
+                shell_tool_info=shell_info(call),
+                mcp_server_name=origin.server if origin else None,
+                mcp_tool_name=origin.tool if origin else None,
             )
+        )
 
-    def _publish_end(self, call: ToolUseBlock, outcome: ToolOutcome, turn_id: str) -> None:
+    def publish_end(self, call: ToolUseBlock, outcome: ToolOutcome, turn_id: str) -> None:
+        """Publish the result of a call."""
         error = None
         if not outcome.ok:
             error = events.ToolError(message=outcome.error or outcome.text, code=outcome.status)
@@ -132,7 +121,7 @@ class ToolCalls:
             for image in outcome.images
         ] + outcome.resources
         result = None
-        if error is None or binary or outcome.text != error.message:
+        if error is None or binary or outcome.text != error.message or outcome.detail is not None:
             result = events.ToolResult(
                 content=outcome.text, detailed_content=outcome.detail, binary_results_for_llm=binary or None
             )
@@ -145,9 +134,92 @@ class ToolCalls:
                 effective_arguments=outcome.arguments,
                 tool_telemetry=outcome.telemetry,
                 session_log=outcome.session_log,
+                sandboxed=outcome.sandboxed,
                 turn_id=turn_id,
             )
         )
+
+
+class _Answer:
+    """The calls of one answer. ``outcomes`` are by position, because a model may use one id twice."""
+
+    def __init__(
+        self, owner: ToolCalls, calls: list[ToolUseBlock], orderings: list[Ordering], turn_id: str
+    ) -> None:
+        self.state = SharedState()
+        self.outcomes: list[ToolOutcome | None] = [None] * len(calls)
+        self._owner = owner
+        self._calls = calls
+        self._turn_id = turn_id
+        self._started: set[int] = set()
+        self._queued = {index for index, ordering in enumerate(orderings) if ordering == "queued"}
+        self._independent = [index for index, ordering in enumerate(orderings) if ordering == "independent"]
+        self._line = SequentialCalls()
+        waiting = (index for index, ordering in enumerate(orderings) if ordering != "independent")
+        # A queued call is alone in its group; neighbouring reading calls share one.
+        self._groups = [
+            list(group)
+            for _, group in groupby(waiting, lambda index: index if index in self._queued else "reading")
+        ]
+
+    async def run(self) -> None:
+        """Run all calls."""
+        first = self._groups[0] if self._groups else []
+        for index in sorted([*self._independent, *first]):
+            self._start(index)
+        if not self._independent:
+            await self._run_queue()
+        elif len(self._calls) == 1:
+            await self._run_one(0)
+        else:
+            async with anyio.create_task_group() as tasks:
+                if self._groups:
+                    tasks.start_soon(self._run_queue)
+                for index in self._independent:
+                    tasks.start_soon(self._run_one, index)
+
+    async def complete(self) -> None:
+        """Publish results of the calls that the end of the turn left without one."""
+        left = [index for index, outcome in enumerate(self.outcomes) if outcome is None]
+        if not left:
+            return
+        outcomes = {index: self.state.aborted.get(index) for index in left}
+        with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
+            for index in left:
+                if index not in self._started:
+                    outcomes[index] = await self._owner.outcome_of_abort(self._calls[index])
+        for index, outcome in outcomes.items():
+            self._start(index)
+            self._owner.publish_end(self._calls[index], outcome or failure(INTERRUPTED), self._turn_id)
+
+    async def _run_queue(self) -> None:
+        line = self._line
+        try:
+            for group, following in zip(self._groups, [*self._groups[1:], None], strict=True):
+                line.following = None if following is None else self._calls[following[0]].name
+                for index in group:
+                    self._start(index)
+                if len(group) == 1:
+                    await self._run_one(group[0])
+                    continue
+                async with anyio.create_task_group() as tasks:
+                    for index in group:
+                        tasks.start_soon(self._run_one, index)
+            await line.end()
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
+                await line.end()
+
+    async def _run_one(self, index: int) -> None:
+        line = self._line if index in self._queued else None
+        outcome = await self._owner.run_one(self._calls[index], self.state, index, line)
+        self.outcomes[index] = outcome
+        self._owner.publish_end(self._calls[index], outcome, self._turn_id)
+
+    def _start(self, index: int) -> None:
+        if index not in self._started:
+            self._started.add(index)
+            self._owner.publish_start(self._calls[index], self._turn_id)
 
 
 def shell_info(call: ToolUseBlock) -> events.ShellToolInfo | None:
@@ -159,3 +231,9 @@ def shell_info(call: ToolUseBlock) -> events.ShellToolInfo | None:
     return events.ShellToolInfo(
         possible_paths=list(line.possible_paths), has_write_file_redirection=line.has_write_file_redirection
     )
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

@@ -20,7 +20,7 @@ from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import Filter, SourceName
-from jumpseat.tools.tool import TOOL_SEARCH, Prepared, Tool, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import TOOL_SEARCH, Ordering, Prepared, Tool, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
 
 MOST_FOUND: Final = 10
@@ -123,6 +123,10 @@ class ToolSearch:
     @property
     def source(self) -> SourceName:
         return "builtin"
+
+    @property
+    def ordering(self) -> Ordering:
+        return "reading"
 
     @property
     def spec(self) -> ToolSpec:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.tool import BuiltinTool, MakeSource
 from jumpseat.tools.web import Web
 
@@ -16,7 +17,7 @@ class Environment:
 
     ``builtin`` are the built-in tools that are the same in all sessions, ``environ`` is the environment of child
     processes, ``sources`` make the other tools of a session, ``web`` is what the web tools use. A client has
-    ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``.
+    ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
@@ -24,6 +25,7 @@ class Environment:
     sources: tuple[MakeSource, ...] = ()
     web: Web | None = None
     client_tool_s: float | None = None
+    sandboxes: Sandboxes | None = None
 
     def builtin_tools(self) -> list[BuiltinTool[Any]]:
         """Return the built-in tools that this server can offer; whether a client can is another matter."""

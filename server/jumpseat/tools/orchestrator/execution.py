@@ -7,20 +7,35 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import anyio
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
+from jumpseat.agent.permissions.permissions import ApprovalLimits
+from jumpseat.agent.permissions.questions import ALLOWED, Verdict
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
 from jumpseat.tools.questions import ask_user
 from jumpseat.tools.running_commands import CommandRunner
-from jumpseat.tools.tool import Prepared, SequentialCalls, Tool, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import (
+    Approve,
+    Cancellable,
+    Prepared,
+    SequentialCalls,
+    Severity,
+    Tool,
+    ToolContext,
+    ToolOutcome,
+    failure,
+)
 from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
@@ -28,8 +43,67 @@ from jumpseat_protocol.permissions import HookPermission, PermissionRequest, Rea
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 LEAVE_WITHIN_S: Final = 1.0
 """Time for a tool to react when its turn ends while it is at work."""
+
+NOTIFICATION: Final = "tool"
+"""The type of ``session.info`` and ``session.warning`` in which tools notify the user."""
+
+CANCELLED: Final = "The user cancelled this tool call."
+NOT_RUN: Final = "This tool call did not run, because the user rejected another call of the same answer."
+
+
+@dataclass(slots=True)
+class SharedState:
+    """The state that the calls of one answer share.
+
+    ``stopped`` is the outcome of the calls that have not begun, once the user has cancelled all calls, or has
+    rejected one in a way that ends the turn. ``aborted`` are the outcomes of calls that ran when the turn was
+    aborted, by their positions.
+    """
+
+    stopped: ToolOutcome | None = None
+    aborted: dict[int, ToolOutcome] = field(default_factory=dict[int, ToolOutcome])
+    _is_cancelled: bool = False
+    _questions: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
+
+    async def ask(self, question: Awaitable[Verdict]) -> Verdict:
+        """Wait for a verdict; if the calls are cancelled meanwhile, withdraw the question."""
+        with anyio.CancelScope() as scope:
+            self._questions.add(scope)
+            try:
+                verdict = await question
+            finally:
+                self._questions.discard(scope)
+            self._stop(verdict)
+            return verdict
+        return Verdict("denied", CANCELLED, cancelled=True)
+
+    def _stop(self, verdict: Verdict) -> None:
+        """Let no further call begin, if the verdict on one call concerns all of them."""
+        if verdict.cancelled:
+            self._is_cancelled = True
+            self.stopped = ToolOutcome(CANCELLED, status="denied")
+            for scope in list(self._questions):
+                scope.cancel()
+        elif verdict.status == "rejected" and self.stopped is None:
+            self.stopped = ToolOutcome(NOT_RUN, status="denied")
+
+    def status_of(self, outcomes: Sequence[ToolOutcome]) -> events.ToolsStatus:
+        """Return the common status of the calls with these ``outcomes``."""
+        if self._is_cancelled:
+            return "cancelled"
+        if any(outcome.status == "rejected" for outcome in outcomes):
+            return "rejected"
+        return "success" if all(outcome.ok for outcome in outcomes) else "failure"
+
+
+class WithAbort(Protocol):
+    """Does work for a call; if the turn is aborted meanwhile, keeps the outcome."""
+
+    async def __call__(self, prepared: Prepared, work: Callable[[], Awaitable[T]], /) -> T: ...
 
 
 class CallExecution:
@@ -44,9 +118,16 @@ class CallExecution:
         self._shells = shells
 
     async def execute(
-        self, call: ToolUseBlock, line: SequentialCalls | None, hook: PreToolUseOutput | None
+        self,
+        call: ToolUseBlock,
+        state: SharedState,
+        index: int,
+        line: SequentialCalls | None,
+        hook: PreToolUseOutput | None,
     ) -> ToolOutcome:
-        """Run ``call``; the permission decision of a ``preToolUse`` hook replaces the question to the client.
+        """Run ``call``, which has the position ``index`` in its answer.
+
+        The permission decision of a ``preToolUse`` hook replaces the question to the client.
 
         Raises:
             JumpseatError: an error of the session, such as a log that cannot be written.
@@ -66,7 +147,7 @@ class CallExecution:
                 f"The arguments of `{call.name}` are not a JSON object. Send the call again with valid JSON."
             )
         try:
-            return await self._run(tool, call, line, hook)
+            return await self._run(tool, call, state, index, line, hook)
         except JumpseatError:
             raise
         except Exception:
@@ -77,41 +158,76 @@ class CallExecution:
                 error="Tool execution failed",
             )
 
+    async def cancelled(self, call: ToolUseBlock, outcome: ToolOutcome) -> ToolOutcome:
+        """Return the outcome of a call that does not run, with the text of its tool where it has one."""
+        outcome = replace(outcome)
+        tool = self._tools.find(call.name, self._tools.offered())
+        if not isinstance(tool, Cancellable) or call.arguments is None:
+            return outcome
+        try:
+            return await tool.cancelled(self._context(call, None, _deny), call, outcome)
+        except Exception:
+            log.exception("session %s: tool %s failed to cancel a call", self._session.id, call.name)
+            return outcome
+
     async def _run(
-        self, tool: Tool, call: ToolUseBlock, line: SequentialCalls | None, hook: PreToolUseOutput | None
+        self,
+        tool: Tool,
+        call: ToolUseBlock,
+        state: SharedState,
+        index: int,
+        line: SequentialCalls | None,
+        hook: PreToolUseOutput | None,
     ) -> ToolOutcome:
-        ctx = self._context(call, line)
+        allowed_by_hook = hook is not None and hook.permission_decision == "allow"
+
+        async def approve(request: PermissionRequest, limits: ApprovalLimits) -> Verdict:
+            asked = None if allowed_by_hook else request
+            return await self._decide(request, asked, limits, call, state)
+
+        ctx = self._context(call, line, approve)
         prepared = await tool.prepare(ctx, call)
         if isinstance(prepared, ToolOutcome):
             return prepared
         request = _request_after_hook(prepared.permission, call, hook)
+        with_abort = partial(_with_abort, state, index)
+        verdict = await with_abort(
+            prepared, lambda: self._decide(prepared.permission, request, prepared.guard, call, state)
+        )
+        if verdict.status != "allowed":
+            ends_turn = verdict.status == "rejected"
+            outcome = ToolOutcome(verdict.message, "rejected" if ends_turn else "denied", ends_turn=ends_turn)
+            return await _refused_outcome(prepared, outcome, cancelled=verdict.cancelled)
+        if verdict.arguments is None or verdict.arguments == call.arguments:
+            _settle_path(ctx, request)
+            return await with_abort(prepared, prepared.run)
+        return await self._run_changed(tool, ctx, call, verdict.arguments, with_abort)
+
+    async def _decide(
+        self,
+        declared: PermissionRequest | None,
+        asked: PermissionRequest | None,
+        limits: ApprovalLimits,
+        call: ToolUseBlock,
+        state: SharedState,
+    ) -> Verdict:
+        """Decide whether a call, or a part of one, may run.
+
+        ``declared`` is the permission that it needs, ``asked`` the one to ask for; ``None`` asks nobody.
+        """
         permissions = self._session.permissions
         # Deny rules come first: they hold for hooks that allow a call and for tools that need no permission, too.
-        verdict = permissions.denial_by_rule(prepared.permission, call.name)
-        if verdict is None:
-            if request is None:
-                return await prepared.run()
-            request.tool_call_id = call.id
-            try:
-                verdict = await permissions.decide(request, call.name, prepared.guard)
-            except anyio.get_cancelled_exc_class():
-                with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
-                    await _refused_outcome(prepared, failure(INTERRUPTED), cancelled=True)
-                raise
-        match verdict.status:
-            case "denied":
-                outcome = ToolOutcome(text=verdict.message, status="denied")
-                return await _refused_outcome(prepared, outcome, cancelled=verdict.cancelled)
-            case "rejected":
-                outcome = ToolOutcome(text=verdict.message, status="rejected", ends_turn=True)
-                return await _refused_outcome(prepared, outcome, cancelled=False)
-            case "allowed":
-                if verdict.arguments is None or verdict.arguments == call.arguments:
-                    _settle_path(ctx, request)
-                    return await prepared.run()
-                return await self._run_changed(tool, ctx, call, verdict.arguments)
+        verdict = permissions.denial_by_rule(declared, call.name)
+        if verdict is not None:
+            return verdict
+        if state.stopped is not None:
+            return Verdict("denied", state.stopped.text, cancelled=True)
+        if asked is None:
+            return ALLOWED
+        asked.tool_call_id = call.id
+        return await state.ask(permissions.decide(asked, call.name, limits))
 
-    def _context(self, call: ToolUseBlock, line: SequentialCalls | None) -> ToolContext:
+    def _context(self, call: ToolUseBlock, line: SequentialCalls | None, approve: Approve) -> ToolContext:
         return ToolContext(
             call_id=call.id,
             session_id=self._session.id,
@@ -124,12 +240,14 @@ class CallExecution:
                 self._session, call.id, question, choices, allow_freeform=freeform
             ),
             line=line,
+            notify=self._notify,
+            approve=approve,
             files=Files(self._session.clients.files()),
             web=self._environment.web,
         )
 
     async def _run_changed(
-        self, tool: Tool, ctx: ToolContext, call: ToolUseBlock, arguments: JsonObject
+        self, tool: Tool, ctx: ToolContext, call: ToolUseBlock, arguments: JsonObject, with_abort: WithAbort
     ) -> ToolOutcome:
         """Run ``call`` with the arguments that a person has changed, and tell the model about the change."""
         text = canonical_json(arguments)
@@ -141,13 +259,19 @@ class CallExecution:
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
         else:
-            outcome = await prepared.run()
+            outcome = await with_abort(prepared, prepared.run)
         outcome.arguments = arguments
         outcome.contexts.append(
             f"The user changed the arguments of the call `{call.id}` of `{call.name}` before allowing it."
             f" You sent: {canonical_json(call.arguments or {})} It ran with: {text}"
         )
         return outcome
+
+    def _notify(self, text: str, severity: Severity) -> None:
+        if severity == "info":
+            self._session.emit(events.SessionInfo(info_type=NOTIFICATION, message=text))
+        else:
+            self._session.emit(events.SessionWarning(warning_type=NOTIFICATION, message=text))
 
     def _show_partial(self, call_id: str, output: str) -> None:
         self._session.emit(events.ToolExecutionPartialResult(tool_call_id=call_id, partial_output=output))
@@ -179,6 +303,20 @@ def _settle_path(ctx: ToolContext, request: PermissionRequest | None) -> None:
             ctx.files.settle(Path(name), Path(request.resolved_path or os.path.normpath(name)))
         case _:
             pass
+
+
+async def _deny(_request: PermissionRequest, _limits: ApprovalLimits) -> Verdict:
+    return Verdict("denied", CANCELLED)
+
+
+async def _with_abort(state: SharedState, index: int, prepared: Prepared, work: Callable[[], Awaitable[T]]) -> T:
+    """Do ``work`` for a call; if the turn is aborted meanwhile, keep the tool's outcome of that."""
+    try:
+        return await work()
+    except anyio.get_cancelled_exc_class():
+        with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
+            state.aborted[index] = await _refused_outcome(prepared, failure(INTERRUPTED), cancelled=True)
+        raise
 
 
 async def _refused_outcome(prepared: Prepared, outcome: ToolOutcome, *, cancelled: bool) -> ToolOutcome:

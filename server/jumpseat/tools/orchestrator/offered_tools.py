@@ -83,6 +83,14 @@ class OfferedTools:
         texts = [text for source in self._instructing for text in source.instructions(shown)]
         return "\n\n".join([*texts, guidance(hidden)] if hidden else texts)
 
+    def omitted_sections(self) -> frozenset[str]:
+        """Return the sections of the system message whose own text is left out, because a group replaces it."""
+        if not self._grouping:
+            return frozenset()
+        tools = self.offered()
+        shown = tools.keys() - self._hidden(tools).keys()
+        return frozenset(section for source in self._grouping for section in source.omitted_sections(shown))
+
     def _hidden(self, tools: Mapping[str, Tool], needed: str | None = None) -> dict[str, Tool]:
         """Return the deferred tools: those that are neither in use nor mentioned by the user."""
         named = {*self._session.mentions, *self._mentioned_now}
@@ -128,15 +136,26 @@ class OfferedTools:
     # --- tools of clients ---------------------------------------------------------------------------------------
 
     def check(self, tools: Mapping[str, ClientTool]) -> None:
-        """Refuse client tools that would replace a built-in one without saying so.
+        """Refuse client tools that providers would refuse, or that replace a built-in one without saying so.
 
         Raises:
-            InvalidRequestError: a tool has the name of a built-in one.
+            InvalidRequestError: a tool's name or schema is invalid, or the name is that of a built-in tool.
         """
+        if not tools:
+            return
+        # Imported late: a client waits for the start of the server.
+        from jumpseat_protocol.tool_checks import MAX_CLIENT_NAME, name_problem, schema_problem
+
         builtin = set(self._builtin_names)
         for source in self.sources:
             builtin.update(name for name, tool in source.tools().items() if tool.source == "builtin")
         for name, tool in tools.items():
+            problem = name_problem(name, MAX_CLIENT_NAME)
+            if problem is None and tool.parameters:
+                problem = schema_problem(tool.parameters)
+                problem = problem and f"tool {name!r}: {problem}"
+            if problem is not None:
+                raise InvalidRequestError(problem)
             if name in builtin and not tool.overrides_built_in_tool:
                 raise InvalidRequestError(
                     f"tool {name!r} has the name of a built-in tool; set overridesBuiltInTool to replace it"

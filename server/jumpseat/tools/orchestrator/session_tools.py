@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 
 from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.interfaces import ToolsResult
 from jumpseat.agent.model import ToolOrigin, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
@@ -15,6 +16,7 @@ from jumpseat.tools.orchestrator.calls import ToolCalls, shell_info
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.execution import CallExecution
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
+from jumpseat.tools.session_sandbox import session_sandbox
 from jumpseat.tools.shell.process import GRACE_S
 from jumpseat.tools.shell.shells import Shells
 from jumpseat_protocol import events
@@ -28,7 +30,8 @@ class ToolOrchestrator:
     """
 
     def __init__(self, session: Session, environment: Environment, output_dir: Path) -> None:
-        self._shells = Shells(session.services.tasks, session.clients.terminals)
+        sandbox = session_sandbox(session, environment.sandboxes) if environment.sandboxes is not None else None
+        self._shells = Shells(session.services.tasks, session.clients.terminals, sandbox)
         self._tools = OfferedTools(session, environment)
         execution = CallExecution(session, environment, self._tools, self._shells)
         self._calls = ToolCalls(session, self._tools, execution, output_dir)
@@ -41,6 +44,9 @@ class ToolOrchestrator:
 
     def instructions(self) -> str:
         return self._tools.instructions()
+
+    def omitted_sections(self) -> frozenset[str]:
+        return self._tools.omitted_sections()
 
     def specs(self, needed: str | None = None) -> list[ToolSpec]:
         return self._tools.specs(needed)
@@ -69,7 +75,7 @@ class ToolOrchestrator:
     def shell_info(self, call: ToolUseBlock) -> events.ShellToolInfo | None:
         return shell_info(call)
 
-    async def run(self, calls: list[ToolUseBlock], turn_id: str) -> bool:
+    async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
         return await self._calls.run(calls, turn_id)
 
     async def close(self, grace_s: float | None = None) -> None:

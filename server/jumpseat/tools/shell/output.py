@@ -15,6 +15,13 @@ PARTIAL_INTERVAL_S: Final = 0.1
 PARTIAL_LIMIT_BYTES: Final = 64 * 1024
 """Each partial output repeats the whole text: a command that writes much must not flood the connection."""
 
+REFUSED: Final = "the sandbox refused"
+
+OUTSIDE: Final = (
+    "<if the command needs that, call bash again with a reason in `unsandboxed`: the user is asked whether it may"
+    " run outside of the sandbox>"
+)
+
 LONGEST_WAIT_S: Final = 3600.0
 
 
@@ -45,7 +52,14 @@ def report(shell: RunningCommand) -> str:
         status = f"<exited with exit code {shell.exit_code}>"
     else:
         status = f"<still running with shellId: {shell.id}; go on with read_bash, end it with stop_bash>"
-    return f"{output}\n{status}" if output else status
+    return "\n".join(filter(None, (output, status, *_explained(shell))))
+
+
+def _explained(shell: RunningCommand) -> list[str]:
+    """Return the lines about the sandbox, for the model."""
+    messages = shell.messages
+    refused = any(message.startswith(REFUSED) for message in messages)
+    return [f"<{message}>" for message in messages] + ([OUTSIDE] if refused else [])
 
 
 def unknown_shell(ctx: ToolContext, shell_id: str) -> ToolOutcome:

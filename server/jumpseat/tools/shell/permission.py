@@ -6,9 +6,16 @@ from jumpseat.agent.shell.syntax import parse_shell
 from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission
 
 
-def shell_permission(command: str, intention: str) -> ShellPermission:
-    """Return the request for ``command``, with the programs, paths and URLs that its text mentions."""
+def shell_permission(
+    command: str, intention: str, *, sandboxed: bool | None = None, outside: str | None = None
+) -> ShellPermission:
+    """Return the request for ``command``, with the programs, paths and URLs that its text mentions.
+
+    ``sandboxed``: whether the command is confined; ``None`` if the sandbox is off. ``outside`` is the reason for
+    running a command outside of a sandbox that would confine it.
+    """
     line = parse_shell(command)
+    leaves = bool(sandboxed) and outside is not None
     return ShellPermission(
         full_command_text=command,
         intention=intention,
@@ -25,4 +32,8 @@ def shell_permission(command: str, intention: str) -> ShellPermission:
         ]
         if len(line.segments) > 1
         else None,
+        sandboxed=sandboxed and outside is None,
+        request_sandbox_bypass=leaves or None,
+        request_sandbox_bypass_reason=outside if leaves else None,
+        warning=f"The command is to run outside of the sandbox: {outside}" if leaves else None,
     )

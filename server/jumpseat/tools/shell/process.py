@@ -17,7 +17,7 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
-from jumpseat.process_groups import group_exists, kill_group, terminate_group
+from jumpseat.process_groups import group_exists, group_members, kill_group, terminate_group
 
 OUTPUT_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """Output kept per command; the oldest is dropped first."""
@@ -41,7 +41,11 @@ QUIET: Final = {
 
 
 class Shell:
-    """A shell command. ``finished``: the command has exited; ``alive``: a process of its group still runs."""
+    """A shell command.
+
+    ``finished``: the command has exited; ``alive``: a process of its group still runs; ``confined``: whether it
+    is in a sandbox, ``None`` if the sandbox is off.
+    """
 
     def __init__(self, shell_id: str, command: str, process: Process, output_fd: int, input_fd: int | None) -> None:
         self._begin(shell_id, command)
@@ -52,6 +56,7 @@ class Shell:
     def _begin(self, shell_id: str, command: str) -> None:
         self.id = shell_id
         self.command = command
+        self.confined: bool | None = None
         self.exit_code: int | None = None
         self._output = OutputBuffer()
         self._started_at = time.monotonic()
@@ -65,6 +70,11 @@ class Shell:
     @property
     def finished(self) -> bool:
         return self._finished.is_set()
+
+    @property
+    def messages(self) -> list[str]:
+        """Return what the sandbox did and refused, for the model."""
+        return []
 
     @property
     def alive(self) -> bool:
@@ -142,13 +152,13 @@ class Shell:
             with self._scope:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._pump)
-                    await self._process.wait()
+                    await self._wait_exit()
                     with anyio.move_on_after(DRAIN_S):
                         await self._eof.wait()
                     self._finish()
                     await self._eof.wait()
                     # Background children without this pipe must still end with the session.
-                    await self._group_end(1, 1)
+                    await self._wait_last()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end_group(GRACE_S)
@@ -159,6 +169,14 @@ class Shell:
             self._closed.set()
             if not self._writing:
                 self._close_input()
+
+    async def _wait_exit(self) -> None:
+        """Wait until the command itself has exited."""
+        await self._process.wait()
+
+    async def _wait_last(self) -> None:
+        """Wait until no background process is left."""
+        await self._group_end(1, 1)
 
     async def _pump(self) -> None:
         while True:
@@ -174,11 +192,13 @@ class Shell:
             self._notify()
 
     def _finish(self) -> None:
-        if self.finished:
-            return
+        if not self.finished:
+            self._finish_with(self._code())
+
+    def _code(self) -> int:
         code = self._process.returncode
         # As shells report signals; a process that survived SIGKILL counts as killed.
-        self._finish_with(137 if code is None else 128 - code if code < 0 else code)
+        return 137 if code is None else 128 - code if code < 0 else code
 
     def _finish_with(self, exit_code: int) -> None:
         self.exit_code = exit_code
@@ -250,47 +270,83 @@ class OutputBuffer:
         return text, begin + used
 
 
+BASH: Final = ("bash", "--noprofile", "--norc", "-c")
+
+
 async def spawn(
     command: str, cwd: Path, environ: dict[str, str], *, stdin: bool
 ) -> tuple[Process, int, int | None]:
     """Start a command; return the process, the descriptor of its output and that of its input.
 
-    The pipes are not those of the event loop, whose transports wait for background children that inherited them
-    and cannot be closed reliably while such children live.
+    Raises:
+        OSError: the command cannot be started, or the platform has no bash tool.
     """
     if sys.platform == "win32":
         raise OSError("the bash tool is not available on Windows")
-    output_read, output_write = os.pipe()
-    opened = [output_read, output_write]
-    try:
-        input_read, input_write = os.pipe() if stdin else (subprocess.DEVNULL, None)
-        if input_write is not None:
-            opened += [input_read, input_write]
-            os.set_blocking(input_write, False)
-        os.set_blocking(output_read, False)
-        process = await anyio.open_process(
-            ["bash", "--noprofile", "--norc", "-c", command],
-            stdin=input_read,
-            stdout=output_write,
+    with Pipes(stdin=stdin) as pipes:
+        process = await pipes.start([*BASH, command], cwd, non_interactive(environ), stdin=pipes.input_read)
+    return process, pipes.output_read, pipes.input_write
+
+
+class Pipes:
+    """The pipes of a command. Leaving the block closes the command's ends, and all of them after an exception.
+
+    The pipes are not those of the event loop, whose transports wait for background children that inherited them
+    and cannot be closed reliably while such children live.
+    """
+
+    def __init__(self, *, stdin: bool) -> None:
+        self.output_read, self._output_write = os.pipe()
+        self.input_read, self.input_write = os.pipe() if stdin else (subprocess.DEVNULL, None)
+        if sys.platform != "win32":  # Windows has no such pipes, and no bash tool.
+            os.set_blocking(self.output_read, False)
+            if self.input_write is not None:
+                os.set_blocking(self.input_write, False)
+
+    def __enter__(self) -> Pipes:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        ends = [self._output_write, *([self.input_read] if self.input_write is not None else ())]
+        if error is not None:
+            ends += [self.output_read, *([self.input_write] if self.input_write is not None else ())]
+        for fd in ends:
+            os.close(fd)
+
+    async def start(
+        self, command: list[str], cwd: Path, environ: dict[str, str], *, stdin: int, inherited: tuple[int, ...] = ()
+    ) -> Process:
+        """Start ``command`` with these pipes, in a process group of its own."""
+        return await anyio.open_process(
+            command,
+            stdin=stdin,
+            stdout=self._output_write,
             stderr=subprocess.STDOUT,
             cwd=cwd,
-            env=_non_interactive(environ),
+            env=environ,
             start_new_session=True,
+            pass_fds=inherited,
         )
-    except BaseException:
-        for fd in opened:
-            os.close(fd)
-        raise
-    os.close(output_write)
-    if input_write is not None:
-        os.close(input_read)
-    return process, output_read, input_write
 
 
-def _non_interactive(environ: dict[str, str]) -> dict[str, str]:
-    """Keep programs from waiting for a person, and bash from running start-up scripts."""
-    quiet = {name: value for name, value in environ.items() if name not in ("BASH_ENV", "ENV", "PROMPT_COMMAND")}
-    return quiet | {"TERM": "dumb"} | QUIET
+def non_interactive(environ: dict[str, str]) -> dict[str, str]:
+    """Keep programs from waiting for a person, bash from running start-up scripts or going elsewhere with ``cd``,
+    and git from using a repository that is part of another one's files.
+    """
+    left_out = ("BASH_ENV", "CDPATH", "ENV", "PROMPT_COMMAND")
+    quiet = {name: value for name, value in environ.items() if name not in left_out}
+    return quiet | {"TERM": "dumb"} | QUIET | git_settings(environ)
+
+
+def git_settings(environ: dict[str, str]) -> dict[str, str]:
+    """Return the variables that add ``safe.bareRepository=explicit`` to the settings of git."""
+    count = environ.get("GIT_CONFIG_COUNT", "")
+    number = int(count) if count.isascii() and count.isdigit() else 0
+    return {
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": "safe.bareRepository",
+        f"GIT_CONFIG_VALUE_{number}": "explicit",
+    }
 
 
 def group_runs(leader: int) -> bool:
@@ -310,16 +366,6 @@ def group_runs(leader: int) -> bool:
         return False
     # Where nothing reaps orphans (a container without an init), a group of zombies never disappears.
     try:
-        return any(_runs_in_group(entry, leader) for entry in os.listdir("/proc") if entry.isdigit())
+        return bool(group_members(leader))
     except OSError:
         return True
-
-
-def _runs_in_group(pid: str, group: int) -> bool:
-    try:
-        stat = Path("/proc", pid, "stat").read_bytes()
-    except OSError:
-        return False
-    # pid (name) state parent group ...: the name may contain anything, parentheses included.
-    state, _, member_of = stat[stat.rindex(b")") + 2 :].split(b" ", 3)[:3]
-    return int(member_of) == group and state not in (b"Z", b"X")

@@ -16,8 +16,9 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.editor import EditorTerminals
 from jumpseat.errors import ClientCallError
+from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.running_commands import RunningCommand
-from jumpseat.tools.shell.process import GRACE_S, QUIET, Shell, spawn
+from jumpseat.tools.shell.process import GRACE_S, QUIET, Shell, git_settings, spawn
 
 log = logging.getLogger(__name__)
 
@@ -32,9 +33,15 @@ class Shells:
     """
 
     def __init__(
-        self, task_group: TaskGroup, terminals: Callable[[], EditorTerminals | None] = lambda: None
+        self,
+        task_group: TaskGroup,
+        terminals: Callable[[], EditorTerminals | None] = lambda: None,
+        sandbox: SessionSandbox | None = None,
     ) -> None:
-        """``terminals`` returns the terminals of the user's editor, in which commands without input run."""
+        """``terminals`` returns the terminals of the user's editor, in which commands without input run unconfined,
+        unless the session requires the ``sandbox``.
+        """
+        self._sandbox = sandbox
         self._task_group = task_group
         self._terminals = terminals
         self._shells: dict[str, Shell] = {}
@@ -48,13 +55,37 @@ class Shells:
     def get(self, shell_id: str) -> Shell | None:
         return self._shells.get(shell_id)
 
+    async def probe(self) -> None:
+        """Find out whether commands can be confined."""
+        if self._sandbox is not None:
+            await self._sandbox.probe()
+
+    def confines(self, *, stdin: bool = False) -> bool | None:
+        """Return whether the next command will be confined; ``None`` if the sandbox is off."""
+        if self._sandbox is None or self._sandbox.mode == "off":
+            return None
+        return self._sandbox.confines() if self._usable_terminals(stdin) is None else False
+
+    def _usable_terminals(self, stdin: bool) -> EditorTerminals | None:
+        if stdin or (self._sandbox is not None and self._sandbox.mode == "require"):
+            return None
+        return self._terminals()
+
     async def start(
-        self, command: str, *, cwd: Path, environ: dict[str, str], stdin: bool = False, call_id: str | None = None
+        self,
+        command: str,
+        *,
+        cwd: Path,
+        environ: dict[str, str],
+        stdin: bool = False,
+        call_id: str | None = None,
+        outside: bool = False,
     ) -> Shell:
         """Start ``command``; see :meth:`jumpseat.tools.running_commands.CommandRunner.start`.
 
         Raises:
-            OSError: bash or the working directory is missing, or the system refuses another process.
+            OSError: bash or the working directory is missing, the system refuses another process, or the session
+                requires a sandbox and there is none.
             ValueError: the command or the environment contains a NUL character.
             anyio.ClosedResourceError: the session is closing.
         """
@@ -64,7 +95,7 @@ class Shells:
         # Cancellation between fork and registration would lose the process.
         with anyio.CancelScope(shield=True):
             if shell is None:
-                shell = await self._start(command, cwd, environ, stdin=stdin)
+                shell = await self._start(command, cwd, environ, stdin=stdin, outside=outside)
             if not self._closed:
                 return shell
             # The session was closed while the command started.
@@ -83,22 +114,33 @@ class Shells:
             async with anyio.create_task_group() as tasks:
                 for shell in self:
                     tasks.start_soon(shell.stop, grace_s)
-        self._shells.clear()
+            self._shells.clear()
+            if self._sandbox is not None:
+                await self._sandbox.close()
 
-    async def _start(self, command: str, cwd: Path, environ: dict[str, str], *, stdin: bool) -> Shell:
+    async def _start(
+        self, command: str, cwd: Path, environ: dict[str, str], *, stdin: bool, outside: bool
+    ) -> Shell:
+        if self._sandbox is not None and self._sandbox.mode != "off" and not outside:
+            # Imported here, because most processes never run a command.
+            from jumpseat.tools.shell.confined import start_sandboxed
+
+            return self._register(
+                await start_sandboxed(str(self._next_id), command, cwd, environ, self._sandbox, stdin=stdin)
+            )
         process, output_fd, input_fd = await spawn(command, cwd, environ, stdin=stdin)
         return self._register(Shell(str(self._next_id), command, process, output_fd, input_fd))
 
     async def _in_terminal(self, command: str, cwd: Path, call_id: str) -> Shell | None:
         """Start ``command`` in a terminal of the editor; return ``None`` if there is none."""
-        terminals = self._terminals()
+        terminals = self._usable_terminals(stdin=False)
         if terminals is None:
             return None
         # Imported here, because most sessions have no editor.
         from jumpseat.tools.shell.terminal import TerminalShell
 
         try:
-            terminal = await terminals.run(call_id, command, cwd, QUIET)
+            terminal = await terminals.run(call_id, command, cwd, QUIET | git_settings({}))
         except ClientCallError as error:
             log.warning("the editor refused a terminal, running the command without one: %s", error)
             return None
@@ -107,6 +149,8 @@ class Shells:
     def _register(self, shell: Shell) -> Shell:
         self._next_id += 1
         self._shells[shell.id] = shell
+        if shell.confined is None and self._sandbox is not None and self._sandbox.mode != "off":
+            shell.confined = False
         self._task_group.start_soon(shell.supervise, name=f"shell {shell.id}")
         self._drop_old()
         return shell

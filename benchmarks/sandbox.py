@@ -1,0 +1,87 @@
+"""Measure what the sandbox adds to a command: ``bash -c true`` without one and with each mechanism, in turns.
+
+    sandbox.py [--rounds N] [--project FOLDER]
+
+The project is, by default, a repository of 100 folders. A run includes everything that a call of the ``bash`` tool
+does for the sandbox: the examination of the project before and after the command, too. The exit code is 1 if
+bubblewrap adds more than 5 ms, the median of all rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from jumpseat.sandbox.mechanisms import Mechanism, candidates
+from jumpseat.sandbox.session import Sandboxes, SessionSandbox
+from jumpseat.sandbox.settings import SandboxSettings
+from jumpseat.tools.running_commands import CommandRunner
+from jumpseat.tools.shell.shells import Shells
+
+LIMIT_MS: Final = 5.0
+PLAIN: Final = "without"
+
+
+async def measure(project: Path, home: Path, rounds: int) -> dict[str, list[float]]:
+    """Return the milliseconds of each run, by the name of the mechanism."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    times: dict[str, list[float]] = {}
+    async with anyio.create_task_group() as tasks:
+        runners: dict[str, CommandRunner] = {PLAIN: Shells(tasks)}
+        for mechanism in candidates(environ):
+            runners.setdefault(mechanism.name, Shells(tasks, sandbox=_sandbox(mechanism, project, home, environ)))
+        for number in range(rounds + 3):
+            for name, shells in runners.items():
+                began = time.perf_counter()
+                shell = await shells.start("true", cwd=project, environ=environ)
+                await shell.wait()
+                took = time.perf_counter() - began
+                assert shell.exit_code == 0, (name, shell.output())
+                # The first rounds fill caches.
+                if number >= 3:
+                    times.setdefault(name, []).append(took * 1000)
+        for shells in runners.values():
+            await shells.close()
+    return times
+
+
+def _sandbox(mechanism: Mechanism, project: Path, home: Path, environ: dict[str, str]) -> SessionSandbox:
+    sandboxes = Sandboxes(SandboxSettings(mode="require"), home / ".jumpseat", environ)
+    sandboxes.mechanism, sandboxes.probed = mechanism, True
+    return SessionSandbox(sandboxes, lambda: sandboxes.defaults, lambda: [project])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--project", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home, project = Path(folder, "home"), options.project or Path(folder, "project")
+        home.mkdir()
+        if options.project is None:
+            for number in range(100):
+                (project / f"package{number // 10}" / f"part{number}").mkdir(parents=True)
+            subprocess.run(["git", "init", "--quiet", str(project)], check=True)
+        times = anyio.run(measure, project.resolve(), home.resolve(), options.rounds)
+    plain = times[PLAIN]
+    added = 0.0
+    for name, values in times.items():
+        # The difference of each pair: a busy moment of the machine affects both halves.
+        more = statistics.median(mine - base for mine, base in zip(values, plain, strict=True))
+        print(f"{name:12} {statistics.median(values):7.2f} ms  {more:+7.2f} ms")
+        added = more if name == "bubblewrap" else added
+    return int(added > LIMIT_MS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

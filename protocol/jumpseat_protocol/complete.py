@@ -1,0 +1,190 @@
+"""``jumpseat.complete`` and ``jumpseat.portability``: model calls without a session, from blocks to blocks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, TypedDict
+
+from pydantic import AliasChoices, ConfigDict, Field, StrictBool
+
+from jumpseat_protocol.blocks import Block, Message
+from jumpseat_protocol.portability import Portability
+from jumpseat_protocol.sessions import HostedToolConfig, ProviderConfig, ResponseFormatConfig, ToolName
+from jumpseat_protocol.tool_definitions import Tool
+from jumpseat_protocol.wire import Method, WireDataclass, WireModel
+
+EVENT: Final = "jumpseat.complete.event"
+"""The notification with a piece of a streamed answer."""
+
+
+class ToolChoice(WireModel):
+    """The constraint on tool calls in the answer; ``tool_name`` is set in mode ``specific``.
+
+    ``parallel`` sets whether the model may request several calls at once, if the provider has that option.
+    """
+
+    mode: Literal["auto", "required", "none", "specific"] = "auto"
+    tool_name: str | None = Field(default=None, min_length=1)
+    parallel: StrictBool | None = None
+
+
+class ModelChoice(WireModel):
+    """The model of a call.
+
+    The model is that of ``adapter``, or of ``provider`` as in ``session.create``, or the one that a session with
+    that ``model`` would use. ``cwd`` selects the adapters of a project.
+    """
+
+    adapter: str | None = Field(default=None, min_length=1)
+    provider: ProviderConfig | None = None
+    model: str | None = Field(default=None, min_length=1)
+    cwd: str | None = Field(default=None, min_length=1)
+
+
+class CompleteParams(ModelChoice):
+    """A model call outside of any session. Unknown members are errors.
+
+    ``messages`` is a conversation that ends with a message of the user; ``prompt`` is short for one such message.
+    ``hosted_tools`` are tools that the provider runs, by our names; ``tools`` may contain them as well.
+    ``settings`` (or ``adapter_settings``) are values for the ``schema`` of the model's adapter; ``temperature``,
+    ``top_p``, ``top_k``, ``seed`` and ``stop`` are short for those of every provider. ``max_output_tokens`` limits
+    the answer. With ``stream``, the answer arrives in notifications that carry ``stream_id``, which the client
+    chooses and which is unique among its running requests.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: str | None = None
+    messages: list[Message] | None = None
+    tools: list[Tool] = Field(default_factory=list[Tool])
+    tool_choice: ToolChoice | None = None
+    hosted_tools: list[ToolName | HostedToolConfig] = Field(default_factory=list[ToolName | HostedToolConfig])
+    settings: dict[str, Any] = Field(
+        default_factory=dict[str, Any], validation_alias=AliasChoices("settings", "adapterSettings")
+    )
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: list[str] | None = None
+    reasoning_effort: str | None = None
+    reasoning_summary: str | None = None
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    response_format: ResponseFormatConfig | None = None
+    stream: StrictBool = False
+    stream_id: str | None = Field(default=None, min_length=1)
+
+
+class CompleteUsage(WireModel):
+    """Numbers of tokens. ``input_tokens`` is the whole prompt; ``output_tokens`` includes reasoning."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+
+
+class CompleteResult(WireModel):
+    """``text`` is that of all text blocks. ``usage`` is unset if the provider does not report it.
+
+    ``provider`` is the name that the blocks of this provider carry. ``cost_usd`` is as reported by the provider, or
+    computed from known prices. ``warnings`` name features that the model is known to lack.
+    """
+
+    text: str
+    blocks: list[Block]
+    model: str
+    provider: str
+    stop_reason: str
+    usage: CompleteUsage | None = None
+    cost_usd: float | None = None
+    response_id: str | None = None
+    warnings: list[str] = Field(default_factory=list[str])
+
+
+DeltaType: TypeAlias = Literal["text_delta", "reasoning_delta", "tool_call_start", "input_json_delta"]
+
+
+@dataclass(slots=True)
+class CompleteDelta(WireDataclass):
+    """A piece of the answer: a ``text`` or reasoning, the start of a tool call, or a piece of the call's input."""
+
+    delta_type: DeltaType
+    text: str | None = None
+    tool_call_id: str | None = None
+    tool_call_name: str | None = None
+    input_json_delta: str | None = None
+
+
+class CompleteEvent(WireModel):
+    """Either a ``delta``, or a finished ``block``. Each block of the answer arrives once, in order."""
+
+    stream_id: str = ""
+    delta: CompleteDelta | None = None
+    block: Block | None = None
+
+
+class PortabilityParams(ModelChoice):
+    """The conversation of ``session_id``, or ``messages``, and a target model.
+
+    Without ``adapter``, ``provider`` and ``model``, the target is the session's own model.
+    """
+
+    session_id: str | None = None
+    messages: list[Message] | None = None
+
+
+class CompleteOptions(TypedDict, total=False):
+    """The members of :class:`CompleteParams` as keyword arguments."""
+
+    adapter: str
+    provider: ProviderConfig
+    model: str
+    cwd: str
+    prompt: str
+    messages: Sequence[Message]
+    tools: Sequence[Tool]
+    tool_choice: ToolChoice
+    hosted_tools: Sequence[str | HostedToolConfig]
+    settings: Mapping[str, Any]
+    temperature: float
+    top_p: float
+    top_k: int
+    seed: int
+    stop: Sequence[str]
+    reasoning_effort: str
+    reasoning_summary: str
+    max_output_tokens: int
+    response_format: ResponseFormatConfig
+
+
+class AnswerStream:
+    """An iterator over a streamed answer: its deltas and finished blocks.
+
+    Attributes:
+        result: the whole answer, once the iteration has ended.
+    """
+
+    def __init__(self, pieces: AsyncIterator[CompleteEvent | CompleteResult]) -> None:
+        self.result: CompleteResult | None = None
+        self._pieces = pieces
+
+    def __aiter__(self) -> AnswerStream:
+        return self
+
+    async def __anext__(self) -> CompleteEvent:
+        if self.result is not None:
+            raise StopAsyncIteration
+        piece = await anext(self._pieces)
+        if isinstance(piece, CompleteResult):
+            self.result = piece
+            raise StopAsyncIteration
+        return piece
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "jumpseat.complete": Method(CompleteParams, CompleteResult),
+    "jumpseat.portability": Method(PortabilityParams, Portability),
+}

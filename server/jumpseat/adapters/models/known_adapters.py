@@ -1,0 +1,155 @@
+"""The adapters that ``jumpseat adapters`` shows: their addresses, and whether their keys are set.
+
+Nothing is looked up for the list: commands, files and functions are not evaluated, and no key is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
+
+from jumpseat.adapters.models.resolver import Models
+from jumpseat.adapters.provider import SCRIPTED
+from jumpseat.adapters.providers import PROVIDERS, canonical_type
+from jumpseat.config import AdapterConfig, Config, ModelConfig
+from jumpseat.errors import ConfigError
+
+if TYPE_CHECKING:
+    from jumpseat.adapters.declared.known import Known
+
+COPILOT: Final = "copilot"
+GITHUB_TOKENS: Final = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
+"""The environment variables of GitHub tokens, the preferred one first."""
+
+_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAdapter:
+    """An adapter as shown by ``jumpseat adapters``.
+
+    ``origin`` is where it is configured; ``usable`` is true if models can be named as ``name/model``. ``key_env``
+    is the environment variable of its key; ``has_key`` is ``None`` if it has no such variable.
+    ``problem`` is set if the declaration is invalid.
+    """
+
+    name: str
+    origin: str
+    type: str
+    address: str | None
+    key_env: str | None
+    has_key: bool | None
+    usable: bool
+    models: int
+    problem: str | None = None
+
+
+def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -> list[KnownAdapter]:
+    """Return all adapters: the configured ones, then the built-in ones without a key or table."""
+    found: list[KnownAdapter] = []
+    for name, (adapter, models_of) in models.adapters.with_models().items():
+        try:
+            declared = models.adapters.declaration_of(name)
+        except ConfigError as error:
+            found.append(_invalid_adapter(name, str(error)))
+            continue
+        if declared is not None:
+            found.append(_declared_adapter(name, declared, environ))
+        else:
+            found.append(_configured_adapter(name, adapter, models_of, name in config.adapters, environ))
+    configured = {adapter.name for adapter in found}
+    return found + [_built_in_adapter(name, environ) for name in PROVIDERS if name not in configured]
+
+
+def _invalid_adapter(name: str, problem: str) -> KnownAdapter:
+    return KnownAdapter(
+        name=name,
+        origin="declaration",
+        type=name,
+        address=None,
+        key_env=None,
+        has_key=None,
+        usable=False,
+        models=0,
+        problem=problem,
+    )
+
+
+def _configured_adapter(
+    name: str, adapter: AdapterConfig, declared: Sequence[ModelConfig], in_file: bool, environ: Mapping[str, str]
+) -> KnownAdapter:
+    kind = canonical_type(adapter.type or name)
+    key_env, address = adapter.api_key_env, adapter.base_url
+    if kind in PROVIDERS:
+        built_in = PROVIDERS[kind]
+        key_env = key_env or (None if adapter.base_url else built_in.key_variable)
+        address = address or built_in.default_base_url
+    has_key = bool(environ.get(key_env)) if key_env else None
+    return KnownAdapter(
+        name=name,
+        origin="config.toml" if in_file else "environment",
+        type=kind,
+        address=place_of(address),
+        key_env=key_env,
+        has_key=has_key,
+        # A local server accepts requests without a key, but a key named in the file must be set.
+        usable=not (adapter.api_key_env and not has_key) and (kind == SCRIPTED or address is not None),
+        models=len(declared),
+    )
+
+
+def _declared_adapter(name: str, known: Known, environ: Mapping[str, str]) -> KnownAdapter:
+    declaration = known.declaration
+    texts = {key: _entry_text(value) for key, value in declaration.env.items()}
+    key, address = texts.get("api_key"), texts.get("base_url") or declaration.url
+    # Commands, files and functions are not evaluated for a list, and a key is never shown.
+    key_env = key if key is not None and _VARIABLE.fullmatch(key) else None
+    choices: Any = declaration.settings["model"].choices if "model" in declaration.settings else None
+    return KnownAdapter(
+        name=name,
+        origin="config.toml" if known.origin == "configuration" else known.origin,
+        type=known.kind or name,
+        address=place_of(address),
+        key_env=key_env,
+        has_key=bool(environ.get(key_env)) if key_env else None,
+        usable=key_env is None or bool(environ.get(key_env)),
+        models=len(choices) if isinstance(choices, (list, dict)) else 0,  # pyright: ignore[reportUnknownArgumentType]
+    )
+
+
+def _entry_text(raw: Any) -> str | None:
+    """Return the value of an ``env`` entry if it is a string."""
+    value = cast("Mapping[str, Any]", raw).get("value") if isinstance(raw, Mapping) else raw
+    return value if isinstance(value, str) else None
+
+
+def _built_in_adapter(name: str, environ: Mapping[str, str]) -> KnownAdapter:
+    provider = PROVIDERS[name]
+    key_env = provider.key_variable
+    if name == COPILOT:
+        key_env = next((variable for variable in GITHUB_TOKENS if environ.get(variable)), key_env)
+    return KnownAdapter(
+        name=name,
+        origin="built in",
+        type=name,
+        address=place_of(provider.default_base_url),
+        key_env=key_env,
+        has_key=bool(environ.get(key_env)) if key_env else None,
+        # Copilot models are named without an adapter, so no table is needed.
+        usable=name == COPILOT and bool(environ.get(key_env or "")),
+        models=0,
+    )
+
+
+def place_of(address: str | None) -> str | None:
+    """Return a URL without user, password and query, which may be secret."""
+    if not address:
+        return None
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "(invalid URL)"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

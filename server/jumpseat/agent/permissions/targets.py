@@ -1,0 +1,154 @@
+"""Find the files that a command touches in the folders it names, such as ``folder/name`` of ``cp name folder``.
+
+Folders that a command copies, moves or removes are listed, as far as a bounded number of entries allows. No file is
+opened or changed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from jumpseat.agent.permissions.paths import PathScope, is_protected
+from jumpseat.agent.permissions.rules import ResolvedPath
+from jumpseat.agent.shell.reach import Placement
+
+MAX_PAIRS: Final = 256
+MAX_ENTRIES: Final = 2000
+"""Limit of the entries of folders that are listed for one command."""
+
+
+@dataclass(slots=True)
+class Targets:
+    """The files that one command touches in folders.
+
+    ``protected`` means that one of them may configure later calls; ``complete`` that no others are touched.
+    """
+
+    paths: list[ResolvedPath] = field(default_factory=list[ResolvedPath])
+    protected: bool = False
+    complete: bool = True
+
+
+def find_targets(placement: Placement, expanded: Iterable[str], base: Path, path_scope: PathScope) -> Targets:
+    """Find the files that a command touches in folders; ``expanded`` are the names that its patterns match."""
+    found = Targets()
+    names = dict.fromkeys(name for name in (*placement.words, *expanded) if not name.startswith("-"))
+    resolved = {name: path_scope.resolve(name, base) for name in names}
+    if placement.program == "ln":
+        found.protected = any(posixpath.basename(name.rstrip("/")).casefold() == ".github" for name in names)
+    if placement.program in ("chmod", "chown", "rm"):
+        budget = _Budget()
+        for path in resolved.values():
+            if path is not None and _holds_protected(path, budget, path_scope):
+                found.protected = True
+        found.complete = not budget.exceeded
+        return found
+    pairs = [(name, folder) for folder in names for name in names if name != folder]
+    if len(pairs) > MAX_PAIRS:
+        # Only the last word, or the value of an option, is the folder of many.
+        folders = [folder for folder, path in resolved.items() if path is not None and path.is_folder]
+        pairs = [(name, folder) for folder in folders for name in names if name != folder]
+    if len(pairs) > MAX_PAIRS:
+        found.complete = False
+        return found
+    budget = _Budget()
+    for name, folder in pairs:
+        for target in _places(name, folder, resolved[folder]):
+            path = path_scope.resolve(target, base)
+            if path is None:
+                found.complete = False
+                continue
+            if target != folder:
+                found.paths.append(path)
+            source = resolved[name]
+            if placement.walks and source is not None and source.is_folder:
+                _merge(Path(source.real), path, budget, found, path_scope)
+    # Too much to list may hold anything.
+    found.protected = found.protected or budget.exceeded
+    return found
+
+
+@dataclass(slots=True)
+class _Budget:
+    left: int = MAX_ENTRIES
+
+    @property
+    def exceeded(self) -> bool:
+        return self.left < 0
+
+
+def _places(name: str, folder: str, path: ResolvedPath | None) -> Iterator[str]:
+    """Yield the paths that ``name`` may be copied to, or compared with, if ``folder`` is the destination."""
+    last = posixpath.basename(name.rstrip("/"))
+    if path is not None and path.is_folder and last not in ("", ".", ".."):
+        yield posixpath.join(folder, last)
+    else:
+        yield folder
+
+
+def _merge(source: Path, target: ResolvedPath, budget: _Budget, found: Targets, path_scope: PathScope) -> None:
+    """Follow the copying of a folder onto ``target``: through links in it, and to protected names."""
+    pending = [(source, Path(target.given), _exists(Path(target.given)))]
+    while pending and not budget.exceeded:
+        folder, destination, exists = pending.pop()
+        for entry in _entries(folder, budget):
+            place = destination / entry.name
+            there = exists and _exists(place)
+            if is_protected(ResolvedPath(str(place), str(place)), path_scope):
+                found.protected = True
+            if there and place.is_symlink() and (path := path_scope.resolve(str(place))) is not None:
+                found.paths.append(path)
+            if not entry.is_symlink() and entry.is_dir():
+                pending.append((entry, place, there))
+
+
+def _holds_protected(path: ResolvedPath, budget: _Budget, path_scope: PathScope) -> bool:
+    """Return whether a folder holds protected files, as far as the budget allows to say."""
+    pending = [Path(path.real)]
+    while pending and not budget.exceeded:
+        folder = pending.pop(0)
+        if _is_bare_repository(folder):
+            return True
+        for entry in _entries(folder, budget):
+            if is_protected(ResolvedPath(str(entry), str(entry)), path_scope):
+                return True
+            if not entry.is_symlink() and entry.is_dir():
+                pending.append(entry)
+    return False
+
+
+def _entries(folder: Path, budget: _Budget) -> Iterator[Path]:
+    try:
+        for entry in folder.iterdir():
+            budget.left -= 1
+            if budget.exceeded:
+                return
+            yield entry
+    except OSError:
+        return
+
+
+def has_bare_repository(folder: Path) -> bool:
+    """Return whether git, run in ``folder``, may take files of the project for a repository and its settings."""
+    for parent in (folder, *folder.parents):
+        if _exists(parent / ".git"):
+            return False
+        if _is_bare_repository(parent):
+            return True
+    return False
+
+
+def _is_bare_repository(folder: Path) -> bool:
+    return all(_exists(folder / name) for name in ("HEAD", "objects", "refs"))
+
+
+def _exists(path: Path) -> bool:
+    """Return whether there is anything at a path, a broken link included."""
+    try:
+        return path.is_symlink() or path.exists()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,340 @@
+"""Tables of commands that approvals cover with other arguments, and their options that are known to be harmless.
+
+A command that is in no table, or that has an option which is not in its row, is covered by its whole text only.
+:func:`jumpseat.agent.shell.options.parse_options` describes the notation. An option belongs here only if it neither
+runs a program, nor loads code or settings, nor opens or writes files that the words of the command do not name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from jumpseat.agent.shell.reading import READING
+
+PYTHON_TOOLS: Final[Mapping[str, str]] = {
+    # Programs that run the project's own code or settings, also as `python -m NAME` and `uv run NAME`.
+    "pytest": (
+        "-qvxslk:m:n:r: --tb= --maxfail= --durations= --durations-min= --lf --ff --nf --sw --last-failed"
+        " --failed-first --new-first --stepwise --exitfirst --quiet --verbose --collect-only --co --cov?"
+        " --cov-report= --no-cov --cov-branch --cov-append --no-header --no-summary --showlocals --color="
+        " --timeout= --capture= --deselect= --ignore= --ignore-glob= --strict-markers --strict-config"
+        " --runxfail --setup-show --fixtures --numprocesses= --dist= --random-order --snapshot-update"
+        " --benchmark-only --benchmark-skip --markers --version :"
+    ),
+    "unittest": "-vqfbck:s:p:t: --verbose --quiet --failfast --buffer --locals",
+    "black": (
+        "-qvSCl:t: --check --diff --quiet --verbose --line-length= --target-version= --color --no-color"
+        " --fast --safe --skip-string-normalization --preview"
+    ),
+    "isort": "-cdq --check --check-only --diff --quiet --profile= --line-length= --atomic --float-to-top",
+    "ruff check": (
+        "-qvsne --fix --no-fix --diff --select= --ignore= --extend-select= --statistics --output-format="
+        " --line-length= --quiet --show-fixes --unsafe-fixes --no-cache --exit-zero --target-version="
+        " --preview --exclude= --exit-non-zero-on-fix"
+    ),
+    "ruff format": "-qvsn --check --diff --line-length= --quiet --target-version= --preview --exclude= --no-cache",
+    "mypy": (
+        "-p:m: --strict --show-error-codes --ignore-missing-imports --pretty --no-incremental"
+        " --no-error-summary --check-untyped-defs --disallow-untyped-defs --namespace-packages"
+        " --explicit-package-bases --python-version= --platform= --follow-imports= --no-color-output"
+        " --show-column-numbers --warn-unreachable --show-error-context --no-site-packages --exclude="
+    ),
+    "pyright": (
+        "-p: --outputjson --stats --project= --pythonplatform= --pythonversion= --level= --warnings --verbose"
+    ),
+    "flake8": (
+        "-qvj: --max-line-length= --select= --ignore= --extend-ignore= --exclude= --count --statistics"
+        " --jobs= --show-source --max-complexity="
+    ),
+    "pylint": (
+        "-Ej: --disable= --enable= --jobs= --errors-only --score= --reports= --fail-under= --recursive= --ignore="
+    ),
+    "pip list": "-ov --outdated --uptodate --not-required --format= --verbose --user --local",
+    "pip show": "-fv --files --verbose",
+    "pip freeze": "-l --local --all --user",
+    "pip check": "",
+}
+
+_SCRIPT: Final = "-s --silent --if-present <0 -->test_script"
+_JEST: Final = (
+    "-t:iuow: --testNamePattern= --testPathPattern= --testPathPatterns= --coverage? --runInBand --verbose"
+    " --silent --updateSnapshot --onlyChanged --bail? --ci --passWithNoTests --no-coverage"
+    " --detectOpenHandles --forceExit --maxWorkers= --watch? --watchAll? --no-cache --listTests"
+    " --findRelatedTests --run --no-color"
+)
+
+JAVASCRIPT_TOOLS: Final[Mapping[str, str]] = {
+    # Programs that run the project's own code or settings, also as `npx NAME`, `pnpm exec NAME`, `yarn NAME`.
+    "tsc": (
+        "-bwvp: --noEmit --watch --project= --pretty? --skipLibCheck --strict --version --build --listFiles"
+        " --incremental --noEmitOnError --showConfig --force --dry --verbose --clean --diagnostics"
+        " --extendedDiagnostics"
+    ),
+    "eslint": (
+        "--fix --fix-dry-run --quiet --ext= --max-warnings= --cache --no-error-on-unmatched-pattern --color"
+        " --no-color --report-unused-disable-directives --fix-type= --debug --no-warn-ignored --rule="
+    ),
+    "prettier": (
+        "-cwlu --check --write --list-different --log-level= --loglevel= --ignore-unknown --single-quote"
+        " --tab-width= --print-width= --no-semi --no-color --cache --no-error-on-unmatched-pattern"
+    ),
+    "jest": _JEST,
+    "vitest": _JEST,
+    "mocha": "-g:bt:f: --grep= --bail --timeout= --exit --recursive --fgrep= --color",
+    "stylelint": "--fix --quiet --allow-empty-input --max-warnings=",
+}
+
+BEHIND_DASHES: Final[Mapping[str, str]] = {
+    # Options that may follow `--`.
+    "test_script": f"{_JEST} -g: --grep= --fix --check --quiet --mode=",
+    "test_binary": "--nocapture --test-threads= --ignored --include-ignored --exact --show-output --list --skip=",
+    "lints": "-D:W:A:F: --deny= --warn= --allow=",
+    "rustfmt": "-qvl --check --edition= --quiet --verbose",
+}
+
+TEST_SCRIPT: Final = re.compile(r"(?:test|lint|format|check|typecheck|spec|e2e|unit|coverage)\b[\w:.-]*\Z")
+"""Names of scripts whose arguments select or show things, rather than name what a script deploys."""
+
+SCRIPT_RUNNERS: Final = frozenset({"npm run", "pnpm run", "yarn run", "bun run"})
+"""They run a script of the project, which is the next word."""
+
+_CARGO: Final = (
+    "-rqvp:j:F: --release --quiet --verbose --package= --lib --bin= --bins --test= --tests --example="
+    " --examples --bench= --benches --doc --all --workspace --exclude= --all-targets --features="
+    " --all-features --no-default-features --jobs= --offline --locked --frozen --no-run --no-fail-fast"
+    " --message-format= --profile= --no-deps --keep-going --timings"
+)
+_GO: Final = (
+    "/v /race /short /cover /failfast /json /count= /run= /bench= /benchmem /benchtime= /timeout="
+    " /coverprofile= /covermode= /coverpkg= /parallel= /p= /tags= /cpu= /x /n /a /trimpath /skip= /list="
+    " /shuffle="
+)
+_KUBECTL: Final = (
+    "-n:l:wAo:L: --namespace= --selector= --watch --all-namespaces --output= --show-labels"
+    " --field-selector= --no-headers --sort-by= --context="
+)
+_GH_LIST: Final = (
+    "-L:s:l:a:A:S:q:B:H: --limit= --state= --label= --assignee= --author= --search= --json= --jq= --base="
+    " --head= --comments --draft --template= --workflow= --branch= --user= --status="
+)
+_DOCKER_LIST: Final = "-aqf:n:s --all --quiet --filter= --format= --no-trunc --last= --latest --size"
+_COMPOSE: Final = "-aq --all --quiet --services --format= --filter= --status="
+
+WORKING: Final[Mapping[str, str]] = {
+    # Other commands whose effects stay with the files that their words name, or with what they are called for.
+    "chmod": "-Rvfc --recursive --verbose +",
+    "cp": (
+        "-rRapfnvuiTPdxt: --recursive --archive --force --verbose --no-clobber --update --interactive"
+        " --target-directory= --no-target-directory --preserve? --no-dereference"
+    ),
+    "ln": "-sfvnrTt: --symbolic --force --verbose --no-dereference --relative --target-directory=",
+    "mkdir": "-pvm: --parents --verbose --mode=",
+    "mv": (
+        "-fnvuiTt: --force --no-clobber --verbose --update --interactive --target-directory= --no-target-directory"
+    ),
+    "rm": "-rRfivdI --recursive --force --verbose --dir --interactive? --one-file-system",
+    "rmdir": "-v --verbose",
+    "tee": "-ai --append",
+    "touch": "-acmhd:t:r: --no-create --date= --reference=",
+    "truncate": "-cs: --size= --no-create",
+    "curl": (
+        "-sSfgiIkvN#46GjX:H:d:A:u:m:b:F:e: --silent --show-error --fail --fail-with-body --include --head"
+        " --insecure --verbose --no-buffer --request= --header= --data= --data-raw= --data-binary="
+        " --data-urlencode= --data-ascii= --json= --form= --form-string= --user= --user-agent= --max-time="
+        " --connect-timeout= --retry= --retry-delay= --retry-max-time= --compressed --get --cookie= --referer="
+        " --http1.1 --http2 --ipv4 --ipv6 --no-progress-meter --limit-rate= --range= -r: --max-filesize="
+    ),
+    "git add": "-AuvnfNp --all --update --intent-to-add --force --dry-run --verbose --patch :",
+    "git branch": (
+        "-arvlq --all --remotes --list --verbose --show-current --merged? --no-merged? --contains?"
+        " --no-contains? --sort= --format= --column? --quiet --points-at= --no-color --color? --ignore-case"
+    ),
+    "git checkout": "-qtdpb: --quiet --track? --no-track --detach --ours --theirs --progress --orphan= --patch :",
+    "git cherry-pick": "-xnm: --no-commit --abort --continue --skip --mainline=",
+    "git clean": "-nq --dry-run --quiet",
+    "git commit": (
+        "-aqvsm:F: --message= --all --amend --no-edit --allow-empty --signoff --author= --date= --fixup="
+        " --squash= --dry-run --file= --quiet --verbose --allow-empty-message --short --status --no-status"
+    ),
+    "git fetch": (
+        "-qvptaj: --all --prune --tags --no-tags --depth= --deepen= --unshallow --quiet --verbose --dry-run"
+        " --jobs= --progress --append --shallow-since="
+    ),
+    "git grep": (
+        "-#nilwEFPcvhHopWqIe:A:B:C: --cached --untracked --name-only --count --heading --break --and --or"
+        " --not --max-depth= --show-function --function-context --line-number --ignore-case --word-regexp"
+        " --all-match --no-color --color? --files-with-matches :"
+    ),
+    "git init": "-qb: --quiet --initial-branch=",
+    "git merge": (
+        "-qnm: --no-ff --ff-only --ff --squash --no-squash --no-edit --abort --continue --quit --no-commit"
+        " --commit --quiet --stat --no-stat"
+    ),
+    "git mv": "-fknv --force --dry-run --verbose",
+    "git pull": (
+        "-qvpr?j: --prune --all --tags --rebase? --no-rebase --ff-only --ff --no-ff --autostash"
+        " --no-autostash --quiet --verbose --dry-run --no-edit --depth= --progress --no-tags"
+    ),
+    "git push": (
+        "-quvn --quiet --verbose --set-upstream --tags --follow-tags --dry-run --progress --porcelain"
+        " --atomic --no-progress"
+    ),
+    "git rebase": "-q --abort --continue --skip --quit --onto= --autostash --no-autostash --keep-base --quiet",
+    "git reset": "-qNp --soft --mixed --quiet --patch --intent-to-add",
+    "git restore": "-SWqps: --staged --worktree --source= --quiet --ours --theirs --patch --progress :",
+    "git revert": "-nm: --no-edit --no-commit --abort --continue --skip --mainline=",
+    "git rm": "-rfnq --cached --force --dry-run --quiet --ignore-unmatch",
+    "git stash": "-uq --include-untracked <0",
+    "git stash apply": "-q --index --quiet",
+    "git stash pop": "-q --index --quiet",
+    "git stash push": "-uakSqm:p --include-untracked --all --keep-index --staged --quiet --message= --patch :",
+    "git switch": "-qdtc: --create= --quiet --detach --track? --no-track --orphan= --guess --no-guess",
+    "git tag": (
+        "-aln?m: --list --annotate --message= --sort= --contains? --points-at= --format= --merged?"
+        " --no-merged? --column?"
+    ),
+    "npm ls": "-alg --all --depth= --long --json --parseable --global --prod --dev",
+    "npm outdated": "--json --long -l",
+    "npm view": "--json",
+    "npm audit": "--json --production --omit= --audit-level=",
+    "npm test": _SCRIPT,
+    "npm start": "<0",
+    "npm run": "-s --silent --if-present <0",
+    "pnpm run": "<0",
+    "pnpm test": _JEST,
+    "pnpm ls": "--depth= --json",
+    "yarn test": _JEST,
+    "yarn run": "<0",
+    "yarn build": "<0",
+    "yarn lint": "--fix --quiet",
+    "yarn start": "<0",
+    "yarn format": "<0",
+    "yarn typecheck": "<0",
+    "pnpm build": "<0",
+    "pnpm lint": "--fix --quiet",
+    "pnpm format": "<0",
+    "pnpm typecheck": "<0",
+    "bun test": "-t: --watch --coverage --bail? --timeout= --only",
+    "bun run": "<0",
+    "deno test": "--quiet -q --filter= --fail-fast? --parallel --watch? --no-check",
+    "deno lint": "--fix --json --quiet",
+    "deno fmt": "--check --quiet",
+    "deno check": "",
+    "cargo bench": f"{_CARGO} -->test_binary",
+    "cargo build": _CARGO,
+    "cargo check": _CARGO,
+    "cargo clippy": f"{_CARGO} -->lints",
+    "cargo doc": f"{_CARGO} --document-private-items",
+    "cargo fmt": "-qvp: --all --check --quiet --verbose --package= -->rustfmt",
+    "cargo metadata": "--format-version= --no-deps --offline --locked -q",
+    "cargo test": f"{_CARGO} -->test_binary",
+    "cargo tree": (
+        "-i:dep:e: --depth= --invert? --duplicates --workspace --all-features --no-dedupe --edges= --package="
+        " --prefix= --features="
+    ),
+    "cargo clean": "-p:q --release --doc --quiet",
+    "cargo nextest run": f"{_CARGO} -E:",
+    "rustfmt": "-qvl --check --edition= --quiet --verbose",
+    "go build": _GO,
+    "go doc": "/all /short /src /u /c",
+    "go env": "/json",
+    "go fmt": "/n /x",
+    "go list": "/m /f= /json /deps /test /u /versions",
+    "go mod download": "/x /json",
+    "go mod graph": "",
+    "go mod tidy": "/v /x",
+    "go mod verify": "",
+    "go mod why": "/m",
+    "go test": _GO,
+    "go version": "/m",
+    "go vet": "/v /x /json /tags= /c=",
+    "gofmt": "-lwdse",
+    "goimports": "-lwdev",
+    "golangci-lint run": (
+        "-vE:D: --fix --timeout= --fast --verbose --enable= --disable= --new --no-config --out-format="
+        " --tests? --max-issues-per-linter= --max-same-issues="
+    ),
+    "make": (
+        "-#j?knsBwiq --jobs? --keep-going --dry-run --just-print --silent --quiet --always-make"
+        " --print-directory --no-print-directory"
+    ),
+    "just": "-nqv --dry-run --quiet --verbose",
+    "mvn": (
+        "-qBoeXUNT: --quiet --batch-mode --offline --errors --debug --update-snapshots --no-transfer-progress"
+        " --also-make --fail-fast --fail-at-end --threads= --projects= --non-recursive /DskipTests? /Dtest="
+        " /Dit.test= /Dmaven.test.skip= /DfailIfNoTests= /Dsurefire.failIfNoSpecifiedTests= /Dcheckstyle.skip?"
+        " /ntp /pl= /am"
+    ),
+    "gradle": (
+        "-qsidmx: --info --debug --stacktrace --full-stacktrace --quiet --offline --no-daemon --daemon"
+        " --parallel --tests= --continue --rerun-tasks --build-cache --no-build-cache --console="
+        " --warning-mode= --exclude-task= --configuration-cache --dry-run --profile"
+    ),
+    "docker ps": _DOCKER_LIST,
+    "docker images": _DOCKER_LIST,
+    "docker logs": "-ftn: --follow --tail= --since= --until= --timestamps",
+    "docker inspect": "-sf: --format= --size --type=",
+    "docker version": "-f: --format=",
+    "docker info": "-f: --format=",
+    "docker compose ps": _COMPOSE,
+    "docker compose logs": "-ftn: --follow --tail= --since= --no-color --no-log-prefix --timestamps",
+    "docker compose config": "-q --services --images --volumes --quiet",
+    "docker volume ls": _DOCKER_LIST,
+    "docker network ls": _DOCKER_LIST,
+    "kubectl get": _KUBECTL,
+    "kubectl describe": _KUBECTL,
+    "kubectl logs": (
+        f"{_KUBECTL} -fpc: --follow --previous --tail= --since= --container= --timestamps --all-containers"
+    ),
+    "kubectl top": _KUBECTL,
+    "kubectl version": "-o:",
+    "gh pr view": _GH_LIST,
+    "gh pr list": _GH_LIST,
+    "gh pr diff": "--name-only --patch --color=",
+    "gh pr status": _GH_LIST,
+    "gh pr checks": "--watch --required --json= --jq= -q:",
+    "gh issue view": _GH_LIST,
+    "gh issue list": _GH_LIST,
+    "gh run view": "--log --log-failed -v --json= --jq= -q: --job= -j:",
+    "gh run list": _GH_LIST,
+    "gh repo view": _GH_LIST,
+    "gh release list": _GH_LIST,
+    "gh release view": _GH_LIST,
+    "terraform state list": "",
+    "gh auth status": "",
+    "gh secret list": "",
+    "aws s3 ls": "--recursive --human-readable --summarize",
+}
+
+WRAPPERS: Final[Mapping[str, Mapping[str, str]]] = {
+    # Programs that run a tool of the project, and the tools that an approval may name behind them.
+    "uv run": PYTHON_TOOLS,
+    "poetry run": PYTHON_TOOLS,
+    "pipenv run": PYTHON_TOOLS,
+    "npx": JAVASCRIPT_TOOLS,
+    "pnpm exec": JAVASCRIPT_TOOLS,
+    "pnpm": JAVASCRIPT_TOOLS,
+    "yarn": JAVASCRIPT_TOOLS,
+    "yarn exec": JAVASCRIPT_TOOLS,
+}
+
+MODULES: Final = re.compile(r"python[\d.]*\Z")
+"""Programs that run a module of :data:`PYTHON_TOOLS` with ``-m``."""
+
+OTHER_NAMES: Final[Mapping[str, str]] = {"gradlew": "gradle", "mvnw": "mvn", "pip3": "pip"}
+
+HARMLESS: Final[Mapping[str, str]] = {**READING, **WORKING, **PYTHON_TOOLS, **JAVASCRIPT_TOOLS}
+
+WITH_SUBCOMMAND: Final = frozenset({
+    *SCRIPT_RUNNERS, "kubectl describe", "kubectl get", "kubectl top",
+    *(" ".join(row.split()[:count]) for row in HARMLESS for count in range(1, len(row.split()))),
+})  # fmt: skip
+"""Programs and subcommands whose next word is a subcommand, and so part of the identifier."""
+
+ANY_FOLDER: Final = frozenset({
+    *(name for name in READING if " " not in name),
+    "chmod", "cp", "ln", "mkdir", "mv", "rm", "rmdir", "tee", "touch", "truncate",
+})  # fmt: skip
+"""Commands that use nothing but the files that their words name, so that they may follow a change of the folder."""

@@ -1,0 +1,204 @@
+"""The members that types have by name, the unknown members of a value, and hints to the names that were meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    TypeAlias,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Path: TypeAlias = tuple[str | int, ...]
+
+NAMES_SHOWN: Final = 40
+"""The maximum number of known names in a description."""
+
+
+# --- unknown names ------------------------------------------------------------------------------------------------
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Return "did you mean 'x'?" for the nearest of the ``known`` names, or the list of them if none is near."""
+    match = nearest(name, known)
+    if match is not None:
+        return f"did you mean {match!r}?"
+    names = sorted(known)
+    more = ", ..." if len(names) > NAMES_SHOWN else ""
+    return f"expected one of {', '.join(names[:NAMES_SHOWN])}{more}" if names else "no name is known here"
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the known name that resembles ``name`` most, or ``None``. Case, ``-`` and ``_`` make no difference."""
+    from difflib import get_close_matches
+
+    plain = {_plain(candidate): candidate for candidate in sorted(known, reverse=True)}
+    found = get_close_matches(_plain(name[:100]), plain, n=1, cutoff=cutoff)
+    return plain[found[0]] if found else None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+# --- the members of models ----------------------------------------------------------------------------------------
+
+
+class Node(NamedTuple):
+    """The part of a type that has named members: the alternatives of an object, the elements, the values."""
+
+    models: tuple[type[Any], ...] = ()
+    items: Node | None = None
+    values: Node | None = None
+
+
+class Members(NamedTuple):
+    """The members of an object: all accepted names, those to suggest, and the members with members of their own.
+
+    ``is_open`` means that any name is accepted.
+    """
+
+    accepted: frozenset[str]
+    shown: tuple[str, ...]
+    inner: Mapping[str, Node]
+    is_open: bool
+
+
+class UnknownMember(NamedTuple):
+    """A member that a model does not have, with its path and the names that the model has."""
+
+    path: Path
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{dotted(self.path)}: unknown, {hint(str(self.path[-1]), self.known)}"
+
+
+def unknown_members(model: type[Any], value: Any) -> list[UnknownMember]:
+    """Return the members of ``value``, at any depth, that ``model`` does not have."""
+    if not isinstance(value, dict):
+        return []
+    members = members_of((model,))
+    keys = cast("dict[str, Any]", value).keys()
+    # Most requests end here.
+    if keys <= members.accepted and members.inner.keys().isdisjoint(keys):
+        return []
+    return list(_unknown(Node((model,)), value, ()))
+
+
+def _unknown(node: Node, value: Any, path: Path) -> Iterator[UnknownMember]:
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        if node.models:
+            members = members_of(node.models)
+            if not members.is_open:
+                for key in table.keys() - members.accepted:
+                    yield UnknownMember((*path, key), members.shown)
+            for key in table.keys() & members.inner.keys():
+                yield from _unknown(members.inner[key], table[key], (*path, key))
+        elif node.values is not None:
+            for key, item in table.items():
+                yield from _unknown(node.values, item, (*path, key))
+    elif isinstance(value, list) and node.items is not None:
+        for number, item in enumerate(cast("list[Any]", value)):
+            yield from _unknown(node.items, item, (*path, number))
+
+
+@cache
+def members_of(models: tuple[type[Any], ...]) -> Members:
+    """Return the members of an object that is one of ``models``, computed once."""
+    accepted: set[str] = set()
+    shown: list[str] = []
+    inner: dict[str, Node] = {}
+    is_open = False
+    for model in models:
+        is_open |= _config(model).get("extra") == "allow"
+        for names, annotation in _fields(model):
+            accepted.update(names)
+            shown.append(names[0])
+            node = _node(annotation)
+            if node is not None:
+                for name in names:
+                    inner[name] = node if name not in inner else _merged(inner[name], node)
+        also: frozenset[str] = getattr(model, "also_accepted", frozenset())
+        accepted |= also
+        shown += sorted(also)
+    return Members(frozenset(accepted), tuple(dict.fromkeys(shown)), inner, is_open)
+
+
+def _config(model: type[Any]) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", getattr(model, "model_config", getattr(model, "__pydantic_config__", {})))
+
+
+def _fields(model: type[Any]) -> Iterator[tuple[list[str], Any]]:
+    """Iterate over the accepted names of each field, the preferred one first, and its annotation."""
+    if is_dataclass(model):
+        hints, rename = get_type_hints(model), _config(model).get("alias_generator") or str
+        for field in fields(model):
+            yield [rename(field.name)], hints[field.name]
+        return
+    by_name = bool(_config(model).get("populate_by_name"))
+    for name, field in cast("type[BaseModel]", model).model_fields.items():
+        alias: Any = field.validation_alias or field.alias or name
+        choices: list[str] = [alias] if isinstance(alias, str) else [str(choice) for choice in alias.choices]
+        yield [*choices, *([name] if by_name else [])], field.annotation
+
+
+def _node(annotation: Any) -> Node | None:
+    """Return the part of a type that has named members, or ``None``."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _node(args[0])
+    if isinstance(annotation, type) and not args:
+        is_model = hasattr(annotation, "model_fields") or (
+            is_dataclass(annotation) and hasattr(annotation, "__pydantic_config__")
+        )
+        return Node((cast("type[Any]", annotation),)) if is_model else None
+    if origin in (list, tuple):
+        items = _node(args[0]) if args else None
+        return None if items is None else Node(items=items)
+    if origin is dict or origin is Mapping:
+        values = _node(args[1])
+        return None if values is None else Node(values=values)
+    found: Node | None = None
+    for arg in args if origin in (Union, UnionType) else ():
+        if get_origin(arg) is dict and _node(arg) is None:
+            # Objects with any members are accepted, too.
+            return None
+        node = _node(arg)
+        if node is not None:
+            found = node if found is None else _merged(found, node)
+    return found
+
+
+def _merged(one: Node, other: Node) -> Node:
+    items = (
+        one.items if other.items is None else other.items if one.items is None else _merged(one.items, other.items)
+    )
+    values = (
+        one.values
+        if other.values is None
+        else other.values
+        if one.values is None
+        else _merged(one.values, other.values)
+    )
+    return Node(tuple(dict.fromkeys((*one.models, *other.models))), items, values)
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Return a path as in ``tools[0].name``."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")

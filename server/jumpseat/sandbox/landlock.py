@@ -1,0 +1,69 @@
+"""Landlock and seccomp: restrictions that a process puts on itself, for systems without bubblewrap or namespaces.
+
+Weaker than namespaces: a file inside a writable folder cannot be made read-only, ``/tmp`` cannot be written, and
+without network there is no loopback either. The process that restricts itself is ``landlock_launcher.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from jumpseat.sandbox.view import View
+
+LAUNCHER: Final = Path(__file__).with_name("landlock_launcher.py")
+
+
+class Landlock:
+    """Runs commands below ``landlock_launcher.py``. Implements :class:`~jumpseat.sandbox.mechanisms.Mechanism`."""
+
+    name = "landlock"
+    has_processes = False
+    can_protect = False
+
+    def command(
+        self, view: View, cwd: Path, command: Sequence[str], *, init: tuple[int, int] | None = None
+    ) -> list[str]:
+        """Return the command line that runs ``command``."""
+        accesses = view.accesses(own_temp=False)
+        hidden = frozenset(str(path) for path, access in accesses if access == "hide")
+        rules = {
+            "write": [
+                path for folder, access in accesses if access == "write" for path in _without(str(folder), hidden)
+            ]
+            + _temp(view),
+            "read": [*_without("/", hidden), *(str(path) for path, access in accesses if access == "read")],
+            "network": view.network,
+        }
+        return [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(rules), *command]
+
+
+def _temp(view: View) -> list[str]:
+    return [] if view.temp is None else [str(view.temp)]
+
+
+def _without(folder: str, hidden: frozenset[str]) -> Iterator[str]:
+    """Yield the paths below ``folder`` that together contain everything except for ``hidden``.
+
+    New files in a folder that contains a hidden one are not among them.
+    """
+    above = {parent for path in hidden for parent in map(str, Path(path).parents)}
+
+    def walk(folder: str) -> Iterator[str]:
+        if folder not in above:
+            yield folder
+            return
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            return
+        for entry in entries:
+            # A link is as readable as its target.
+            if entry.path not in hidden and not entry.is_symlink():
+                yield from walk(entry.path)
+
+    return walk(folder)

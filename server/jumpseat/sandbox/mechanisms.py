@@ -1,0 +1,110 @@
+"""Find the mechanism that works on this system, by running a confined command with each candidate."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import anyio
+import anyio.to_thread
+
+from jumpseat.sandbox.bubblewrap import Bubblewrap, find_bubblewrap
+from jumpseat.sandbox.landlock import Landlock
+from jumpseat.sandbox.seatbelt import PROGRAM, Seatbelt
+from jumpseat.sandbox.view import View
+
+log = logging.getLogger(__name__)
+
+PROBE_S: Final = 10.0
+"""Longest time of the command that tries a mechanism."""
+
+_ATTEMPT: Final = 'echo in >"$1/file"; { echo out >"$2/file"; } 2>/dev/null; cat "$3/file" 2>/dev/null; :'
+
+
+class Mechanism(Protocol):
+    """A way to confine a command.
+
+    With ``has_processes``, confined processes have a PID namespace of their own, which ends as a whole. With
+    ``can_protect``, files inside writable folders can be made read-only.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def has_processes(self) -> bool: ...
+
+    @property
+    def can_protect(self) -> bool: ...
+
+    def command(
+        self, view: View, cwd: Path, command: Sequence[str], *, init: tuple[int, int] | None = None
+    ) -> list[str]:
+        """Return the command line that runs ``command`` confined to ``view``.
+
+        With ``init``, where there is a PID namespace, it outlives the command until no process is left in it: the
+        exit code is written to the first of these descriptors, and the second is the standard input.
+        """
+        ...
+
+
+def candidates(environ: Mapping[str, str]) -> list[Mechanism]:
+    """Return the mechanisms of this platform, the best one first."""
+    match sys.platform:
+        case "linux":
+            return [*(Bubblewrap(program) for program in find_bubblewrap(environ)), Landlock()]
+        case "darwin":
+            return [Seatbelt()] if os.path.exists(PROGRAM) else []
+        case _:
+            return []
+
+
+async def find_mechanism(environ: Mapping[str, str], names: Container[str] | None = None) -> Mechanism | None:
+    """Return the first mechanism with one of these ``names`` that confines a command; ``None`` if there is none."""
+    for mechanism in candidates(environ):
+        if names is not None and mechanism.name not in names:
+            continue
+        problem = await anyio.to_thread.run_sync(_problem, mechanism, environ)
+        if problem is None:
+            log.info("commands are confined by %s", mechanism.name)
+            return mechanism
+        log.info("commands cannot be confined by %s: %s", mechanism.name, problem)
+    return None
+
+
+def _problem(mechanism: Mechanism, environ: Mapping[str, str]) -> str | None:
+    """Try to write a file inside, a file outside, and to read a hidden file; return what did not go as expected."""
+    folder = Path(tempfile.mkdtemp(prefix="jumpseat-probe-")).resolve()
+    try:
+        inside, outside, hidden = folder / "inside", folder / "outside", folder / "hidden"
+        for path in (inside, outside, hidden):
+            path.mkdir()
+        (hidden / "file").write_text("secret")
+        view = View(writable=(inside,), shown=(outside,), hidden=(hidden,))
+        words = ["sh", "-c", _ATTEMPT, "sh", str(inside), str(outside), str(hidden)]
+        result = subprocess.run(
+            mechanism.command(view, inside, words),
+            cwd=inside,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PROBE_S,
+            check=False,
+        )
+        if not (inside / "file").exists():
+            lines = result.stderr.decode(errors="replace").strip().splitlines()
+            return lines[-1] if lines else f"exit code {result.returncode}"
+        if (outside / "file").exists() or result.stdout:
+            return "a confined command reached a file outside of its folder"
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return None

@@ -1,0 +1,112 @@
+"""Well-known paths: credentials, sockets of services, files that programs obey, and caches of package managers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+CREDENTIALS: Final = (
+    ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker/config.json", ".netrc", ".pypirc", ".npmrc",
+    ".yarnrc.yml", ".config/gcloud", ".config/op", ".config/sops", ".config/rclone", ".config/github-copilot",
+    ".config/hub", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
+    ".m2/settings-security.xml", ".gradle/gradle.properties", ".terraform.d", ".vault-token", ".databrickscfg",
+    ".boto", ".s3cfg", ".pgpass", ".my.cnf", ".password-store", ".local/share/keyrings", ".local/share/kwalletd",
+    ".local/share/kwallet", ".config/keepassxc", ".config/1Password", ".config/Bitwarden", "Library/Keychains",
+    ".codex/auth.json", ".claude.json", ".claude/.credentials.json", ".gemini", ".copilot",
+)  # fmt: skip
+"""Files and folders of the home folder."""
+
+GIT_CREDENTIALS: Final = (".git-credentials", ".config/git/credentials")
+GH_CREDENTIALS: Final = (".config/gh",)
+
+BROWSERS: Final = (
+    ".mozilla", ".librewolf", ".thunderbird", ".config/google-chrome", ".config/google-chrome-beta",
+    ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/opera", ".config/vivaldi",
+    "snap/firefox", "snap/chromium", "Library/Application Support/Google/Chrome",
+    "Library/Application Support/Firefox", "Library/Safari", "Library/Cookies",
+)  # fmt: skip
+"""Profiles of browsers, with cookies and passwords."""
+
+SOCKETS: Final = (".docker/run", ".docker/desktop", ".colima", ".rd", ".lima", ".orbstack/run")
+"""Folders of the home folder with the sockets of programs that run as a more powerful user, or in a machine."""
+
+START_FILES: Final = (
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile",
+    ".zshenv", ".zlogin", ".inputrc", ".xprofile", ".xinitrc", ".gitconfig", ".vimrc", ".emacs", ".emacs.d",
+    ".config", ".local/bin", "bin", ".local/share/applications", ".pam_environment", ".tmux.conf", ".screenrc",
+    ".editorconfig", "Library/LaunchAgents",
+)  # fmt: skip
+"""Files of the home folder that programs of the user run or obey. They are read-only also in a session there."""
+
+RUNTIME: Final = ("/run", "/var/run")
+"""Where the system keeps the sockets of its services."""
+
+RESOLVER: Final = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/connman")
+"""Folders of the runtime folder that hold the addresses of name servers."""
+
+_SHARED: Final = frozenset({"/", "/home", "/root", "/usr", "/etc", "/var", "/opt", "/tmp", "/var/tmp", "/Users"})  # noqa: S108
+
+
+def hidden_paths(home: Path, environ: Mapping[str, str], *, git: bool, gh: bool) -> Iterator[str | Path]:
+    """Yield the paths that commands must not read; with ``git`` or ``gh``, not the credentials of that program."""
+    yield from RUNTIME
+    names = [*CREDENTIALS, *BROWSERS, *SOCKETS]
+    names += [] if git else GIT_CREDENTIALS
+    names += [] if gh else GH_CREDENTIALS
+    # Not paths, which take several times as long to build.
+    yield from (f"{home}/{name}" for name in names)
+    for name in ("SSH_AUTH_SOCK", "DOCKER_HOST", "CONTAINER_HOST", "PODMAN_HOST"):
+        path = environ.get(name, "").removeprefix("unix://")
+        if path.startswith("/"):
+            yield path
+
+
+def may_be_writable(folder: Path, home: Path) -> bool:
+    """Return whether a session may make ``folder`` writable: not a folder of the system, nor one of all users."""
+    return folder == home or not (str(folder) in _SHARED or home.is_relative_to(folder))
+
+
+def program_folders(program: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield the folders that ``program`` and those of ``PATH`` need; of a Python environment, all of it."""
+    for folder in (os.path.dirname(program), *environ.get("PATH", "").split(os.pathsep)):
+        if folder.startswith("/"):
+            above, name = os.path.split(folder.rstrip("/"))
+            yield above if name in ("bin", "sbin", ".bin") and above.count("/") > 1 else folder
+
+
+def cache_variables(folder: Path, environ: Mapping[str, str], home: Path) -> dict[str, str]:
+    """Return the variables that make package managers keep their caches in ``folder``.
+
+    Go and Gradle read what the user's own caches already have.
+    """
+    modules = environ.get("GOMODCACHE") or f"{environ.get('GOPATH', '').partition(':')[0] or home / 'go'}/pkg/mod"
+    downloads = Path(modules, "cache", "download")
+    proxy = environ.get("GOPROXY") or "https://proxy.golang.org,direct"
+    return {
+        "XDG_CACHE_HOME": str(folder / "xdg"),
+        "PIP_CACHE_DIR": str(folder / "pip"),
+        "UV_CACHE_DIR": str(folder / "uv"),
+        "POETRY_CACHE_DIR": str(folder / "poetry"),
+        "PRE_COMMIT_HOME": str(folder / "pre-commit"),
+        "npm_config_cache": str(folder / "npm"),
+        "YARN_CACHE_FOLDER": str(folder / "yarn"),
+        "BUN_INSTALL_CACHE_DIR": str(folder / "bun"),
+        "DENO_DIR": str(folder / "deno"),
+        "GOCACHE": str(folder / "go-build"),
+        "GOMODCACHE": str(folder / "go-modules"),
+        "GOFLAGS": " ".join(filter(None, (environ.get("GOFLAGS"), "-modcacherw"))),
+        "GOPROXY": f"file://{downloads},{proxy}" if downloads.is_dir() else proxy,
+        "GRADLE_USER_HOME": str(folder / "gradle"),
+        "GRADLE_RO_DEP_CACHE": str(home / ".gradle" / "caches"),
+        "COMPOSER_CACHE_DIR": str(folder / "composer"),
+        "NUGET_PACKAGES": str(folder / "nuget"),
+        "CCACHE_DIR": str(folder / "ccache"),
+    }
+
+
+def shared_caches(home: Path) -> Iterator[Path]:
+    """Yield the folders in which package managers keep their caches for all projects of the user."""
+    names = (".cache", ".npm", ".cargo/registry", ".cargo/git", "go/pkg", ".gradle/caches", ".m2/repository")
+    yield from (home / name for name in (*names, ".local/share/pnpm", ".yarn", ".nuget/packages", "Library/Caches"))

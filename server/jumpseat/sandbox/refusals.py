@@ -1,0 +1,60 @@
+"""Find out from the output of a failed command what the sandbox refused, for the model and the user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from jumpseat.sandbox.view import View
+
+MAX_REFUSALS: Final = 3
+_TAIL_CHARS: Final = 16_384
+
+_PATH: Final = r"[\"'`\u2018]?(?P<path>[^\s\"'`\u2018\u2019:]+)[\"'`\u2019]?"
+_WRITES: Final = (
+    re.compile(rf"{_PATH}: Read-only file system", re.IGNORECASE),
+    re.compile(rf"Read-only file system(?: \(os error 30\))?: {_PATH}", re.IGNORECASE),
+    re.compile(rf"EROFS: read-only file system, \w+ {_PATH}"),
+    re.compile(rf"could not (?:lock|write) config file {_PATH}: Device or resource busy"),
+)
+_HOST: Final = r"[\"'`]?(?P<host>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)"
+_HOSTS: Final = (
+    re.compile(rf"Could not resolve host(?:name)?:? {_HOST}", re.IGNORECASE),
+    re.compile(rf"(?:ENOTFOUND|EAI_AGAIN) {_HOST}"),
+    re.compile(rf"lookup {_HOST}(?: on \S+)?: "),
+    re.compile(rf"unable to resolve host address {_HOST}", re.IGNORECASE),
+    re.compile(rf"host=['\"]{_HOST}"),
+)
+_NETWORK: Final = re.compile(
+    r"Temporary failure in name resolution|Name or service not known|Network is unreachable|ENETUNREACH"
+    r"|getaddrinfo failed|dns error|nodename nor servname|Could not resolve proxy",
+    re.IGNORECASE,
+)
+_MISSING: Final = re.compile(rf"{_PATH}: (?:No such file or directory|(?P<denied>Permission denied))")
+_READ_ONLY: Final = re.compile(r"Read-only file system|EROFS", re.IGNORECASE)
+
+
+def find_refusals(output: str, view: View, cwd: Path) -> list[str]:
+    """Return what the sandbox refused, such as ``"writing to /etc/hosts"``; empty if nothing points to it."""
+    return list(dict.fromkeys(_refusals(output[-_TAIL_CHARS:], view, cwd)))[:MAX_REFUSALS]
+
+
+def _refusals(output: str, view: View, cwd: Path) -> Iterator[str]:
+    paths = [match["path"] for pattern in _WRITES for match in pattern.finditer(output)]
+    yield from (f"writing to {cwd / path}" for path in paths)
+    if not paths and _READ_ONLY.search(output):
+        yield "writing to a file"
+    for match in _MISSING.finditer(output):
+        path = cwd / match["path"]
+        if any(path.is_relative_to(folder) for folder in view.hidden):
+            yield f"reading {path}"
+        elif match["denied"] and not any(path.is_relative_to(folder) for folder in view.writable):
+            yield f"writing to {path}"
+    if view.network:
+        return
+    hosts = [match["host"] for pattern in _HOSTS for match in pattern.finditer(output)]
+    yield from (f"connecting to {host}" for host in hosts)
+    if not hosts and _NETWORK.search(output):
+        yield "connecting to the network"

@@ -1,0 +1,342 @@
+"""The sandbox of one session: confine its commands, and examine the session's folders after each of them."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from jumpseat.sandbox.configuration_files import ConfigurationFiles, Snapshot, move_away, new_files, restore
+from jumpseat.sandbox.git_files import work_tree_folder
+from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
+from jumpseat.sandbox.places import (
+    RESOLVER,
+    cache_variables,
+    hidden_paths,
+    may_be_writable,
+    program_folders,
+    shared_caches,
+)
+from jumpseat.sandbox.refusals import find_refusals
+from jumpseat.sandbox.settings import Mode, SandboxSettings
+from jumpseat.sandbox.view import View, real, real_paths
+
+log = logging.getLogger(__name__)
+
+UNAVAILABLE: Final = (
+    "No command can run, because this session requires a sandbox and none works on this system: see docs/sandbox.md"
+)
+
+SETTLE_S: Final = 2.0
+"""Longest time to examine the session's folders after a command that was stopped."""
+
+UNCONFINED: Final = (
+    "Commands run with all rights of the user, because no sandbox works on this system. Approvals therefore cover a"
+    " command only in exactly the approved form. docs/sandbox.md explains how to get a sandbox."
+)
+
+_LEADING_OUT: Final = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "GPG_AGENT_INFO")
+"""Variables that name sockets of services outside."""
+
+
+class SandboxUnavailableError(OSError):
+    """The session requires a sandbox, and no mechanism works on this system."""
+
+    def __init__(self) -> None:
+        super().__init__(UNAVAILABLE)
+
+
+@dataclass(slots=True)
+class Confined:
+    """A command line and its environment, confined by ``mechanism``; not at all if that is ``None``.
+
+    The names in ``view`` are those of this system. ``roots`` and ``git`` are the folders to examine afterwards, and
+    ``before`` is their state when the command began.
+    """
+
+    command: list[str]
+    environ: dict[str, str]
+    cwd: Path
+    mechanism: Mechanism | None = None
+    view: View = field(default_factory=View)
+    roots: tuple[Path, ...] = ()
+    git: tuple[Path, ...] = ()
+    before: Snapshot = field(default_factory=Snapshot)
+
+    @property
+    def has_processes(self) -> bool:
+        """Return whether the processes have a PID namespace of their own."""
+        return self.mechanism is not None and self.mechanism.has_processes
+
+
+class Sandboxes:
+    """The sandboxes of all sessions. ``home`` is the folder of the server, ``user_home`` that of its user."""
+
+    def __init__(self, defaults: SandboxSettings, home: Path, environ: Mapping[str, str]) -> None:
+        self.defaults = defaults
+        self.home = Path(os.path.realpath(home))
+        self.user_home = Path(os.path.realpath(environ.get("HOME") or Path.home()))
+        self.environ = environ
+        self.mechanism: Mechanism | None = None
+        self.probed = False
+        self._lock = anyio.Lock()
+
+    async def probe(self) -> Mechanism | None:
+        """Find the mechanism that works on this system; does so once."""
+        if not self.probed:
+            async with self._lock:
+                if not self.probed:
+                    self.mechanism = await find_mechanism(self.environ, self.defaults.mechanisms)
+                    self.probed = True
+                    if self.mechanism is None:
+                        log.warning("no sandbox works on this system: commands run with all rights of the user")
+        return self.mechanism
+
+
+class SessionSandbox:
+    """The sandbox of one session.
+
+    ``settings`` returns the settings that hold now, ``folders`` the folders that commands may change, and
+    ``own_folders`` are those that the server made for the session. New files that configure programs are moved to
+    ``quarantine``, and ``warn`` tells the user once that commands cannot be confined.
+    """
+
+    def __init__(
+        self,
+        sandboxes: Sandboxes,
+        settings: Callable[[], SandboxSettings],
+        folders: Callable[[], Sequence[Path]],
+        own_folders: Sequence[Path] = (),
+        quarantine: Path | None = None,
+        warn: Callable[[str], None] = lambda _text: None,
+    ) -> None:
+        self._sandboxes = sandboxes
+        self._settings = settings
+        self._folders = folders
+        self._own_folders = own_folders
+        self._warn = warn
+        self._warned = False
+        self._quarantine = quarantine or sandboxes.home / "quarantine"
+        self._files = ConfigurationFiles(sandboxes.user_home, sandboxes.home)
+        self._lock = anyio.Lock()
+        self._temp: Path | None = None
+
+    @property
+    def mode(self) -> Mode:
+        return self._settings().mode
+
+    async def probe(self) -> None:
+        """Find out whether commands can be confined, unless the sandbox is off."""
+        if self.mode == "off" or await self._sandboxes.probe() is not None or self._warned:
+            return
+        self._warned = True
+        self._warn(UNCONFINED if self.mode == "auto" else UNAVAILABLE)
+
+    def confines(self) -> bool | None:
+        """Return whether commands are confined, after :meth:`probe`; ``None`` if the sandbox is off."""
+        return None if self.mode == "off" else self._sandboxes.mechanism is not None
+
+    @asynccontextmanager
+    async def confined(
+        self, command: Sequence[str], cwd: Path, environ: Mapping[str, str]
+    ) -> AsyncGenerator[Confined, None]:
+        """Return how to run ``command`` in the sandbox, and examine the session's folders after the block.
+
+        Raises:
+            OSError: as :meth:`confine`.
+        """
+        confined = await self.confine(command, cwd, environ)
+        try:
+            yield confined
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(SETTLE_S):
+                for message in await self.settle(confined):
+                    self._warn(message)
+
+    async def has_processes(self) -> bool:
+        """Return whether commands get a PID namespace of their own."""
+        if self.mode == "off":
+            return False
+        mechanism = await self._sandboxes.probe()
+        return mechanism is not None and mechanism.has_processes
+
+    async def confine(
+        self,
+        command: Sequence[str],
+        cwd: Path,
+        environ: Mapping[str, str],
+        *,
+        init: tuple[int, int] | None = None,
+    ) -> Confined:
+        """Return how to run ``command`` in the sandbox; ``init`` as for a :class:`Mechanism`.
+
+        Raises:
+            SandboxUnavailableError: the session requires a sandbox, and none works on this system.
+            OSError: the private folder for temporary files cannot be made.
+        """
+        settings = self._settings()
+        mechanism = await self._sandboxes.probe() if settings.mode != "off" else None
+        if mechanism is None:
+            if settings.mode == "require":
+                raise SandboxUnavailableError
+            return Confined(list(command), dict(environ), cwd)
+        async with self._lock:
+            prepare = anyio.to_thread.run_sync
+            return await prepare(self._confine, mechanism, settings, list(command), cwd, dict(environ), init)
+
+    async def settle(self, confined: Confined) -> list[str]:
+        """Examine the session's folders after a command; return messages about files that were moved away."""
+        if confined.mechanism is None:
+            return []
+        async with self._lock:
+            return await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
+
+    def refusals(self, confined: Confined, output: str) -> list[str]:
+        """Return what the sandbox refused to a failed command, judging by its output."""
+        if confined.mechanism is None:
+            return []
+        return find_refusals(output, confined.view, confined.cwd)
+
+    async def close(self) -> None:
+        """Delete the temporary files of the session's commands."""
+        if self._temp is not None:
+            temp, self._temp = self._temp, None
+            await anyio.to_thread.run_sync(lambda: shutil.rmtree(temp, ignore_errors=True))
+
+    # --- in a thread --------------------------------------------------------------------------------------------
+
+    def _confine(
+        self,
+        mechanism: Mechanism,
+        settings: SandboxSettings,
+        command: list[str],
+        cwd: Path,
+        environ: dict[str, str],
+        init: tuple[int, int] | None,
+    ) -> Confined:
+        if self._temp is None:
+            self._temp = Path(os.path.realpath(tempfile.mkdtemp(prefix="jumpseat-")))
+        roots = tuple(self._roots(settings))
+        git = tuple(_git_folders(roots))
+        before = self._files.snapshot(roots, git, contents=not mechanism.can_protect)
+        view = self._view(settings, command[0], cwd, environ, roots, before)
+        return Confined(
+            mechanism.command(view, cwd, command, init=init),
+            self._environ(settings, mechanism, cwd, environ),
+            cwd,
+            mechanism,
+            view,
+            roots,
+            git,
+            before,
+        )
+
+    def _roots(self, settings: SandboxSettings) -> Iterator[Path]:
+        """Yield the folders of the project that commands may change."""
+        folders = [*self._folders()] if settings.working_directory else []
+        home = self._sandboxes.user_home
+        base = folders[0] if folders else home
+        for folder in real_paths([*folders, *(base / os.path.expanduser(path) for path in settings.write)]):
+            if folder.is_dir() and folder != self._sandboxes.home and may_be_writable(folder, home):
+                yield folder
+
+    def _view(
+        self,
+        settings: SandboxSettings,
+        program: str,
+        cwd: Path,
+        environ: Mapping[str, str],
+        roots: tuple[Path, ...],
+        before: Snapshot,
+    ) -> View:
+        sandboxes = self._sandboxes
+        protected = [Path(path) for path in before.files if not os.path.islink(path)]
+        # A folder that is mounted cannot be renamed, and so neither can its contents be put elsewhere.
+        mounted = [*map(Path, before.git), *(path.parent for path in protected if path.parent.name == ".github")]
+        caches = shared_caches(sandboxes.user_home) if settings.shared_caches else [self._cache_folder(cwd)]
+        shown = {real(cwd / os.path.expanduser(path)) for path in settings.show}
+        hidden = [
+            *hidden_paths(sandboxes.user_home, environ, git=settings.git, gh=settings.gh),
+            *(cwd / os.path.expanduser(path) for path in settings.hide),
+            sandboxes.home,
+        ]
+        readable = [
+            *program_folders(program, environ),
+            *(sandboxes.home / name for name in ("skills", "plugins", "tools")),
+        ]
+        return View(
+            writable=(*roots, *real_paths([*mounted, *self._own_folders, *caches])),
+            read_only=(*protected, *real_paths(cwd / os.path.expanduser(path) for path in settings.read_only)),
+            hidden=tuple(path for path in real_paths(hidden) if path not in shown and path not in roots),
+            shown=tuple(real_paths([*readable, *(RESOLVER if settings.network else ())])),
+            temp=self._temp,
+            network=settings.network,
+        )
+
+    def _environ(
+        self, settings: SandboxSettings, mechanism: Mechanism, cwd: Path, environ: dict[str, str]
+    ) -> dict[str, str]:
+        for name in _LEADING_OUT:
+            environ.pop(name, None)
+        environ["TMPDIR"] = "/tmp" if mechanism.has_processes else str(self._temp)  # noqa: S108 - a private one
+        if not settings.shared_caches:
+            environ |= cache_variables(self._cache_folder(cwd), environ, self._sandboxes.user_home)
+        if settings.proxy is not None:
+            names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY")
+            environ |= dict.fromkeys(names, settings.proxy)
+        return environ
+
+    def _cache_folder(self, cwd: Path) -> Path:
+        """Return the folder for the caches of package managers in this project, and make it."""
+        main = next(iter(self._folders()), cwd)
+        name = re.sub(r"[^\w.-]", "_", main.name)[:40] or "root"
+        digest = hashlib.sha256(os.fsencode(os.path.realpath(main))).hexdigest()[:12]
+        folder = self._sandboxes.home / "caches" / f"{name}-{digest}"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def _settle(self, confined: Confined) -> list[str]:
+        protects = confined.mechanism is not None and confined.mechanism.can_protect
+        after = self._files.snapshot(confined.roots, confined.git, contents=not protects)
+        before = confined.before
+        return [
+            message
+            for path in new_files(before, after)
+            if (message := self._move_away(path, confined, before.contents.get(path))) is not None
+        ]
+
+    def _move_away(self, path: str, confined: Confined, former: bytes | None) -> str | None:
+        moved = move_away(path, [*confined.roots, *confined.git], self._quarantine)
+        if moved is None:
+            return None
+        log.warning(
+            "moved %s, which a confined command wrote and which configures other programs, to %s", path, moved
+        )
+        if former is not None:
+            try:
+                restore(path, former)
+            except OSError as error:
+                log.error("cannot restore %s: %s", path, error)
+        return f"{path} was moved to {moved}, because it configures programs outside of the sandbox"
+
+
+def _git_folders(roots: Sequence[Path]) -> Iterator[Path]:
+    """Yield the git folders outside of ``roots`` that the repositories of ``roots`` use."""
+    for root in roots:
+        link = next((folder / ".git" for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
+        if link is None or link.is_symlink():
+            continue
+        folder = link if link.is_dir() else work_tree_folder(link)
+        if folder is not None and not any(folder.is_relative_to(root) for root in roots):
+            yield folder

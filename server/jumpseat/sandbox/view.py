@@ -1,0 +1,70 @@
+"""The file system and the network as a confined process sees them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+Access: TypeAlias = Literal["write", "read", "hide"]
+
+TEMP_FOLDERS: Final = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - those of a confined process
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a confined process may do. All paths are real paths of existing files and folders.
+
+    Everything that is not listed can be read and not written. Of two listed paths of which one contains the other,
+    the inner one applies to its contents; of one path listed twice, ``hidden`` wins over ``read_only``, and this
+    over ``writable``. ``shown`` are folders inside hidden ones that can be read. ``temp`` takes the place of
+    ``/tmp`` and ``/var/tmp``. Without ``network``, no other host and no service of this host can be reached.
+    """
+
+    writable: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    shown: tuple[Path, ...] = ()
+    temp: Path | None = None
+    network: bool = False
+
+    def accesses(self, *, own_temp: bool = True) -> list[tuple[Path, Access]]:
+        """Return the access to each listed path, outer paths first; paths without an effect are left out.
+
+        Without ``own_temp``, ``temp`` cannot take the place of other folders.
+        """
+        listed: dict[Path, Access] = {}
+        listed |= dict.fromkeys(self.writable, "write")
+        listed |= dict.fromkeys((*self.shown, *self.read_only), "read")
+        listed |= dict.fromkeys(self.hidden, "hide")
+        found: dict[Path, Access] = {}
+        for path in sorted(listed, key=lambda path: len(path.parts)):
+            # A folder that is writable already is listed again to keep it from being renamed.
+            if listed[path] == "write" or listed[path] != self._access_above(path, found, own_temp):
+                found[path] = listed[path]
+        return list(found.items())
+
+    def _access_above(self, path: Path, found: Mapping[Path, Access], own_temp: bool) -> Access:
+        for above in path.parents:
+            if above in found:
+                return found[above]
+            if own_temp and self.temp is not None and above in TEMP_FOLDERS:
+                return "hide"
+        return "read"
+
+
+def real(path: str | Path) -> Path | None:
+    """Return the real path of an existing file or folder; ``None`` for anything else."""
+    try:
+        # Most well-known paths do not exist, and this is the cheapest way to find out.
+        os.lstat(path)
+        return Path(os.path.realpath(path, strict=True))
+    except (OSError, ValueError):
+        return None
+
+
+def real_paths(paths: Iterable[str | Path]) -> Iterator[Path]:
+    """Return the real paths of those that exist, without repetitions."""
+    return iter(dict.fromkeys(found for path in paths if (found := real(path)) is not None))

@@ -1,0 +1,65 @@
+"""``jumpseat tools``: list the tools and groups that are declared in files, with the problems of invalid ones."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from jumpseat.config import Config
+from jumpseat.store.trusted_folders import TrustedFolders
+from jumpseat.tools.builtin import BUILTIN_NAMES
+from jumpseat.tools.declared.catalogue import Catalogue, Known
+from jumpseat.tools.declared.describe import describe
+from jumpseat_protocol.declared_tools import DeclaredToolDescription
+
+VALID: Final = 0
+INVALID: Final = 3
+
+_APPROVAL: Final = {"always": "yes", "never": "no", "depends": "depends", None: "-"}
+
+
+async def show_tools(home: Path, config: Config, *, as_json: bool) -> int:
+    """Print the declared tools for the current folder; return the exit code."""
+    # The catalogue logs the problems that are printed here.
+    logging.getLogger("jumpseat.tools").setLevel(logging.CRITICAL)
+    trust = TrustedFolders(home, config.trusted_folders)
+    catalogue = Catalogue(config.tools.declared, home, trust.is_trusted, BUILTIN_NAMES)
+    known = await catalogue.read_all(Path.cwd())
+    found = [describe(tool, known, BUILTIN_NAMES) for tool in known]
+    if as_json:
+        _print(json.dumps([tool.wire() for tool in found], indent=2, ensure_ascii=False))
+    else:
+        _print_found(known, found, home)
+    return INVALID if any(tool.problem for tool in found) else VALID
+
+
+def _print_found(known: Sequence[Known], found: Sequence[DeclaredToolDescription], home: Path) -> None:
+    rows = [("NAME", "KIND", "FROM", "ASKS", "DESCRIPTION")]
+    for tool in found:
+        if tool.problem is None:
+            rows.append((tool.name, tool.kind, tool.origin, _APPROVAL[tool.approval], _one_line(tool.description)))
+    if len(rows) > 1:
+        widths = [max(len(row[column]) for row in rows) for column in range(4)]
+        for row in rows:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+            _print("  ".join([*cells, row[4]]).rstrip())
+    for tool in found:
+        if tool.problem is not None:
+            _print(f"{tool.name} cannot be used: {tool.problem}")
+    if not known:
+        _print(
+            f"No tools are declared: put a file into {home / 'tools'}, or a table [tools.NAME] into config.toml."
+        )
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else f"{line[:59]}…"
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")

@@ -1,0 +1,47 @@
+"""Approvals cover everyday work: of common command lines, few are asked about twice."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from jumpseat.agent.permissions.approvals import ApprovalRecord, approval_record, narrowest_approval
+from jumpseat.agent.permissions.facts import gather_facts
+from jumpseat.agent.permissions.paths import PathScope
+from jumpseat.agent.permissions.permissions import Permissions
+from tests.agent.permissions.test_hostile_calls import decide, run_without_event_loop, shell
+
+TABLE = Path(__file__).parent / "data" / "everyday.toml"
+
+
+def approve(line: str, path_scope: PathScope) -> ApprovalRecord | None:
+    """Return the record of a line that a user approves for the session, without choosing the approval."""
+    request = shell(line)
+    return approval_record(narrowest_approval(request), request, gather_facts(request, "bash", path_scope), None)
+
+
+def test_of_everyday_commands_nine_in_ten_run_without_a_second_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table: dict[str, list[tuple[str, str]]] = tomllib.loads(TABLE.read_text())
+    asked: dict[str, list[str]] = {"repeat": [], "variant": []}
+    for rows in table.values():
+        for line, variant in rows:
+            permissions = Permissions(
+                lambda _event: None, lambda: False, lambda: False, PathScope(lambda: tmp_path)
+            )
+            record = approve(line, permissions.path_scope)
+            if record is not None:
+                run_without_event_loop(permissions.add_location_approval("/", record))
+            for kind, later in (("repeat", line), ("variant", variant)):
+                if decide(permissions, shell(later)).status != "allowed":
+                    asked[kind].append(later)
+    count = sum(map(len, table.values()))
+    assert count >= 300
+    with capsys.disabled():
+        for kind, lines in asked.items():
+            print(f"\n{kind}: {1 - len(lines) / count:.1%} of {count} run unasked; asked about: {lines}")
+    assert len(asked["repeat"]) <= 0.1 * count
+    assert len(asked["variant"]) <= 0.1 * count

@@ -1,0 +1,59 @@
+"""Matching of paths against the patterns of rules."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jumpseat.agent.permissions.patterns import path_matches
+
+
+def reference(pattern: str, path: str) -> bool:
+    """Match a pattern of a rule by trying everything."""
+    if pattern.endswith("/**"):
+        pattern = pattern.removesuffix("/**")
+    last = pattern.rpartition("/")[2]
+    if not re.search(r"[*?]", last):
+        return any(tried(pattern, path[:end]) for end in range(len(path) + 1) if path[end : end + 1] in ("", "/"))
+    return tried(pattern, path)
+
+
+def tried(pattern: str, path: str) -> bool:
+    if pattern.startswith("/**/"):
+        return path.startswith("/") and any(
+            tried(pattern[4:], path[end:]) for end in range(1, len(path) + 1) if path[end - 1] == "/"
+        )
+    if pattern.startswith("**"):
+        return any(tried(pattern[2:], path[end:]) for end in range(len(path) + 1))
+    if pattern.startswith("*"):
+        ends = itertools.takewhile(lambda end: "/" not in path[:end], range(len(path) + 1))
+        return any(tried(pattern[1:], path[end:]) for end in ends)
+    if not pattern:
+        return not path
+    same = path[:1] not in ("", "/") if pattern[0] == "?" else path[:1] == pattern[0]
+    return same and tried(pattern[1:], path[1:])
+
+
+@settings(max_examples=2000, deadline=None, derandomize=True, database=None)
+@given(
+    pattern=st.lists(st.sampled_from(["a", "b", "/", "*", "?", "**", "/**/", "*a", "ab"]), max_size=7).map("".join),
+    path=st.lists(st.sampled_from(["a", "b", "/", "ab", "/a"]), max_size=8).map("".join),
+)
+def test_a_pattern_matches_what_trying_everything_matches(pattern: str, path: str) -> None:
+    pattern, path = re.sub(r"\*{3,}", "**", f"/x{pattern}"), f"/x{path}"
+    if "//" in pattern or "//" in path or pattern.endswith("/"):
+        return
+    assert path_matches(pattern, path) == reference(pattern, path)
+
+
+@pytest.mark.parametrize("pattern", ["/x/" + "*a" * 60 + "*b", "/**/a" * 40 + "/b", "/x/" + "a*" * 60 + "/**/b"])
+def test_a_pattern_with_many_wildcards_is_matched_in_bounded_time(pattern: str) -> None:
+    started = time.process_time()
+    assert not path_matches(pattern, "/x/" + "a" * 2000)
+    assert not path_matches(pattern, "/x" + "/a" * 1000)
+    assert time.process_time() - started < 2

@@ -1,0 +1,271 @@
+"""Commands in a real sandbox, with each mechanism that this system has."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+import anyio
+import pytest
+
+from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
+from jumpseat.sandbox.session import Sandboxes, SandboxUnavailableError, SessionSandbox
+from jumpseat.sandbox.settings import SandboxSettings
+from tests.sandbox.parts import MECHANISMS, Confining, git
+from tests.tools.session import until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not MECHANISMS, reason="no mechanism on this platform")]
+
+
+@pytest.fixture(autouse=True)
+def temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the folders that sandboxes make for temporary files out of the system's folder."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+
+
+@pytest.fixture(params=MECHANISMS.values(), ids=list(MECHANISMS))
+def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+    return request.param
+
+
+@pytest.fixture
+def bubblewrap() -> Mechanism:
+    if "bubblewrap" not in MECHANISMS:
+        pytest.skip("needs bubblewrap")
+    return MECHANISMS["bubblewrap"]
+
+
+@pytest.fixture
+def session(tmp_path: Path, mechanism: Mechanism) -> Confining:
+    return Confining(tmp_path / "project", tmp_path / "home", mechanism=mechanism)
+
+
+async def test_a_command_writes_in_its_project_and_nowhere_else(session: Confining, outside: Path) -> None:
+    result = await session.run(f"echo inside > file; echo outside > {outside}/file")
+    assert (session.project / "file").read_text() == "inside\n"
+    assert not (outside / "file").exists()
+    assert result.refusals == [f"writing to {outside}/file"]
+
+
+async def test_a_command_does_not_read_credentials_or_the_home_of_the_server(
+    tmp_path: Path, mechanism: Mechanism
+) -> None:
+    home = tmp_path / "user"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id_ed25519").write_text("the key")
+    (home / ".netrc").write_text("the password")
+    session = Confining(home, home / ".jumpseat", mechanism=mechanism, user_home=home)
+    (home / ".jumpseat" / "config.toml").write_text("the configuration")
+    result = await session.run(
+        "cat .ssh/id_ed25519 .netrc .jumpseat/config.toml; cp -r .ssh copy; cat copy/*; true"
+    )
+    assert "the " not in result.output
+    assert f"reading {home}/.ssh/id_ed25519" in result.refusals
+
+
+async def test_start_files_of_shells_cannot_be_changed_in_a_session_in_the_home_folder(
+    tmp_path: Path, bubblewrap: Mechanism
+) -> None:
+    home = tmp_path / "user"
+    home.mkdir()
+    (home / ".bashrc").write_text("")
+    session = Confining(home, tmp_path / "home", mechanism=bubblewrap, user_home=home)
+    await session.run("echo evil >> .bashrc; mv .bashrc old; echo evil > .profile")
+    assert (home / ".bashrc").read_text() == ""
+    assert not (home / ".profile").exists()
+
+
+async def test_a_command_reaches_no_service_of_this_host(session: Confining) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
+        local.bind(f"\0jumpseat-test-{os.getpid()}")
+        local.listen()
+        port = server.getsockname()[1]
+        (session.project / "connect.py").write_text(
+            "import socket, sys\n"
+            "for address in ('127.0.0.1', int(sys.argv[1])), sys.argv[2]:\n"
+            "    try:\n"
+            "        family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX\n"
+            "        socket.socket(family).connect(address if family == socket.AF_INET else '\\0' + address)\n"
+            "        print('connected')\n"
+            "    except OSError as error:\n"
+            "        print('refused', [error.errno])\n"
+        )
+        result = await session.run(f"python3 connect.py {port} jumpseat-test-{os.getpid()}")
+    assert result.output.count("refused [") == 2, result.output
+
+
+async def test_programs_in_the_sandbox_can_talk_to_each_other(tmp_path: Path, bubblewrap: Mechanism) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
+    script = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0));"
+        "c = socket.create_connection(s.getsockname()); print('connected')"
+    )
+    assert "connected" in (await session.run(f'python3 -c "{script}"')).output
+
+
+async def test_temporary_files_are_private_and_last_for_the_session(tmp_path: Path, bubblewrap: Mechanism) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
+    (tmp_path / "secret").write_text("of another program")
+    await session.run("echo mine > /tmp/file")
+    result = await session.run(f"cat /tmp/file; cat {tmp_path}/secret")
+    assert result.output.startswith("mine\n")
+    assert "of another program" not in result.output
+    await session.sandbox.close()
+
+
+ATTACKS = {
+    "a hook": "echo '#!/bin/sh' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
+    "a setting": "git config core.fsmonitor 'touch x'; printf '[core]\nfsmonitor = touch x' >> .git/config",
+    "a moved git folder": "mv .git old; cp -r old .git; cp -r old new; echo touch x > new/hooks/pre-commit",
+    "a work tree's settings": "printf '[core]\nfsmonitor = x' > .git/config.worktree",
+    "another common folder": "echo ../evil > .git/commondir",
+    "a nested hook": "mkdir -p nested/.git/hooks; echo x > nested/.git/hooks/post-checkout",
+    "a moved nested repository": "mv nested x; cp -r x nested; echo '[core] fsmonitor = x' >> nested/.git/config",
+    "a new repository": "git init -q new; git -C new config core.sshCommand x; git -C new config alias.st '!x'",
+    "a bare repository": "git init -q --bare b; git -C b config core.fsmonitor x; echo x > b/hooks/update",
+    "links": "mkdir -p new/.git; ln -s ../../run new/.git/hooks; ln -s nested/.git/config .mcp.json",
+    "settings of agents": "mkdir -p .jumpseat .github/agents .claude deep; echo x | tee .jumpseat/config.toml"
+    " .github/agents/a.md .claude/settings.json .mcp.json deep/.mcp.json",
+    "settings of editors": "mkdir -p .idea sub/.vscode; echo x | tee .idea/workspace.xml sub/.vscode/tasks.json",
+    "existing settings": "echo evil > .vscode/tasks.json; mv .vscode other; mkdir .vscode; echo evil > .vscode/x",
+    "files that settings name": "echo evil >> shared/config; rm -rf shared; mkdir shared;"
+    " echo evil > shared/config; mkdir -p .githooks; echo evil > .githooks/hooks",
+    "a git folder elsewhere": "mkdir plain; cp -r .git plain/dot; echo x > plain/dot/hooks/pre-commit;"
+    " echo 'gitdir: dot' > plain/.git",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+async def test_no_command_leaves_a_file_that_makes_another_program_run_something(
+    session: Confining, attack: str
+) -> None:
+    project = session.project
+    git(project, "init", "-q")
+    git(project, "init", "-q", "nested")
+    (project / ".vscode").mkdir()
+    (project / ".vscode" / "tasks.json").write_text("{}")
+    (project / "file").write_text("text")
+    (project / "shared").mkdir()
+    (project / "shared" / "config").write_text("")
+    git(project, "config", "include.path", "../shared/config")
+    git(project, "config", "core.hooksPath", ".githooks")
+    before = configuration(project)
+    await session.run(attack)
+    left = {
+        path: text
+        for path, text in configuration(project).items()
+        if text not in before.values() and not path.endswith(".sample")
+    }
+    assert left == {}
+
+
+def configuration(project: Path) -> dict[str, str]:
+    """Return the files that programs obey, without new repositories as ``git init`` makes them."""
+    names = ("config", "config.worktree", "commondir", ".mcp.json")
+    folders = ("hooks", ".githooks", ".jumpseat", "agents", ".claude", ".vscode", ".idea")
+    return {
+        str(path.relative_to(project)): path.read_text()
+        for path in project.rglob("*")
+        if (path.is_symlink() or path.is_file())
+        and (path.name in names or not set(folders).isdisjoint(path.relative_to(project).parts[:-1]))
+        and path.exists()
+        and path.name != "README"
+    }
+
+
+async def test_ordinary_work_with_git_needs_nothing_outside(session: Confining) -> None:
+    git(session.project, "init", "-q")
+    git(session.project, "config", "user.name", "n")
+    git(session.project, "config", "user.email", "n@example.com")
+    result = await session.run(
+        "echo a > a && git add a && git commit -qm first && git checkout -qb other && echo b >> a && git stash -q"
+        " && git stash pop -q && git commit -qam second && git merge -q other && git worktree add -q tree"
+        " && git clone -q . copy && git init -q fresh && git -C copy log --oneline && git status --short"
+    )
+    assert result.exit_code == 0, result.output
+    assert result.messages == []
+    assert "second" in git(session.project, "log", "--oneline")
+    assert "second" in git(session.project / "copy", "log", "--oneline")
+
+
+async def test_a_commit_in_a_linked_work_tree_reaches_its_repository(tmp_path: Path, bubblewrap: Mechanism) -> None:
+    repository, tree = tmp_path / "repository", tmp_path / "tree"
+    repository.mkdir()
+    git(repository, "init", "-q")
+    git(repository, "commit", "-q", "--allow-empty", "-m", "first")
+    git(repository, "config", "user.name", "n")
+    git(repository, "config", "user.email", "n@example.com")
+    git(repository, "worktree", "add", "-q", str(tree))
+    session = Confining(tree, tmp_path / "home", mechanism=bubblewrap)
+    result = await session.run(
+        f"git commit -q --allow-empty -m second; echo x > {repository}/.git/hooks/pre-commit; echo > {repository}/x"
+    )
+    assert "second" in git(repository, "log", "--all", "--oneline")
+    assert not (repository / ".git" / "hooks" / "pre-commit").exists()
+    assert not (repository / "x").exists(), result.output
+
+
+async def test_a_work_tree_that_its_repository_does_not_know_opens_nothing(
+    tmp_path: Path, bubblewrap: Mechanism
+) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    git(victim, "init", "-q")
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
+    (session.project / ".git").write_text(f"gitdir: {victim}/.git\n")
+    await session.run(f"echo x > {victim}/.git/description; touch {victim}/.git/new")
+    assert not (victim / ".git" / "new").exists()
+
+
+async def test_no_process_outlives_the_process_that_started_the_sandbox(
+    tmp_path: Path, bubblewrap: Mechanism
+) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
+    line = "setsid sleep 1000 & (setsid setsid sleep 1000 &) ; touch started; sleep 1000"
+    confined = await session.sandbox.confine(["bash", "-c", line], session.project, session.environ)
+    process = await anyio.open_process(confined.command, cwd=session.project, env=confined.environ)
+    await until((session.project / "started").exists)
+    namespace = pid_namespace(process.pid)
+    assert len(members(namespace)) >= 4
+    process.kill()
+    await until(lambda: not members(namespace))
+    await process.wait()
+
+
+def pid_namespace(parent: int) -> str:
+    """Return the PID namespace of the processes below ``parent``."""
+    (child,) = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return os.readlink(f"/proc/{child}/ns/pid")
+
+
+def members(namespace: str) -> list[str]:
+    found: list[str] = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(entry / "ns" / "pid") == namespace:
+                found.append(entry.name)
+        except OSError:
+            continue
+    return found
+
+
+async def test_without_a_mechanism_a_required_sandbox_runs_nothing(tmp_path: Path) -> None:
+    sandboxes = Sandboxes(SandboxSettings(mode="require"), tmp_path, {"PATH": "", "HOME": str(tmp_path)})
+    sandboxes.probed = True
+    sandbox = SessionSandbox(sandboxes, lambda: sandboxes.defaults, lambda: [tmp_path])
+    with pytest.raises(SandboxUnavailableError):
+        await sandbox.confine(["true"], tmp_path, {})
+    assert sandbox.confines() is False
+
+
+async def test_a_mechanism_that_does_not_work_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "bwrap").write_text(
+        '#!/bin/sh\nwhile [ $# -gt 0 ]; do [ $1 = -- ] && shift && exec "$@"; shift; done'
+    )
+    (tmp_path / "bwrap").chmod(0o755)
+    found = await find_mechanism({"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)})
+    assert found is None or getattr(found, "program", "") != str(tmp_path / "bwrap")

@@ -1,0 +1,80 @@
+"""MCP servers and the commands of declared tools in a sandbox."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from jumpseat.tools.declared.commands import Commands
+from tests.agent.permissions.test_permissions_over_the_wire import DONE, data_of, open_session, run
+from tests.sandbox.parts import MECHANISMS, Confining
+from tests.support.server import calls, running_server
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif("bubblewrap" not in MECHANISMS, reason="needs bubblewrap")]
+
+SERVER = """
+import json, os, pathlib, sys
+def attempt(path):
+    try:
+        pathlib.Path(path).write_text("x")
+        return "written"
+    except OSError as error:
+        return f"refused {error.errno}"
+for line in sys.stdin:
+    message = json.loads(line)
+    match message.get("method"):
+        case "initialize":
+            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                      "serverInfo": {"name": "s", "version": "1"}}
+        case "tools/list":
+            result = {"tools": [{"name": "try", "inputSchema": {"type": "object"}}]}
+        case "tools/call":
+            text = f"inside {attempt('inside')}, outside {attempt(sys.argv[1])}"
+            result = {"content": [{"type": "text", "text": text}]}
+        case _:
+            continue
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+async def test_an_mcp_server_is_confined_if_the_configuration_says_so(tmp_path: Path, outside: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "server.py").write_text(SERVER)
+    file = outside / "file"
+    server_config = {"command": sys.executable, "args": ["server.py", str(file)], "tools": ["*"]}
+    config = '[sandbox]\nmcp = "require"\nmode = "auto"\n[permissions]\nallow = ["mcp"]\n'
+    async with running_server(tmp_path, config=config) as server:
+        session = await open_session(server, project, calls("s-try"), DONE, mcpServers={"s": server_config})
+        events = await run(server.wire, session)
+    (completed,) = data_of(events, "tool.execution_complete")
+    assert completed["result"]["content"] == "inside written, outside refused 30"
+    assert not file.exists()
+
+
+async def test_commands_of_declared_tools_are_confined_like_those_of_bash(tmp_path: Path) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=MECHANISMS["bubblewrap"])
+    commands = Commands(session.sandbox)
+
+    async def execute(*argv: str, timeout_s: float = 10) -> tuple[int, str]:
+        result = await commands.run(
+            argv,
+            cwd=session.project,
+            environ=session.environ,
+            stdin="input",
+            timeout_s=timeout_s,
+            show=lambda _: None,
+        )
+        return result.exit_code, result.stdout
+
+    assert await execute("sh", "-c", "cat > file; touch /usr/share/x || exit 3") == (3, "")
+    assert (session.project / "file").read_text() == "input"
+    line = "trap 'touch ended; exit 1' TERM; while :; do sleep 0.01; done"
+    assert (await execute("sh", "-c", line, timeout_s=0.5))[0] == 124
+    assert (session.project / "ended").exists()
+    with pytest.raises(FileNotFoundError):
+        await execute("no-such-program")
+    await commands.close(0)

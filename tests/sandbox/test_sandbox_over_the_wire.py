@@ -1,0 +1,144 @@
+"""The sandbox of a session over the wire: options, events, permission requests and modes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent.permissions.test_permissions_over_the_wire import (
+    DONE,
+    ONCE,
+    REJECT,
+    bash,
+    data_of,
+    open_session,
+    outcomes,
+    run,
+)
+from tests.sandbox.parts import MECHANISMS
+from tests.support.server import JsonObject, running_server
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif("bubblewrap" not in MECHANISMS, reason="needs bubblewrap")]
+
+CONFINED: dict[str, Any] = {"sandboxConfig": {"enabled": True}}
+FOR_SESSION = {"kind": "approve-for-session"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+async def test_a_session_chooses_its_sandbox_and_events_tell_about_it(
+    tmp_path: Path, project: Path, outside: Path
+) -> None:
+    file = outside / "file"
+    async with running_server(tmp_path) as server:
+        session = await open_session(server, project, bash(f"touch inside {file}"), DONE, **CONFINED)
+        events = await run(server.wire, session, ONCE)
+        (asked,) = data_of(events, "permission.requested")
+        assert asked["permissionRequest"]["sandboxed"] is True
+        (completed,) = data_of(events, "tool.execution_complete")
+        assert completed["sandboxed"] is True
+        assert "<the sandbox refused writing to" in completed["result"]["content"]
+        assert (project / "inside").exists()
+        assert not file.exists()
+        second = await open_session(server, project, DONE, **CONFINED)
+        (start,) = data_of(server.wire.events(second), "session.start")
+        assert start["sandbox"] == {"mode": "require", "mechanism": "bubblewrap"}
+
+
+async def test_in_the_mode_sandboxed_only_what_wants_out_is_asked_about(
+    tmp_path: Path, project: Path, outside: Path
+) -> None:
+    file = outside / "file"
+    rules = '[permissions]\ndeny = ["shell(rm)"]\nask = ["shell(git push)"]\n'
+    leaving = bash(f"echo out > {file}")
+    leaving["tool_calls"][0]["arguments"]["unsandboxed"] = "the file is outside"
+    turns = [bash("make all; python3 -c 1; touch x"), bash("rm x"), bash("git push"), leaving, DONE]
+    async with running_server(tmp_path, config=rules) as server:
+        session = await open_session(server, project, *turns, **CONFINED)
+        await server.wire.call("session.permissions.setMode", {"sessionId": session, "mode": "sandboxed"})
+        events = await run(server.wire, session, ONCE, ONCE)
+        assert outcomes(events) == ["ok", "denied", "ok", "ok"]
+        assert (project / "x").exists()
+        assert file.read_text() == "out\n"
+        request = data_of(events, "permission.requested")[1]["permissionRequest"]
+        assert (request["requestSandboxBypass"], request["sandboxed"]) == (True, False)
+        assert request["requestSandboxBypassReason"] == "the file is outside"
+        assert request["warning"] == "The command is to run outside of the sandbox: the file is outside"
+        assert data_of(events, "tool.execution_complete")[3]["sandboxed"] is False
+
+
+async def test_approval_of_a_confined_command_does_not_let_it_out(tmp_path: Path, project: Path) -> None:
+    def leaving(line: str) -> JsonObject:
+        turn = bash(line)
+        turn["tool_calls"][0]["arguments"]["unsandboxed"] = "please"
+        return turn
+
+    turns = [
+        bash("id -u"),
+        bash("id -u"),
+        leaving("id -u"),
+        leaving("id -u"),
+        leaving("id -g"),
+        bash("id -g"),
+        DONE,
+    ]
+    async with running_server(tmp_path) as server:
+        session = await open_session(server, project, *turns, **CONFINED)
+        # Asked: inside once for good, outside once for good, other options outside, and not again inside.
+        events = await run(server.wire, session, FOR_SESSION, FOR_SESSION, ONCE)
+        assert outcomes(events) == ["ok"] * 6
+
+
+async def test_the_rule_sandboxed_and_the_configuration_hold_for_all_sessions(
+    tmp_path: Path, project: Path, outside: Path
+) -> None:
+    file = outside / "file"
+    config = '[sandbox]\nmode = "require"\nnetwork = true\n[permissions]\nallow = ["sandboxed"]\n'
+    async with running_server(tmp_path, config=config) as server:
+        line = f"ls /sys/class/net | wc -l; touch {file} || echo refused"
+        session = await open_session(server, project, bash(line), DONE, sandboxConfig={"enabled": False})
+        events = await run(server.wire, session)
+        (completed,) = data_of(events, "tool.execution_complete")
+        assert "refused" in completed["result"]["content"]
+        assert completed["sandboxed"] is True
+
+
+async def test_policies_of_a_session_open_and_close_paths(tmp_path: Path, project: Path) -> None:
+    extra, closed = project / "extra", project / "closed"
+    for folder in (extra, closed):
+        folder.mkdir()
+        (folder / "file").write_text("text\n")
+    policy = {"filesystem": {"readwritePaths": [], "readonlyPaths": [str(extra)], "deniedPaths": [str(closed)]}}
+    async with running_server(tmp_path) as server:
+        options: dict[str, Any] = {"sandboxConfig": {"enabled": True, "userPolicy": policy}}
+        session = await open_session(server, project, bash("cat */file; touch extra/x; touch y"), DONE, **options)
+        events = await run(server.wire, session, ONCE)
+        content = data_of(events, "tool.execution_complete")[0]["result"]["content"]
+        assert content.count("text") == 1
+        assert (project / "y").exists()
+        assert not (extra / "x").exists()
+
+
+async def test_without_a_sandbox_approvals_cover_only_the_approved_line(tmp_path: Path, project: Path) -> None:
+    turns = [bash("ls"), bash("ls"), bash("ls -a"), DONE]
+    async with running_server(tmp_path, config='[sandbox]\nmode = "auto"\nmechanisms = []\n') as server:
+        session = await open_session(server, project, *turns)
+        events = await run(server.wire, session, FOR_SESSION, REJECT)
+        assert outcomes(events)[:2] == ["ok", "ok"]
+        warnings = [data for data in data_of(events, "session.warning") if data["warningType"] == "sandbox"]
+        assert len(warnings) == 1
+        assert data_of(events, "permission.requested")[0]["permissionRequest"]["sandboxed"] is False
+
+
+async def test_a_required_sandbox_that_is_missing_runs_nothing(tmp_path: Path, project: Path) -> None:
+    async with running_server(tmp_path, config='[sandbox]\nmode = "auto"\nmechanisms = []\n') as server:
+        session = await open_session(server, project, bash("touch x"), DONE, **CONFINED)
+        await run(server.wire, session, ONCE)
+        assert not (project / "x").exists()

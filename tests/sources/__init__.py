@@ -1,0 +1,1 @@
+"""The code samples of the documents that asked for this system, translated literally, and run."""

@@ -1,0 +1,107 @@
+"""Files that a project puts at certain places are read only if they are regular files of the project."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from jumpseat.agent.permissions.rules import Rules
+from jumpseat.agent.plugins import Plugins
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.mcp.catalogue import find_servers
+from jumpseat.store.agents import AgentLibrary
+from jumpseat.store.git import working_directory_context
+from jumpseat.store.instructions import read_instructions
+from jumpseat.store.plugins import PluginFolders, read_plugin
+from jumpseat.store.project_rules import PermissionRules
+from jumpseat.store.skills import SkillLibrary, find_skills
+from jumpseat.store.trusted_folders import TrustedFolders
+
+pytestmark = pytest.mark.anyio
+
+SKILL = "---\nname: leak\ndescription: x\n---\nthe secret"
+SECRET = "the secret"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "sub").mkdir()
+    (tmp_path / "secret").write_text(SKILL)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", ".github/copilot-instructions.md"])
+def test_instructions_do_not_come_from_outside_of_the_project(project: Path, name: str) -> None:
+    path = project / name
+    path.parent.mkdir(exist_ok=True)
+    for target in (project.parent / "secret", Path("/proc/self/environ")):
+        path.symlink_to(target)
+        assert read_instructions(SessionSettings(cwd=project)) == ""
+        path.unlink()
+    (project / "docs.md").write_text("Be kind.")
+    path.symlink_to(project / "docs.md")
+    assert read_instructions(SessionSettings(cwd=project / "sub")) == "Be kind."
+
+
+def test_skills_and_agents_do_not_come_from_outside_of_the_project(project: Path, tmp_path: Path) -> None:
+    settings = SessionSettings(cwd=project, config_discovery=True)
+    plugins: Plugins = PluginFolders()
+    for name in (".github/skills/leak/SKILL.md", ".github/agents/leak.md"):
+        (project / name).parent.mkdir(parents=True)
+        (project / name).symlink_to(tmp_path / "secret")
+    skills = SkillLibrary(tmp_path / "home", tmp_path, plugins)
+    assert find_skills(skills.places(settings)).items == []
+    assert AgentLibrary(tmp_path / "home", plugins, lambda _folder: True).find(settings) == []
+    (project / "skill.md").write_text(SKILL)
+    for name in (".github/skills/leak/SKILL.md", ".github/agents/leak.md"):
+        (project / name).unlink()
+        (project / name).symlink_to(project / "skill.md")
+    assert [skill.name for skill in find_skills(skills.places(settings)).items] == ["leak"]
+    assert [agent.name for agent in AgentLibrary(tmp_path / "home", plugins, lambda _: True).find(settings)] == [
+        "leak"
+    ]
+
+
+async def test_a_pipe_in_place_of_a_file_of_the_project_stops_nothing(project: Path, tmp_path: Path) -> None:
+    (project / ".jumpseat").mkdir()
+    for name in (".jumpseat/config.toml", "AGENTS.md", ".git/config", "plugin.json", ".mcp.json"):
+        os.mkfifo(project / name)
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    rules = PermissionRules(Rules(), TrustedFolders(tmp_path / "home"))
+    with anyio.fail_after(10):
+        _, problems = await anyio.to_thread.run_sync(rules, project, abandon_on_cancel=True)
+        context = await anyio.to_thread.run_sync(working_directory_context, project, abandon_on_cancel=True)
+        assert await anyio.to_thread.run_sync(read_instructions, SessionSettings(cwd=project)) == ""
+        plugin = await anyio.to_thread.run_sync(read_plugin, project, abandon_on_cancel=True)
+        nothing: Mapping[str, Any] = {}
+        find = partial(
+            find_servers, nothing, user=nothing, user_file=nothing, disabled=frozenset(), plugins=[plugin]
+        )
+        assert await anyio.to_thread.run_sync(partial(find, project=project), abandon_on_cancel=True) == {}
+    assert [problem for problem in problems if "not a regular file" in problem] == problems != []
+    assert context.branch == "main"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("[permissions]\ndeny = [" + "'shell(x)'," * 1001 + "]", "1001 rules, expected at most 1000"),
+        (".".join(["a"] * 120_000) + " = 1", "more than 65536 bytes"),
+        (f"[permissions]\ndeny = ['read({'*a' * 5000}b)']", "expected at most 4096 characters"),
+    ],
+    ids=["rules", "bytes", "characters"],
+)
+def test_rules_of_a_project_are_limited(project: Path, tmp_path: Path, content: str, problem: str) -> None:
+    (project / ".jumpseat").mkdir()
+    (project / ".jumpseat" / "config.toml").write_text(content)
+    _, problems = PermissionRules(Rules(), TrustedFolders(tmp_path / "home"))(project)
+    assert len(problems) == 1
+    assert problem in problems[0]
