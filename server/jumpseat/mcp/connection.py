@@ -8,20 +8,18 @@ of a server are raised only to callers that wait for one of its responses.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import anyio
-import httpx2
 import mcp.types as types
-import orjson
 
 from jumpseat.agent.secrets import Secrets
-from jumpseat.mcp.auth import AuthQuestion, ClientTokens, HeadersReason, NeedsLoginError
-from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolve_config
+from jumpseat.mcp.auth import AuthQuestion, ClientTokens, HeadersReason
+from jumpseat.mcp.catalogue import ServerEntry, resolve_config
 from jumpseat.mcp.client import (
     CallTimeoutError,
     McpClient,
@@ -31,9 +29,11 @@ from jumpseat.mcp.client import (
     open_client,
 )
 from jumpseat.mcp.credentials import Credentials
+from jumpseat.mcp.failures import NotConnectedError, NotNegotiatedError, describe, leaves, needs_auth
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
 from jumpseat.mcp.stdio import CLOSE_S, Child, ServerFailedError, Streams, stdio_streams
+from jumpseat.mcp.tool_list import list_tools, needs_task
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat_protocol.mcp import McpServerConfig, McpStatus
 
@@ -60,21 +60,9 @@ RECONNECT_S: Final = 10.0
 REFRESH_S: Final = 0.5
 """Shortest time between two requests for a list that the server has announced as changed."""
 
-MAX_TOOLS: Final = 500
-MAX_PAGES: Final = 100
-MAX_LIST_BYTES: Final = 2 * 1024 * 1024
-MAX_DESCRIPTION: Final = 16 * 1024
 SHORTEST_SECRET: Final = 6
 
 R = TypeVar("R", bound=types.Result)
-
-
-class NotConnectedError(Exception):
-    """The server is not connected; the text is the reason."""
-
-
-class _NotNegotiatedError(ServerFailedError):
-    """The process ended before a protocol revision was agreed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +161,12 @@ class Connection:
                 problem = await _end_reason(child)
         except Exception as error:
             # Any failure of a server, its transport or its settings affects this server alone.
-            problem = _describe(error)
-            if self._discovers and any(isinstance(cause, _NotNegotiatedError) for cause in _leaves(error)):
+            problem = describe(error)
+            if self._discovers and any(isinstance(cause, NotNegotiatedError) for cause in leaves(error)):
                 # Some servers of older revisions exit when anything precedes the handshake.
                 self._discovers = False
                 return True
-            if _needs_auth(error):
+            if needs_auth(error):
                 self.tools = []
                 self._set("needs-auth", problem)
                 await self._auth_changed.wait()
@@ -232,7 +220,7 @@ class Connection:
                 raise ServerFailedError(str(error)) from None
             except ServerGoneError:
                 if child is not None and child.problem is None and client.session.protocol_version is None:
-                    raise _NotNegotiatedError(await _end_reason(child)) from None
+                    raise NotNegotiatedError(await _end_reason(child)) from None
                 raise ServerFailedError(await _end_reason(child)) from None
             yield client, ended, child
 
@@ -335,25 +323,13 @@ class Connection:
                 pass
 
     async def _list_tools(self, client: McpClient) -> list[types.Tool]:
-        """Request the server's tools and return those that its settings allow, up to the limits of this module."""
-        found: dict[str, types.Tool] = {}
-        size, cursor, cut = 0, None, False
-        for _ in range(MAX_PAGES):
-            page = await client.list_tools(cursor, timeout_s=REQUEST_S)
-            for tool in page.tools:
-                size += len(orjson.dumps(tool.input_schema, default=str)) + len(tool.description or "")
-                if len(found) >= MAX_TOOLS or size > MAX_LIST_BYTES:
-                    cut = True
-                    break
-                found.setdefault(tool.name, tool)
-            cursor = page.next_cursor
-            if cut or not cursor:
-                break
-        if cut or cursor:
+        """Request the server's tools and return those that its settings allow."""
+        offered = await list_tools(client, timeout_s=REQUEST_S)
+        if not offered.complete:
             self._context.warn(
-                f"The MCP server {self.name!r} has too many tools: only the first {len(found)} are offered."
+                f"The MCP server {self.name!r} has too many tools: only the first {len(offered.tools)} are offered."
             )
-        return [tool for tool in found.values() if self.allows(tool.name) and not _is_task(tool)]
+        return [tool for tool in offered.tools if self.allows(tool.name) and not needs_task(tool)]
 
     def allows(self, tool: str) -> bool:
         """Return whether the server's settings allow a tool to be offered."""
@@ -452,56 +428,9 @@ async def _end_reason(child: Child | None) -> str:
     return child.problem or (f"the process has ended: {stderr}" if stderr else "the process has ended")
 
 
-def _is_task(tool: types.Tool) -> bool:
-    """Return whether a tool only runs as a task, whose result would have to be fetched later; we do not do that."""
-    return tool.execution is not None and tool.execution.task_support == "required"
-
-
 def _secrets_of(config: McpServerConfig) -> Secrets:
     """Return a mask for the values in a server's ``env`` and ``headers``."""
     mask = Secrets()
     values = [*(config.env or {}).values(), *(config.headers or {}).values()]
     mask.add(value for value in values if len(value.strip()) >= SHORTEST_SECRET)
     return mask
-
-
-def _leaves(error: BaseException) -> Iterable[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
-
-
-def _needs_auth(error: BaseException) -> bool:
-    return any(
-        isinstance(cause, NeedsLoginError)
-        or (isinstance(cause, httpx2.HTTPStatusError) and cause.response.status_code in (401, 403))
-        for cause in _leaves(error)
-    )
-
-
-def _describe(error: BaseException) -> str:
-    """Describe a failure for the user, without the query of a URL or the body of a response."""
-    for cause in _leaves(error):
-        match cause:
-            case ServerFailedError() | MissingVariableError() | NotConnectedError():
-                return str(cause)
-            case NeedsLoginError():
-                return "the server requires a login"
-            case httpx2.HTTPStatusError():
-                url, status = cause.request.url, cause.response.status_code
-                return (
-                    f"the server responded with status {status} at {url.scheme}://{url.netloc.decode()}{url.path}"
-                )
-            case httpx2.TimeoutException():
-                return "the server did not respond in time"
-            case httpx2.ConnectError():
-                return f"cannot connect to {cause.request.url.host}: {cause}"
-            case httpx2.HTTPError():
-                return f"the connection failed: {cause or type(cause).__name__}"
-            case _:
-                pass
-    first = next(iter(_leaves(error)))
-    log.debug("an MCP server failed unexpectedly", exc_info=first)
-    return f"unexpected failure ({type(first).__name__})"

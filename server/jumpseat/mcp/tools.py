@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from jumpseat.agent.session.session import Session
     from jumpseat.mcp.connection import Connection
 
+MAX_DESCRIPTION: Final = 16 * 1024
+"""Characters of a tool's description that the model gets."""
+
 MAX_DEPTH: Final = 50
 """Levels of a schema that the model gets; deeper ones accept any value."""
 
@@ -36,8 +39,6 @@ class McpTool:
     spec: ToolSpec = field(init=False)
 
     def __post_init__(self) -> None:
-        from jumpseat.mcp.connection import MAX_DESCRIPTION
-
         description = (self.tool.description or self.tool.title or "")[:MAX_DESCRIPTION]
         origin = ToolOrigin(self.connection.name, self.tool.name)
         spec = ToolSpec(self.name, description, complete_schema(self.tool.input_schema), origin)
@@ -84,7 +85,7 @@ class McpTool:
 
     async def _run(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutcome:
         from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
-        from jumpseat.mcp.connection import NotConnectedError
+        from jumpseat.mcp.failures import NotConnectedError
         from jumpseat.mcp.results import outcome_of
 
         hook_result = await self.session.hooks.pre_mcp_tool_call(

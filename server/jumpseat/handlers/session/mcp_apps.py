@@ -35,7 +35,7 @@ async def call_tool(ctx: Context, params: McpAppCallParams) -> dict[str, Any]:
     name = params.server_name
     connection = host.connection_to(name)
     from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError
-    from jumpseat.mcp.connection import NotConnectedError
+    from jumpseat.mcp.failures import NotConnectedError
     from jumpseat.mcp.results import as_json
 
     if all(tool.name != params.tool_name for tool in connection.tools):

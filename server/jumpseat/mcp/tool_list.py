@@ -1,0 +1,52 @@
+"""Requesting the list of an MCP server's tools, within limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import mcp.types as types
+import orjson
+
+from jumpseat.mcp.client import McpClient
+
+MAX_TOOLS: Final = 500
+MAX_PAGES: Final = 100
+MAX_LIST_BYTES: Final = 2 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ToolList:
+    """The tools of a server, with the first of those that share a name.
+
+    ``complete`` is false if the server has more tools than the limits of this module allow.
+    """
+
+    tools: list[types.Tool]
+    complete: bool
+
+
+async def list_tools(client: McpClient, *, timeout_s: float) -> ToolList:
+    """Request all pages of the server's tools; each request may take ``timeout_s``.
+
+    Raises:
+        ServerGoneError, CallTimeoutError, RefusedError: as in :meth:`McpClient.ask`.
+    """
+    tools: dict[str, types.Tool] = {}
+    size, cursor = 0, None
+    for _ in range(MAX_PAGES):
+        page = await client.list_tools(cursor, timeout_s=timeout_s)
+        for tool in page.tools:
+            size += len(orjson.dumps(tool.input_schema, default=str)) + len(tool.description or "")
+            if len(tools) >= MAX_TOOLS or size > MAX_LIST_BYTES:
+                return ToolList([*tools.values()], complete=False)
+            tools.setdefault(tool.name, tool)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return ToolList([*tools.values()], complete=not cursor)
+
+
+def needs_task(tool: types.Tool) -> bool:
+    """Return whether a tool only runs as a task, whose result would have to be fetched later; we do not do that."""
+    return tool.execution is not None and tool.execution.task_support == "required"
