@@ -84,8 +84,7 @@ def test_a_conversation_from_the_empty_chat_to_a_stopped_turn(tmp_path: Path) ->
         screen.type("i", "And then tell me what is left to do", "C-s")
         screen.until("next:")
         screen.matches(SCREENS / "working.txt")
-        screen.type("C-c")
-        screen.until("> stopped")
+        screen.interrupt("> stopped")
         screen.matches(SCREENS / "stopped.txt")
 
 

@@ -34,6 +34,7 @@ from tests.support.toolchains import INSTALL_LIMIT_S, ROOT, TOOLS, locked, missi
 PLUGIN: Final = ROOT / "clients" / "neovim"
 OLDEST: Final = (0, 10)
 WAIT_S: Final = 20.0
+PRESS_AGAIN_S: Final = 5.0
 COLUMNS: Final = 100
 LINES: Final = 30
 
@@ -357,6 +358,14 @@ class Screen:
         """Wait until ``text`` is on the screen."""
         if self._tmux.until(lambda: text if text in self.capture() else None, WAIT_S) is None:
             pytest.fail(f"{text!r} did not appear on the screen:\n{self.capture()}")
+
+    def interrupt(self, text: str) -> None:
+        """Press Ctrl-C until ``text`` is on the screen: a busy Neovim takes the key for an interrupt of its own."""
+        for _ in range(int(WAIT_S / PRESS_AGAIN_S)):
+            self.type("C-c")
+            if self._tmux.until(lambda: text if text in self.capture() else None, PRESS_AGAIN_S) is not None:
+                return
+        pytest.fail(f"{text!r} did not appear on the screen:\n{self.capture()}")
 
     def matches(self, golden: Path) -> None:
         """Wait until the screen equals the recorded one. ``UPDATE_SCREENS=1`` records the screen after a second."""
