@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo quick test check coverage mutants bench clean
+.PHONY: help demo quick test check coverage mutants bench dist sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -23,6 +23,9 @@ help:
 	@echo "make coverage  measure which branches the tests reach"
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
 	@echo "make bench     measure start, memory and turns"
+	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
+	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
+	@echo "make audit     look for known vulnerabilities in what an installation consists of"
 	@echo "make clean     remove everything that make has created in this folder"
 
 demo: $(VENV)/.installed
@@ -51,6 +54,18 @@ check: $(VENV)/.installed-check
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
+# The time of the last commit is in the archives instead of the time of the build.
+dist: $(VENV)/.installed-release
+	rm -rf dist/*.whl dist/*.tar.gz
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
+
+sbom: dist $(VENV)/runtime
+	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/sbom.cdx.json $(VENV)/runtime/bin/python
+
+audit: $(VENV)/.installed-release $(VENV)/runtime
+	$(BIN)/pip-audit --strict --path "$$(echo $(VENV)/runtime/lib/python3*/site-packages)"
+
 clean:
 	rm -rf $(VENV) .mutants .hypothesis .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -71,6 +86,16 @@ $(VENV)/.installed-check: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-coverage: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[test,coverage]'
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
+
+$(VENV)/.installed-release: pyproject.toml | $(BIN)/python
+	$(PIP) install -e '.[release]'
+	@touch $@ $(VENV)/.installed
+
+# An installation of the wheel, with nothing but jumpseat and its requirements.
+$(VENV)/runtime: dist
+	rm -rf $@
+	$(PYTHON) -m venv --without-pip $@
+	$(PIP) --python $@/bin/python install --find-links dist "jumpseat==$$($(BIN)/jumpseat --version | tail -c +10)"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
