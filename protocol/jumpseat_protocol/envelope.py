@@ -22,6 +22,7 @@ SESSION_NOT_FOUND: Final = -32002
 INVALID_OPERATION: Final = -32003
 PROVIDER_FAILED: Final = -32004
 OVERLOADED: Final = -32005
+SESSION_IN_USE: Final = -32006
 
 
 class ErrorObject(BaseModel):

@@ -361,9 +361,12 @@ class SessionCreateParams(SessionOptions):
 
 
 class SessionResumeParams(SessionOptions):
+    """``take_over`` aborts a prompt that the session runs in another process."""
+
     session_id: str = Field(min_length=1)
     disable_resume: StrictBool = False
     continue_pending_work: StrictBool = False
+    take_over: StrictBool = False
 
 
 class UiCapabilities(WireModel):

@@ -5,6 +5,7 @@
     JumpseatError
     ├── ConfigError                  a configuration file or a setting is wrong
     ├── SessionNotFoundError         no such session, live or on disk
+    ├── SessionInUseError            another process has the session open
     ├── InvalidRequestError          the request is well formed but cannot be carried out as asked
     ├── UnsupportedError             a method of the protocol that this server does not implement
     ├── AuthenticationRequiredError  wrong or missing connection token
@@ -52,6 +53,16 @@ class SessionNotFoundError(JumpseatError):
     def __init__(self, session_id: str) -> None:
         super().__init__(f"Session not found: {session_id}")
         self.session_id = session_id
+
+
+class SessionInUseError(JumpseatError):
+    """Another process has the session open. ``pid`` is its id, if known; ``advice`` says what the client can do."""
+
+    def __init__(self, session_id: str, pid: int | None, advice: str = "close it there first") -> None:
+        owner = "another process" if pid is None else f"process {pid}"
+        super().__init__(f"session {session_id!r} is in use by {owner}: {advice}")
+        self.session_id = session_id
+        self.pid = pid
 
 
 class InvalidRequestError(JumpseatError):

@@ -88,7 +88,7 @@ async def failing(server: RunningServer, base_url: str, *, streaming: bool = Tru
         for secret in (KEY, KEY[::-1]):
             assert secret not in json.dumps(wire.messages)
             for path in server.home.rglob("*"):
-                assert path.is_dir() or secret.encode() not in path.read_bytes(), path
+                assert not path.is_file() or secret.encode() not in path.read_bytes(), path
             assert secret not in server.stderr
 
 

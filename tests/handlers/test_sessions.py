@@ -172,15 +172,17 @@ async def test_sessions_marked_by_another_running_process_are_in_use(tmp_path: P
         other.kill()
 
 
-async def test_the_mark_of_this_process_can_be_removed(tmp_path: Path) -> None:
+async def test_a_live_session_keeps_its_mark_until_it_is_closed(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await prompted(server.wire)
         marks = server.log_of(session).parent
         assert list(marks.glob("inuse.*.lock"))
         for session_id in (session, session, "nobody", "../x"):
             assert await server.wire.call("sessions.releaseLock", {"sessionId": session_id}) == {}
-        assert not list(marks.glob("inuse.*.lock"))
+        assert list(marks.glob("inuse.*.lock"))
         await server.wire.prompt(session)
+        await server.wire.call("session.destroy", {"sessionId": session})
+        assert not list(marks.glob("inuse.*.lock"))
 
 
 async def test_a_saved_session_stays_live_with_a_complete_log(tmp_path: Path) -> None:

@@ -261,6 +261,7 @@ class Client:
         session_id: str,
         *,
         continue_pending_work: bool = False,
+        take_over: bool = False,
         tools: Sequence[AnyTool] = (),
         on_permission: PermissionHandler | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -269,9 +270,13 @@ class Client:
         """Resume a session, live or from disk. ``settings`` replace its stored ones; keys are never stored.
 
         An earlier handle of this client on the session is closed. ``continue_pending_work`` keeps unanswered
-        permission requests and tool calls open.
+        permission requests and tool calls open. ``take_over`` aborts a prompt that the session runs in another
+        server process; without it, such a session is not resumed.
+
+        Raises:
+            RpcError: there is no such session, or another process does not give it up (code -32006).
         """
-        params = {"continuePendingWork": continue_pending_work}
+        params = {"continuePendingWork": continue_pending_work, "takeOver": take_over}
         return await self._open_session(
             "session.resume", session_id, params, tools, on_permission, on_event, settings
         )

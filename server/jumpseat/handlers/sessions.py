@@ -14,6 +14,7 @@ from jumpseat.sessions.changes import set_session_name
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.ending import shut_down_session
 from jumpseat.sessions.opening import create_session, resume_session
+from jumpseat.sessions.pruning import prune
 from jumpseat_protocol.maintenance import (
     BulkDeleteResult,
     EnrichMetadataParams,
@@ -151,7 +152,7 @@ async def get_sizes(ctx: Context, params: EmptyParams) -> SizesResult:
 
 
 def check_in_use(ctx: Context, params: SessionIdsParams) -> InUseResult:
-    """Return the sessions that another running process has marked as in use."""
+    """Return the sessions that another process has open."""
     in_use: list[str] = []
     for session_id in params.session_ids:
         try:
@@ -177,9 +178,9 @@ async def save(ctx: Context, params: SessionParams) -> EmptyResult:
 
 
 def release_lock(ctx: Context, params: SessionParams) -> EmptyResult:
-    """Remove the mark of this process from a session, so that other processes do not consider it in use."""
+    """Give up a session that is not live. The lock of a live session stays until the session is closed."""
     with suppress(SessionNotFoundError):
-        ctx.registry.store.get_existing(params.session_id).release()
+        ctx.registry.release(params.session_id)
     return EmptyResult()
 
 
@@ -201,7 +202,8 @@ async def bulk_delete(ctx: Context, params: SessionIdsParams) -> BulkDeleteResul
 
 async def prune_old(ctx: Context, params: PruneOldParams) -> PruneOldResult:
     """Delete sessions that have not changed for a number of days; in a dry run, only return them."""
-    pruned = await ctx.registry.prune(
+    pruned = await prune(
+        ctx.registry,
         params.older_than_days * DAY_S,
         frozenset(params.exclude_session_ids),
         named_too=params.include_named,

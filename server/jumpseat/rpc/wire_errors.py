@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
     errors.ConfigError: envelope.INVALID_OPERATION,
     errors.SessionNotFoundError: envelope.INTERNAL_ERROR,
+    errors.SessionInUseError: envelope.SESSION_IN_USE,
     errors.InvalidRequestError: envelope.INVALID_OPERATION,
     errors.UnsupportedError: envelope.UNSUPPORTED,
     errors.AuthenticationRequiredError: envelope.AUTHENTICATION_FAILED,
@@ -60,4 +61,6 @@ def _data(exc: Exception) -> Any:
     if isinstance(exc, errors.TurnFailedError) and exc.completion_event_id is not None:
         # The SDKs wait for this event before they raise.
         return {"completionEventId": exc.completion_event_id}
+    if isinstance(exc, errors.SessionInUseError):
+        return {"sessionId": exc.session_id, "pid": exc.pid}
     return None

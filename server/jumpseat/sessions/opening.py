@@ -12,7 +12,7 @@ from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import InvalidRequestError, SessionNotFoundError, UnsupportedError
+from jumpseat.errors import InvalidRequestError, UnsupportedError
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.login import login_of_options
 from jumpseat.sessions.options import adopt, apply_options, check_agent, requests_tokens
@@ -57,6 +57,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
 
     Raises:
         SessionNotFoundError: there is no such session.
+        SessionInUseError: another process has the session open and does not give it up.
         InvalidRequestError: an option is invalid.
         ProviderAuthError: the login that the client brings is not accepted.
         StoreError: the log of the session cannot be read or repaired.
@@ -66,17 +67,21 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     apply_options(options_alone, params)
     ctx.models.check(options_alone)
     await ctx.models.copilot.authenticate(options_alone)
-    cwd = options_alone.cwd if params.working_directory else _current_directory(ctx, params.session_id)
+    cwd = options_alone.cwd if params.working_directory else await _current_directory(ctx, params.session_id)
     await ctx.process.declarations.read(cwd)
-    live = await _live_session(ctx, params)
-    # Nothing waits from here to the attachment: otherwise two clients could load the same session twice.
-    if live is not None:
-        was_active = live.queue.running and len(live.clients) > 0
-        session, agent = live, live.settings.agent
-        _join(ctx, session, attachment, params)
-    else:
-        was_active = False
-        session, agent = _load(ctx, attachment, params)
+    await ctx.registry.take(params.session_id, abort=params.take_over)
+    try:
+        live = await _live_session(ctx, params)
+        # Nothing waits from here to the attachment: otherwise two clients could load the same session twice.
+        was_active = live is not None and live.queue.running and len(live.clients) > 0
+        if live is not None:
+            session, agent = live, live.settings.agent
+            _join(ctx, session, attachment, params)
+        else:
+            session, agent = _load(ctx, attachment, params)
+    except BaseException:
+        ctx.registry.release(params.session_id)
+        raise
     session.settings.login = options_alone.login or session.settings.login
     ctx.registry.store_options(session)
     _announce_resume(ctx, session, params, was_active=was_active)
@@ -199,9 +204,7 @@ def _without_slash(command: ClientCommand) -> ClientCommand:
     return command.model_copy(update={"name": name})
 
 
-def _current_directory(ctx: Context, session_id: str) -> Path:
+async def _current_directory(ctx: Context, session_id: str) -> Path:
     """Return the working directory of a session, live or stored; that of the process if the folder is gone."""
-    try:
-        return ctx.registry.live(session_id).settings.cwd
-    except SessionNotFoundError:
-        return ctx.registry.stored_cwd(session_id) or Path.cwd()
+    live = await ctx.registry.find_live(session_id)
+    return live.settings.cwd if live is not None else ctx.registry.stored_cwd(session_id) or Path.cwd()

@@ -6,16 +6,12 @@ A session is live from its creation or resume until its last client leaves or th
 from __future__ import annotations
 
 import logging
-import time
 import uuid
-from collections.abc import Callable, Container
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import anyio
-import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.client import Attachment, Client
@@ -35,12 +31,14 @@ from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.turns.loop import run_prompt
-from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
+from jumpseat.sessions.handover import Handover
 from jumpseat.sessions.replay import decode_records, replay_records
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.log_repair import repair_log, truncate_log
 from jumpseat.store.options import write_options
+from jumpseat.store.ownership import GiveUpRequest
 from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
 from jumpseat.tools.builtin import SESSION_TOOLS
 from jumpseat.tools.orchestrator.environment import Environment
@@ -52,16 +50,6 @@ from jumpseat_protocol.version import __version__
 log = logging.getLogger(__name__)
 
 LOG_FORMAT_VERSION: Final = 1
-
-
-@dataclass(slots=True)
-class Pruned:
-    """The result of pruning: the size in bytes of each removed session, and the old sessions that were skipped.
-
-    In a dry run, ``sizes`` are those of the sessions that would be removed."""
-
-    sizes: dict[str, int] = field(default_factory=dict[str, int])
-    skipped: list[str] = field(default_factory=list[str])
 
 
 class SessionRegistry:
@@ -98,6 +86,7 @@ class SessionRegistry:
         self._folders: dict[str, SessionFolder] = {}
         # Live sessions that were loaded from the disk: they are kept when they close, even without a prompt.
         self._loaded: set[str] = set()
+        self._handover = Handover(store.ownership, tasks, self._give_up)
         self._services = SessionServices(
             tasks=tasks,
             models=models,
@@ -130,15 +119,17 @@ class SessionRegistry:
         session_id = session_id or str(uuid.uuid4())
         folder = self.store.folder(session_id)
         if session_id in self._live or folder.log.path.exists():
-            raise InvalidRequestError(f"session {session_id!r} already exists")
+            raise _exists(session_id)
         self._models.check(settings)
         started_at = utc_now()
         session = self._open(session_id, settings, folder, started_at)
+        created = False
         try:
             session.attach(attachment)
             check_choice(settings.tool_choice, session.tools.names())
             context = working_directory_context(settings.cwd, host_git=settings.host_git)
             folder.create(workspace_of(session_id, context, started_at))
+            created = True
             self._announce("session.created", session_id, self._metadata(session))
             session.emit(
                 events.SessionStart(
@@ -155,9 +146,13 @@ class SessionRegistry:
                     sandbox=_sandbox_state(self._environment, settings),
                 )
             )
-        except BaseException:
+        except SessionInUseError:
             self.discard(session)
-            folder.remove()
+            raise _exists(session_id) from None
+        except BaseException:
+            if created:
+                folder.remove()
+            self.discard(session)
             raise
         return session
 
@@ -166,9 +161,14 @@ class SessionRegistry:
 
         Raises:
             SessionNotFoundError: there is no live session with that id.
+            SessionInUseError: the session is live in another process.
         """
         session = self._live.get(session_id)
         if session is None:
+            folder = self.store.folder(session_id)
+            if self.store.ownership.has_other_owner(folder.path):
+                owner = self.store.ownership.owner(folder.path)
+                raise SessionInUseError(session_id, owner and owner.pid, "resume it to continue it here")
             raise SessionNotFoundError(session_id)
         return session
 
@@ -183,12 +183,19 @@ class SessionRegistry:
 
         Raises:
             SessionNotFoundError: there is no such session.
+            SessionInUseError: another process owns the session.
             StoreError: the log cannot be read or repaired.
         """
         folder = self.store.get_existing(session_id)
-        in_use = folder.in_use()
-        stored = repair_log(folder.log.path)
-        workspace = folder.read_workspace()
+        folder.claim()
+        try:
+            stored = repair_log(folder.log.path)
+            workspace = folder.read_workspace()
+        except BaseException:
+            folder.release()
+            raise
+        if folder.in_use():
+            log.warning("session %s is marked as in use by another program", session_id)
         started_at = workspace.created_at if workspace else utc_now()
         session = self._open(session_id, settings, folder, started_at)
         self._loaded.add(session_id)
@@ -196,7 +203,7 @@ class SessionRegistry:
         try:
             replay_records(session, stored.records)
             context = working_directory_context(settings.cwd)
-            folder.create(workspace or workspace_of(session_id, context, started_at))
+            folder.create(workspace or workspace_of(session_id, context, started_at), is_new=False)
             if stored.torn_bytes:
                 message = (
                     f"The last line of the session log was incomplete: {stored.torn_bytes} bytes were removed."
@@ -205,8 +212,6 @@ class SessionRegistry:
         except BaseException:
             self.discard(session)
             raise
-        if in_use:
-            log.warning("session %s is marked as in use by another process", session_id)
         return session
 
     def close_open_calls(self, session: Session) -> None:
@@ -218,10 +223,44 @@ class SessionRegistry:
                 )
             )
 
+    async def take(self, session_id: str, *, abort: bool) -> None:
+        """Make this process the owner of a session that is to be loaded; another owner is asked for it.
+
+        ``abort`` makes the other owner abort a running prompt. Release the session if it is not loaded.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            SessionInUseError: the owner does not give the session up.
+        """
+        if await self.find_live(session_id) is None:
+            await self._handover.take(self.store.get_existing(session_id), abort=abort)
+
+    def release(self, session_id: str) -> None:
+        """Give up the ownership of a session, unless it is live."""
+        if not self.is_open(session_id):
+            self.store.folder(session_id).release()
+
+    async def _give_up(self, session_id: str, request: GiveUpRequest) -> None:
+        """Close a session that another process asks for, unless it runs a prompt that may not be aborted."""
+        session = self._live.get(session_id)
+        if session is None or (
+            session.queue.running and not request.force and not session.waits_for_absent_client()
+        ):
+            return
+        # The other process loads the session, which therefore must stay on the disk.
+        self._loaded.add(session_id)
+        message = f"Process {request.pid} has taken over the session. Resume the session to continue it here."
+        try:
+            session.emit(events.SessionWarning(warning_type="taken_over", message=message))
+        except StoreError as error:
+            log.error("session %s: cannot write to the log: %s", session_id, error)
+        await self.close(session)
+
     def _open(self, session_id: str, settings: SessionSettings, folder: SessionFolder, started_at: str) -> Session:
         self._folders[session_id] = folder
         session = Session(session_id, settings, folder.log, self._services, started_at)
         self._live[session_id] = session
+        self._handover.listen_soon()
         return session
 
     def discard(self, session: Session) -> None:
@@ -230,7 +269,7 @@ class SessionRegistry:
         self._loaded.discard(session.id)
         folder = self._folders.pop(session.id, None)
         if folder is not None:
-            folder.log.sync()
+            folder.log.end()
             folder.release()
 
     # --- closing and deleting -----------------------------------------------------------------------------------
@@ -299,7 +338,7 @@ class SessionRegistry:
             self._folders.pop(session.id, None)
             if session.first_prompt is not None or session.id in self._loaded:
                 self._loaded.discard(session.id)
-                folder.log.sync()
+                folder.log.end()
                 folder.release()
             else:
                 folder.log.close()
@@ -312,12 +351,16 @@ class SessionRegistry:
 
         Raises:
             SessionNotFoundError: there is no such session.
+            SessionInUseError: another process owns the session.
         """
-        session = self._live.get(session_id)
+        session = await self.find_live(session_id)
         folder = self._folders[session_id] if session else self.store.get_existing(session_id)
         if session is not None:
             with anyio.CancelScope(shield=True):
                 await self.close(session)
+        # A closed session is nobody's: another process may take it first.
+        if folder.path.exists():
+            folder.claim()
         folder.remove()
         self._announce("session.deleted", session_id, None)
 
@@ -332,40 +375,9 @@ class SessionRegistry:
         if session_id in self._live:
             await self._folders[session_id].log.save()
 
-    async def prune(
-        self, older_than_s: float, excluded: Container[str], *, named_too: bool, dry_run: bool
-    ) -> Pruned:
-        """Delete the sessions that have not changed for ``older_than_s``; in a dry run, only return them.
-
-        Sessions in ``excluded`` are not considered. Sessions that are live, in use by another process, or named
-        (unless ``named_too``), are skipped.
-        """
-        pruned = await anyio.to_thread.run_sync(
-            self._find_prunable, time.time() - older_than_s, excluded, named_too
-        )
-        for session_id in [] if dry_run else list(pruned.sizes):
-            # A session may have been opened while the folders were measured.
-            if session_id in self._live or session_id in self._closing:
-                del pruned.sizes[session_id]
-                pruned.skipped.append(session_id)
-            else:
-                with suppress(SessionNotFoundError):
-                    await self.delete(session_id)
-        return pruned
-
-    def _find_prunable(self, before_s: float, excluded: Container[str], named_too: bool) -> Pruned:
-        pruned = Pruned()
-        for folder in self.store.iter_stored():
-            session_id, changed_s = folder.path.name, folder.log.changed_s()
-            if session_id in excluded or changed_s is None or changed_s > before_s:
-                continue
-            workspace = folder.read_workspace()
-            named = workspace is not None and workspace.user_named
-            if session_id in self._live or folder.in_use() or (named and not named_too):
-                pruned.skipped.append(session_id)
-            else:
-                pruned.sizes[session_id] = folder.size_bytes()
-        return pruned
+    def is_open(self, session_id: str) -> bool:
+        """Return whether a session is live, or being closed."""
+        return session_id in self._live or session_id in self._closing
 
     async def close_all(self, grace_s: float) -> None:
         """Close all sessions concurrently; their commands have ``grace_s`` seconds to end on their own."""
@@ -473,6 +485,10 @@ class SessionRegistry:
         if folder is not None and session.first_prompt is not None:
             folder.set_summary(shorten(session.first_prompt))
         self._announce("session.updated", session.id, self._metadata(session))
+
+
+def _exists(session_id: str) -> InvalidRequestError:
+    return InvalidRequestError(f"session {session_id!r} already exists")
 
 
 def _sandbox_state(environment: Environment, settings: SessionSettings) -> events.SandboxState | None:

@@ -49,13 +49,16 @@ class FileEventLog:
         self._fd: int | None = None
         self._written = 0
         self._waiting = False
+        self._ended = False
 
     def append(self, event: Event) -> None:
         """Write an event to the end of the log.
 
         Raises:
-            StoreError: the event cannot be written as a whole.
+            StoreError: the event cannot be written as a whole, or the log has ended.
         """
+        if self._ended:
+            raise StoreError("cannot write the session log: the session is closed")
         line = event.encode() + b"\n"
         try:
             if self._fd is None:
@@ -86,8 +89,13 @@ class FileEventLog:
         self._waiting = False
         await self.save()
 
+    def end(self) -> None:
+        """Sync and close the file now, blocking. Nothing can be appended any more: another process may do that."""
+        self._ended = True
+        self.sync()
+
     def sync(self) -> None:
-        """Sync and close the file now, blocking; for the end of a session."""
+        """Sync and close the file now, blocking."""
         fd, self._fd = self._fd, None
         if fd is not None:
             self._notify_quiet()

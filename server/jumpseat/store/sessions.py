@@ -26,6 +26,7 @@ from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreErro
 from jumpseat.store.checkpoints import Checkpoint, Checkpoints
 from jumpseat.store.event_log import FileEventLog, read_log
 from jumpseat.store.files import WorkspaceFiles
+from jumpseat.store.ownership import Ownership, marked_by_other_program
 from jumpseat.store.session_database import SessionDatabase
 from jumpseat_protocol.events import WorkingDirectoryContext
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
@@ -83,8 +84,9 @@ class Workspace:
 class SessionFolder:
     """The files of a session."""
 
-    def __init__(self, path: Path, tasks: TaskGroup) -> None:
+    def __init__(self, path: Path, tasks: TaskGroup, ownership: Ownership) -> None:
         self.path = path
+        self._ownership = ownership
         self.log = FileEventLog(path / "events.jsonl", tasks, self._note_time)
         self._workspace: Workspace | None = None
 
@@ -117,16 +119,20 @@ class SessionFolder:
         """The content of ``workspace.yaml`` of a live session."""
         return self._workspace
 
-    def create(self, workspace: Workspace) -> None:
-        """Create the folder, and mark the session as in use by this process.
+    def create(self, workspace: Workspace, *, is_new: bool = True) -> None:
+        """Create the folder, and make this process the owner of the session.
 
         Raises:
+            InvalidRequestError: the session exists, but ``is_new``.
+            SessionInUseError: another process owns the session.
             StoreError: the folder cannot be written.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            self.claim()
+            if is_new and self.log.path.exists():
+                raise InvalidRequestError(f"session {self.path.name!r} already exists")
             self._write_workspace(workspace)
-            self._lock().touch()
         except OSError as error:
             raise StoreError(f"cannot create the session folder: {error.strerror or error}") from error
 
@@ -249,18 +255,24 @@ class SessionFolder:
             return None
         return workspace.metadata(iso_time(changed_s))
 
+    def claim(self) -> None:
+        """Make this process the owner of the session. Does nothing if it is already.
+
+        Raises:
+            SessionInUseError: another process owns the session.
+            InvalidRequestError: this process owns the session under another name.
+            SessionNotFoundError: there is no such folder.
+            StoreError: the session cannot be locked.
+        """
+        self._ownership.claim(self.path)
+
     def release(self) -> None:
-        """Remove this process's mark that the session is in use."""
-        with suppress(OSError):
-            self._lock().unlink()
+        """Give up the ownership of the session. Does nothing if this process does not own it."""
+        self._ownership.release(self.path)
 
     def in_use(self) -> bool:
-        """Return whether another running process has marked the session as in use; advisory only."""
-        for lock in self.path.glob("inuse.*.lock"):
-            pid = lock.name.split(".")[1]
-            if pid.isdecimal() and int(pid) != os.getpid() and Path(f"/proc/{pid}").exists():
-                return True
-        return False
+        """Return whether another process owns the session, or a running one of another program has marked it."""
+        return self._ownership.has_other_owner(self.path) or marked_by_other_program(self.path)
 
     def size_bytes(self) -> int:
         """Return the size of all files, without following links."""
@@ -273,8 +285,9 @@ class SessionFolder:
         return size
 
     def remove(self) -> None:
-        """Remove the folder, as far as possible."""
+        """Remove the folder, as far as possible, then give up the ownership."""
         shutil.rmtree(self.path, ignore_errors=True)
+        self.release()
 
     def _has_prompt(self) -> bool:
         try:
@@ -283,14 +296,12 @@ class SessionFolder:
         except OSError:
             return False
 
-    def _lock(self) -> Path:
-        return self.path / f"inuse.{os.getpid()}.lock"
-
 
 class SessionStore:
     """All sessions under one home."""
 
     def __init__(self, home: Path, tasks: TaskGroup) -> None:
+        self.ownership = Ownership(home)
         self._root = home / "session-state"
         self._tasks = tasks
 
@@ -302,7 +313,7 @@ class SessionStore:
         """
         if not _is_name(session_id):
             raise SessionNotFoundError(session_id[:200])
-        return SessionFolder(self._root / session_id, self._tasks)
+        return SessionFolder(self._root / session_id, self._tasks, self.ownership)
 
     def get_existing(self, session_id: str) -> SessionFolder:
         """Return the folder of a stored session.
@@ -396,7 +407,7 @@ class SessionStore:
         except OSError:
             return
         for name in filter(_is_name, names):
-            yield SessionFolder(self._root / name, self._tasks)
+            yield SessionFolder(self._root / name, self._tasks, self.ownership)
 
 
 def workspace_of(

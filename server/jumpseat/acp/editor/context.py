@@ -24,6 +24,7 @@ class AcpContext:
 
         Raises:
             SessionNotFoundError: the session is not live.
+            SessionInUseError: the session is live in another process.
         """
         session = self.server.registry.live(session_id)
         view = self.views.get(session_id)

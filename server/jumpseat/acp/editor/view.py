@@ -31,7 +31,7 @@ from jumpseat.acp.translation.updates import (
 from jumpseat.agent.model import ModelInfo
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.turns.commands import available_commands
-from jumpseat.errors import JumpseatError, SessionNotFoundError
+from jumpseat.errors import JumpseatError, SessionInUseError, SessionNotFoundError
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.models import session_models
 from jumpseat.store.files import read_text
@@ -68,6 +68,7 @@ class SessionView:
 
         Raises:
             SessionNotFoundError: the session is no longer live.
+            SessionInUseError: the session is live in another process.
         """
         return self._server.registry.live(self.session_id)
 
@@ -115,7 +116,7 @@ class SessionView:
         self._editor.connection.tasks.start_soon(self._announce)
 
     async def _announce(self) -> None:
-        with suppress(SessionNotFoundError):
+        with suppress(SessionInUseError, SessionNotFoundError):
             self.send_commands()
             workspace = self._server.registry.folder(self.session).workspace
             if workspace is not None and (title := workspace.name or workspace.summary):
@@ -257,14 +258,14 @@ class SessionView:
         decision = await questions.ask_permission(self._editor, self.session_id, step)
         try:
             self.session.permissions.questions.pending.answer(step.request_id, decision)
-        except SessionNotFoundError:
+        except (SessionInUseError, SessionNotFoundError):
             log.debug("session %s was closed before its question was answered", self.session_id)
 
     async def _ask_form(self, step: AskForm | AskToOpen) -> None:
         result = await questions.ask_form(self._editor, self.session_id, step)
         try:
             self.session.clients.elicitations.answer(step.request_id, result)
-        except SessionNotFoundError:
+        except (SessionInUseError, SessionNotFoundError):
             log.debug("session %s was closed before its question was answered", self.session_id)
 
     def _start_question(self, request_id: str, ask: Callable[[], Awaitable[None]]) -> None:

@@ -1,0 +1,305 @@
+"""The owner of a session: the one process that has it open and writes its log.
+
+Each session folder has a lock, a range of one byte in ``owners/locks`` of the home. The kernel keeps these locks,
+so that a lock ends with its process, however the process dies. A folder's range is derived from its inode: all
+names of one folder, on a disk that ignores case or through a link, have the same lock. ``inuse.<pid>.lock`` in the
+folder names the owner for people and other programs.
+
+Each owner listens on a named pipe, ``owners/<name>.pipe``, for requests to give a session up. Windows has no such
+pipes: a session changes its owner there only when the owner closes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import sys
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+from pydantic import BaseModel, ValidationError
+
+from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
+
+log = logging.getLogger(__name__)
+
+_RANGES: Final = 1 << 62
+# The first word in the mark of a process of ours; other programs leave theirs empty.
+_OURS: Final = "jumpseat"
+# Longest message that every system writes to a pipe in one piece.
+_PIPE_BYTES: Final = 512
+# Filesystems that have no locks fail with these.
+_NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL})
+
+
+class GiveUpRequest(BaseModel):
+    """A request of the process ``pid`` to give up the session with the lock ``lock``.
+
+    With ``force``, the owner aborts a running prompt. The request is void after ``until_s``, in Unix time.
+    """
+
+    lock: int
+    pid: int
+    force: bool
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The owner of a session in another process. ``pipe`` is the name of its pipe; ``None`` if it has none."""
+
+    pid: int
+    pipe: str | None
+
+
+class Ownership:
+    """The sessions that this process owns, of those under one home."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / "owners"
+        self._name = uuid.uuid4().hex
+        self._fd: int | None = None
+        self._held: dict[Path, int] = {}
+        self._warned = False
+        # Locks belong to the process, and are tested in worker threads too.
+        self._mutex = threading.Lock()
+
+    def claim(self, folder: Path) -> None:
+        """Make this process the owner of the session in ``folder``. Does nothing if it is already.
+
+        Raises:
+            SessionInUseError: another process owns the session.
+            InvalidRequestError: this process owns the session under another name.
+            SessionNotFoundError: there is no such folder.
+            StoreError: the lock cannot be created.
+        """
+        with self._mutex:
+            if folder in self._held:
+                return
+            try:
+                lock = _lock_of(folder)
+            except OSError:
+                raise SessionNotFoundError(folder.name) from None
+            other = self.folder_of(lock)
+            if other is not None:
+                raise InvalidRequestError(f"session {folder.name!r} is live under the name {other.name!r}")
+            if not self._lock(lock):
+                owner = self.owner(folder)
+                raise SessionInUseError(folder.name, owner.pid if owner is not None else None)
+            self._held[folder] = lock
+            self._mark(folder)
+
+    def release(self, folder: Path) -> None:
+        """Give up the ownership of a session. Does nothing if this process does not own it."""
+        with self._mutex:
+            lock = self._held.pop(folder, None)
+            if lock is not None:
+                with suppress(OSError):
+                    self._mark_of(folder).unlink()
+                self._unlock(lock)
+
+    def has_other_owner(self, folder: Path) -> bool:
+        """Return whether another process owns the session in ``folder``."""
+        with self._mutex:
+            try:
+                lock = _lock_of(folder)
+                if lock in self._held.values():
+                    return False
+                if not self._lock(lock):
+                    return True
+            except (OSError, StoreError):
+                return False
+            self._unlock(lock)
+            return False
+
+    def folder_of(self, lock: int) -> Path | None:
+        """Return the folder of an owned session; ``None`` if none has that lock."""
+        return next((folder for folder, held in self._held.items() if held == lock), None)
+
+    def owner(self, folder: Path) -> Owner | None:
+        """Return the process that has marked the session in ``folder`` last; ``None`` if none has."""
+        for mark, pid in marks(folder):
+            words = _read_mark(mark).split()
+            # Not by the id: processes of two containers may have the same.
+            if words[:1] == [_OURS] and words[1:] != [self._name]:
+                return Owner(pid, words[1] if len(words) > 1 else None)
+        return None
+
+    # --- requests to give a session up ----------------------------------------------------------------------------
+
+    def ask(self, folder: Path, *, force: bool, until_s: float) -> bool:
+        """Ask the owner of a session to give it up; returns whether the owner will read the request."""
+        owner = self.owner(folder)
+        if sys.platform == "win32" or owner is None or owner.pipe is None or not owner.pipe.isalnum():
+            return False
+        try:
+            request = GiveUpRequest(lock=_lock_of(folder), pid=os.getpid(), force=force, until_s=until_s)
+            # Fails unless a process has the pipe open for reading.
+            fd = os.open(self._pipe_of(owner.pipe), os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            return False
+        try:
+            os.write(fd, request.model_dump_json().encode() + b"\n")
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
+        return True
+
+    async def requests(self) -> AsyncIterator[GiveUpRequest]:
+        """Yield the requests to this process to give up a session. Ends at once where there are no named pipes."""
+        if sys.platform == "win32":
+            return
+        path = self._pipe_of(self._name)
+        try:
+            reader, writer = _open_pipe(path)
+        except OSError as error:
+            log.warning("sessions cannot be handed over to other processes: %s", error.strerror or error)
+            return
+        self._remove_unused_pipes()
+        try:
+            partial = b""
+            while True:
+                await anyio.wait_readable(reader)
+                *lines, partial = (partial + os.read(reader, 1 << 16)).split(b"\n")
+                partial = partial[-_PIPE_BYTES:]
+                for line in lines:
+                    with suppress(ValidationError):
+                        request = GiveUpRequest.model_validate_json(line)
+                        if request.until_s > time.time():
+                            yield request
+        finally:
+            with suppress(OSError):
+                path.unlink()
+            os.close(reader)
+            os.close(writer)
+
+    def _pipe_of(self, name: str) -> Path:
+        return self._folder / f"{name}.pipe"
+
+    def _remove_unused_pipes(self) -> None:
+        """Remove the pipes of processes that were killed."""
+        if sys.platform == "win32":
+            return
+        for path in self._folder.glob("*.pipe"):
+            try:
+                os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    with suppress(OSError):
+                        path.unlink()
+
+    # --- locks ----------------------------------------------------------------------------------------------------
+
+    def _lock(self, lock: int) -> bool:
+        """Lock a range; returns ``False`` if another process has locked it."""
+        if self._fd is None:
+            try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._fd = os.open(self._folder / "locks", os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                raise StoreError(f"cannot create the locks of sessions: {error.strerror or error}") from error
+        try:
+            _lock_range(self._fd, lock)
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                self._warn_once()
+                return True
+            return False
+        return True
+
+    def _warn_once(self) -> None:
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "the home folder is on a filesystem without locks: other processes can open its sessions too"
+            )
+
+    def _unlock(self, lock: int) -> None:
+        if self._fd is not None:
+            with suppress(OSError):
+                _unlock_range(self._fd, lock)
+
+    # --- marks ----------------------------------------------------------------------------------------------------
+
+    def _mark(self, folder: Path) -> None:
+        """Name this process in ``folder``, and remove the marks of processes of ours that were killed."""
+        with suppress(OSError):
+            for mark, _ in marks(folder):
+                if _read_mark(mark).startswith(_OURS):
+                    mark.unlink()
+            self._mark_of(folder).write_text(f"{_OURS} {self._name}\n", encoding="ascii")
+
+    def _mark_of(self, folder: Path) -> Path:
+        return folder / f"inuse.{os.getpid()}.lock"
+
+
+def marks(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Yield the marks in a session folder, with the ids of the processes that they name."""
+    for mark in folder.glob("inuse.*.lock"):
+        pid = mark.name.split(".")[1]
+        if pid.isdecimal():
+            yield mark, int(pid)
+
+
+def marked_by_other_program(folder: Path) -> bool:
+    """Return whether a running process of another program has marked the session in ``folder`` as in use.
+
+    Only Linux tells which processes run.
+    """
+    return any(
+        pid != os.getpid() and Path(f"/proc/{pid}").exists() and not _read_mark(mark).startswith(_OURS)
+        for mark, pid in marks(folder)
+    )
+
+
+def _read_mark(mark: Path) -> str:
+    try:
+        return mark.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""
+
+
+def _lock_of(folder: Path) -> int:
+    return folder.stat().st_ino % _RANGES
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock_range(fd: int, start: int) -> None:
+        os.lseek(fd, start, os.SEEK_SET)
+        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+
+    def _unlock_range(fd: int, start: int) -> None:
+        os.lseek(fd, start, os.SEEK_SET)
+        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock_range(fd: int, start: int) -> None:
+        # Not `flock`, which locks whole files: each live session would need an open file.
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, start)
+
+    def _unlock_range(fd: int, start: int) -> None:
+        fcntl.lockf(fd, fcntl.LOCK_UN, 1, start)
+
+    def _open_pipe(path: Path) -> tuple[int, int]:
+        """Create a named pipe, with both of its ends open: without a writer, a reader would see its end."""
+        # Renamed when it is open, because a pipe without a reader counts as unused.
+        draft = path.with_suffix(".tmp")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.mkfifo(draft, 0o600)
+        reader = os.open(draft, os.O_RDONLY | os.O_NONBLOCK)
+        writer = os.open(draft, os.O_WRONLY | os.O_NONBLOCK)
+        draft.rename(path)
+        return reader, writer
