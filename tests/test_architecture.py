@@ -98,8 +98,8 @@ ROOMS: dict[str, set[str]] = {
         "tools",
     },
     "mcp": {
-        *("validation", "agent", "agent.conversation", "agent.session", "errors", "process_groups"),
-        *("regular_files", "sandbox", "tools"),
+        *("validation", "agent", "agent.conversation", "agent.permissions", "agent.session", "errors"),
+        *("process_groups", "regular_files", "sandbox", "tools"),
     },
     "sessions": {
         "sandbox",

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
+from jumpseat_protocol.visible import exact_line, without_padding
 from jumpseat_terminal.markdown import TerminalMarkdown
 from jumpseat_terminal.safe import exact, one_line, safe
 
@@ -96,8 +97,9 @@ class Painter:
         return self.lines(self._call(name, arguments, note, "✗" if failed else "●", "red" if failed else "green"))
 
     def pending_call(self, name: str, about: str) -> str:
-        """Render the heading of a call that needs permission."""
-        return self.lines(self._with_mark("○ ", Text.assemble((one_line(name), "bold"), f" {exact(about)}"), ""))
+        """Render the heading of a call that needs permission: on one line, which nothing can continue."""
+        heading = Text.assemble((exact_line(name), "bold"), f" {exact_line(about)}")
+        return self.lines(self._with_mark("○ ", heading, ""))
 
     def _call(self, name: str, arguments: Any, note: str, mark: str, style: str) -> Text:
         note = one_line(note)
@@ -124,13 +126,13 @@ class Painter:
         return self.lines(Padding(Text("\n".join(shown), "dim"), (0, 0, 0, 4)))
 
     def command(self, text: str) -> str:
-        """Render a command in full, exactly as it would run."""
-        return self.lines(Padding(Text(exact(text).rstrip(), "bold cyan"), (0, 0, 0, 2)))
+        """Render a command in full, exactly as it would run, with notes in place of long white space."""
+        return self.lines(Padding(Text(without_padding(exact(text)).rstrip(), "bold cyan"), (0, 0, 0, 2)))
 
     def arguments(self, value: Any) -> str:
         """Render the arguments of a call in full."""
         text = json.dumps(value, ensure_ascii=False, indent=2)
-        return self.lines(Padding(Text(exact(text)), (0, 0, 0, 2)))
+        return self.lines(Padding(Text(without_padding(exact(text))), (0, 0, 0, 2)))
 
     def diff(self, text: str, limit: int | None = None) -> str:
         """Render a unified diff, with line numbers if there is room; in full without a ``limit``."""
@@ -149,7 +151,7 @@ class Painter:
                 continue
             if line.startswith("\\"):
                 continue
-            kind, body = line[:1], line[1:]
+            kind, body = line[:1], without_padding(line[1:])
             number, style = (old, "red") if kind == "-" else (new, "green" if kind == "+" else "dim")
             old, new = old + (kind != "+"), new + (kind != "-")
             gutter = f"  {number:>4} " if numbered else "  "

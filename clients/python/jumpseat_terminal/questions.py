@@ -4,38 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
 
 import anyio
 
 from jumpseat_client import PermissionDecision, PermissionRequest, UnknownPermission, approve_once, cancel, reject
 from jumpseat_protocol.events import AutoModeSwitchAnswer, ElicitationRequested
-from jumpseat_protocol.permissions import (
-    CustomToolPermission,
-    HookPermission,
-    McpPermission,
-    MemoryPermission,
-    ReadPermission,
-    ShellPermission,
-    UrlPermission,
-    WritePermission,
-)
+from jumpseat_protocol.permissions import WritePermission
 from jumpseat_terminal.feed import Feed
 from jumpseat_terminal.options import Settings
-from jumpseat_terminal.rules import is_inside
+from jumpseat_terminal.permission_text import approval_scope, describe, question_title
 from jumpseat_terminal.safe import one_line, safe
 from jumpseat_terminal.screen import Option, Screen
 
 NO_ANSWER: Final = "The user declined to answer."
-_TITLES: Final = {
-    "shell": "Run this command?",
-    "write": "Make this change?",
-    "read": "Read this?",
-    "url": "Open this URL?",
-    "memory": "Remember this across sessions?",
-}
 
 
 class Questions:
@@ -56,14 +38,18 @@ class Questions:
         call = self._feed.calls.get(call_id or "")
         tool = call.name if call else None
         async with self._one_at_a_time:
-            self._feed.show(self._describe(request, tool))
+            described = describe(request, self._screen.painter(), self.folder, tool)
+            self._feed.show(described)
             if call is not None and isinstance(request, WritePermission):
                 call.shown = True
-            return await self._ask_decision(request, as_object(call.arguments) if call else {})
+            title = question_title(request, lines=described.count("\n"))
+            return await self._ask_decision(request, title, as_object(call.arguments) if call else {})
 
-    async def _ask_decision(self, request: PermissionRequest, arguments: dict[str, Any]) -> PermissionDecision:
+    async def _ask_decision(
+        self, request: PermissionRequest, title: str, arguments: dict[str, Any]
+    ) -> PermissionDecision:
         options = [Option("yes", "once", "y")]
-        scope = self._approval_scope(request)
+        scope = approval_scope(request, self.folder)
         if scope:
             options.append(Option(f"yes, for this session: {scope}", "session", "s"))
             options.append(Option(f"yes, in this project: {scope}", "always", "a"))
@@ -71,7 +57,6 @@ class Questions:
             options.append(Option("edit it first", "edit", "e"))
         options.append(Option("no, and tell the model why", "no", "n"))
         options.append(Option("cancel all calls of this answer", "cancel", "c"))
-        title = _TITLES.get(request.kind, f"Allow this ({one_line(request.kind)})?")
         while True:
             match await self._screen.choose(title, options):
                 case "once":
@@ -105,75 +90,6 @@ class Questions:
             return None if changed is None else {**arguments, "command": changed}
         text = await self._screen.read_line("Arguments as JSON:", json.dumps(arguments), _check_json_object)
         return None if text is None else json.loads(text)
-
-    def _describe(self, request: PermissionRequest, tool: str | None) -> str:
-        """Render everything that a request covers: nothing that is approved may be cut off."""
-        painter = self._screen.painter()
-        name = tool or request.kind
-        match request:
-            case ShellPermission():
-                about = request.intention if request.intention != request.full_command_text else ""
-                warning = painter.warning(request.warning) if request.warning else ""
-                return painter.pending_call(name, about) + painter.command(request.full_command_text) + warning
-            case WritePermission():
-                return painter.pending_call(name, self._shorten_path(request.file_name)) + painter.diff(
-                    request.diff
-                )
-            case ReadPermission():
-                return painter.pending_call(name, self._shorten_path(request.path))
-            case UrlPermission():
-                via = f"\nredirected from {request.redirected_from}" if request.redirected_from else ""
-                return painter.pending_call(name, "") + painter.command(request.url + via)
-            case MemoryPermission():
-                why = f"\n{request.reason}" if request.reason else ""
-                return painter.pending_call(name, f"{request.action} a memory") + painter.command(
-                    request.fact + why
-                )
-            case HookPermission():
-                why = painter.warning(request.hook_message) if request.hook_message else ""
-                return painter.pending_call(request.tool_name, "") + painter.arguments(request.tool_args) + why
-            case McpPermission():
-                about = f"of the MCP server {request.server_name}"
-                return painter.pending_call(request.tool_name, about) + painter.arguments(request.args)
-            case CustomToolPermission():
-                about = one_line(request.tool_description)
-                return painter.pending_call(request.tool_name, about) + painter.arguments(request.args)
-            case UnknownPermission():
-                return painter.pending_call(name, "") + painter.arguments(request.data)
-
-    def _shorten_path(self, path: str) -> str:
-        """Return a path relative to the folder if it is inside."""
-        try:
-            return str(PurePath(path).relative_to(self.folder))
-        except ValueError:
-            return path
-
-    def _approval_scope(self, request: PermissionRequest) -> str:
-        """Describe what an approval beyond this call covers; empty if there is no such approval."""
-        match request:
-            case ShellPermission():
-                names = list(dict.fromkeys(command.identifier for command in request.commands))
-                return one_line(", ".join(names)) if request.can_offer_session_approval else ""
-            case WritePermission():
-                return self._path_scope("changes", request.file_name) if request.can_offer_session_approval else ""
-            case ReadPermission():
-                return self._path_scope("reads", request.path)
-            case UrlPermission():
-                return f"all of {one_line(_host(request.url))}"
-            case MemoryPermission():
-                return "all memories"
-            case McpPermission():
-                return one_line(f"{request.tool_name} of {request.server_name}")
-            case CustomToolPermission():
-                return one_line(request.tool_name)
-            case HookPermission():
-                return ""
-            case UnknownPermission():
-                return one_line(str(request.data.get("toolName") or ""))
-
-    def _path_scope(self, what: str, path: str) -> str:
-        """Describe approved paths: the whole folder, and outside of it only ``path`` itself."""
-        return f"all {what} in this folder" + ("" if is_inside(path, self.folder) else f", and {one_line(path)}")
 
     # --- questions ----------------------------------------------------------------------------------------------
 
@@ -224,8 +140,10 @@ class Questions:
     async def ask_form(self, request: ElicitationRequested) -> dict[str, Any]:
         """Ask a form field by field, and return ``{action, content?}``."""
         async with self._one_at_a_time:
-            source = f" (from {request.elicitation_source})" if request.elicitation_source else ""
-            self._feed.note(request.message + source, "bold")
+            # The source comes first: a message of many lines cannot imitate another source.
+            if request.elicitation_source:
+                self._feed.note(f"{one_line(request.elicitation_source)} asks:")
+            self._feed.note(request.message, "bold")
             options = [Option("answer", "accept", "y"), Option("decline", "decline", "n")]
             action = await self._screen.choose("Fill in this form?", options) or "cancel"
             if action != "accept":
@@ -268,13 +186,6 @@ class Questions:
         default = field.get("default")
         text = await self._screen.read_line(title, "" if default is None else str(default), check)
         return _parse_number(text, kind) if text and kind in ("integer", "number") else text
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
 
 
 def as_object(value: Any) -> dict[str, Any]:

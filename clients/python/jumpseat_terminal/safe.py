@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from jumpseat_protocol.visible import visible
+
 # Whole sequences are removed, so that coloured output stays readable: CSI, control strings up to their end, others.
 _SEQUENCE: Final = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"
@@ -25,9 +27,8 @@ def safe(text: str) -> str:
 
 
 def exact(text: str) -> str:
-    """Make all control characters visible and remove nothing, for text that the user is to approve."""
-    text = _CONTROL.sub(lambda found: _control_picture(found[0]), text.replace("\t", _TAB))
-    return _DECEPTIVE.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
+    """Make all characters visible and remove nothing, for text that the user is to approve."""
+    return visible(text.replace("\t", _TAB))
 
 
 def one_line(text: str) -> str:

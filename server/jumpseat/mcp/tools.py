@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolOrigin, ToolSpec
+from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import McpPermission
@@ -63,6 +66,12 @@ class McpTool:
         annotations = self.tool.annotations
         return self.tool.title or (annotations.title if annotations else None) or self.tool.name
 
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of the definition that the server has sent."""
+        definition = self.tool.model_dump(exclude_none=True, exclude={"meta", "icons"})
+        return hashlib.sha256(json.dumps(definition, sort_keys=True, default=str).encode()).hexdigest()
+
     def summary(self, arguments: JsonObject) -> str | None:
         """Return ``None``: servers define no summary of a call."""
         return None
@@ -81,7 +90,8 @@ class McpTool:
         async def run() -> ToolOutcome:
             return await self._run(ctx, arguments)
 
-        return Prepared(permission, run)
+        # An approval covers the tool as it was described when it was approved.
+        return Prepared(permission, run, guard=ApprovalLimits(scope=self.fingerprint))
 
     async def _run(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutcome:
         from jumpseat.mcp.client import CallTimeoutError, RefusedError, ServerGoneError

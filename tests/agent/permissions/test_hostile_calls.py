@@ -274,7 +274,10 @@ def test_approvals_and_rules_of_a_kind_do_not_cover_paths_outside(project: Path,
         ".git/config", ".git/hooks/pre-commit", ".jumpseat/config.toml", "sub/.git/x", ".GIT/config", "HOME/x",
         ".mcp.json", "sub/.mcp.json", ".github/mcp.json", ".github/agents/a.md", ".claude/agents/a.md",
         ".github/skills/a/run.sh", ".agents/skills/a/SKILL.md", "tools/skill/SKILL.md", ".claude/settings.json",
-        ".github/hooks/a.json", ".github/plugin/plugin.json", ".Claude-Plugin/plugin.json",
+        ".github/hooks/a.json", ".github/plugin/plugin.json", ".Claude-Plugin/plugin.json", ".vscode/tasks.json",
+        "packages/a/.vscode/settings.json", ".idea/workspace.xml", "all.code-workspace", ".zed/tasks.json",
+        ".nvim.lua", ".devcontainer/devcontainer.json", ".cursor/mcp.json", ".codex/config.toml",
+        ".gemini/settings.json", ".husky/pre-commit", ".pre-commit-config.yaml", ".envrc",
     ],
 )  # fmt: skip
 def test_protected_paths_are_never_written_unasked(project: Path, path: str) -> None:
@@ -290,6 +293,26 @@ def test_files_that_configure_nothing_are_written_with_an_approval(project: Path
     request = WritePermission(intention="", file_name=str(project / path), diff="")
     approval = ApprovalRecord(SessionApproval(kind="write"))
     assert decide(permissions(project, approvals=[approval]), request).status == "allowed"
+
+
+def test_start_files_are_protected_in_a_session_in_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    approval = ApprovalRecord(SessionApproval(kind="write"))
+    projects = [tmp_path, tmp_path / ".worktrees" / "fix"]
+    for folder, path, status in (
+        (projects[0], ".bashrc", "denied"),
+        (projects[0], ".config/autostart/a.desktop", "denied"),
+        (projects[0], "bin/git", "denied"),
+        (projects[0], "notes.txt", "allowed"),
+        (projects[0], "src/.eslintrc", "allowed"),
+        (projects[1], ".eslintrc", "allowed"),
+        (projects[1], "bin/tool", "allowed"),
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        request = WritePermission(intention="", file_name=str(folder / path), diff="")
+        assert decide(permissions(folder, approvals=[approval]), request).status == status, path
 
 
 def test_a_project_inside_of_a_protected_folder_can_be_edited(tmp_path: Path) -> None:

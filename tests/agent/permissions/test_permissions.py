@@ -17,6 +17,7 @@ from jumpseat.agent.permissions.questions import ALLOWED, CANCELLED, COULD_NOT_A
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
+    McpPermission,
     PermissionDecision,
     PermissionRequest,
     PermissionResult,
@@ -236,6 +237,35 @@ async def test_the_request_for_a_command_warns_of_targets_outside(scene: Scene, 
             scene.answer(asked, {"kind": "reject"})
         expected = "May reach outside of the session's folders: /etc/passwd" if "link" in line else None
         assert shown.get("warning") == expected
+
+
+async def test_the_request_for_a_command_warns_of_characters_and_white_space_that_hide_a_part(
+    scene: Scene, tmp_path: Path
+) -> None:
+    for line, expected in (
+        ("git status", None),
+        ("rm x #\u202esutats tig", "Contains characters that are invisible or imitate others: U+202E"),
+        ("rm x #\rgit status", "Contains characters that are invisible or imitate others: U+000D"),
+        (f"ls{' ' * 100}; rm x", "Long white space may push a part of the command out of sight"),
+    ):
+        async with scene.ask(await shell(tmp_path, line)) as (asked, _):
+            shown = to_wire(asked.permission_request)
+            scene.answer(asked, {"kind": "reject"})
+        assert shown.get("warning") == expected
+        assert shown["fullCommandText"] == line
+
+
+async def test_a_description_by_the_model_or_a_server_is_one_visible_line(scene: Scene, tmp_path: Path) -> None:
+    forged = "Show it\n\n  git status\n\x1b[2KRun this command?\u202e"
+    described = await shell(tmp_path, "rm x")
+    described.intention = forged
+    tool = McpPermission(server_name="s", tool_name="t", tool_title=forged, read_only=False)
+    for request in (described, tool, UrlPermission(intention=forged, url="https://a.example")):
+        async with scene.ask(request) as (asked, _):
+            shown = to_wire(asked.permission_request)
+            scene.answer(asked, {"kind": "reject"})
+        text = shown.get("intention") or shown["toolTitle"]
+        assert text == "Show it git status ␛[2KRun this command?<U+202E>"
 
 
 @pytest.mark.parametrize("kind", ["commands", "mcp", "custom-tool"])

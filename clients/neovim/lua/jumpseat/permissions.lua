@@ -13,6 +13,11 @@ local function split(text)
   return vim.split((text:gsub("\n$", "")), "\n", { plain = true })
 end
 
+--- Return the lines that name the real target of a path with links or `..`, if it has one.
+local function target(request)
+  return request.resolvedPath and { "# leads to " .. one_line(request.resolvedPath) } or {}
+end
+
 local function relative(path)
   return vim.fn.fnamemodify(path or "?", ":~:.")
 end
@@ -29,7 +34,7 @@ local function arguments(value)
   for _, name in ipairs(names) do
     local text = value[name]
     for index, line in ipairs(split(type(text) == "string" and text or vim.json.encode(text))) do
-      lines[#lines + 1] = (index == 1 and tostring(name) .. ": " or "  ") .. line
+      lines[#lines + 1] = (index == 1 and one_line(tostring(name)) .. ": " or "  ") .. line
     end
   end
   return lines
@@ -48,22 +53,34 @@ local KINDS = {
     return "run this command?", lines, "sh"
   end,
   write = function(request)
-    -- The header of the diff repeats the file, with its full path.
-    local lines = vim.tbl_filter(function(line)
-      return not line:find("^%-%-%- ") and not line:find("^%+%+%+ ")
-    end, split(request.diff or ""))
+    local lines = split(request.diff or "")
+    -- The header of the diff repeats the file, with its full path. Later lines that look like it are changes.
+    while lines[1] and (lines[1]:find("^%-%-%- ") or lines[1]:find("^%+%+%+ ")) do
+      table.remove(lines, 1)
+    end
     local what = (request.diff or ""):find("^%-%-%- /dev/null") and "create" or "change"
-    return ("%s %s?"):format(what, relative(request.fileName)), lines, "diff"
+    return ("%s %s?"):format(what, relative(request.fileName)), vim.list_extend(target(request), lines), "diff"
   end,
   read = function(request)
-    return ("read %s?"):format(relative(request.path)), {}, ""
+    return ("read %s?"):format(relative(request.path)), target(request), ""
   end,
   url = function(request)
-    local from = request.redirectedFrom and { "redirected from " .. request.redirectedFrom } or {}
+    local from = request.redirectedFrom and { "redirected from " .. one_line(request.redirectedFrom) } or {}
+    if (request.url or ""):find("[\128-\255]") then
+      -- Names the host in ASCII, because its letters may imitate others.
+      table.insert(from, 1, "# " .. one_line(request.intention or ""))
+    end
     return ("open %s?"):format(one_line(request.url or "?")), from, ""
   end,
   memory = function(request)
-    return ("%s a memory?"):format(request.action or "store"), split(request.fact or ""), ""
+    local lines = { one_line(request.fact or "") }
+    -- Later sessions see all of these.
+    for _, name in ipairs({ "subject", "citations", "reason", "direction", "scope", "repoNwo" }) do
+      if request[name] then
+        lines[#lines + 1] = ("# %s: %s"):format(name, one_line(request[name]))
+      end
+    end
+    return ("%s a memory?"):format(request.action or "store"), lines, ""
   end,
   mcp = function(request)
     local lines = arguments(request.args)

@@ -21,6 +21,7 @@ from jumpseat_protocol.permissions import (
     UrlPermission,
     WritePermission,
 )
+from jumpseat_protocol.visible import exact_line, on_one_line, visible, visible_url, without_padding
 
 ToolKind: TypeAlias = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
@@ -64,9 +65,7 @@ def kind_of(tool: str) -> ToolKind:
 def title_of(tool: str, arguments: Any, intention: str | None) -> str:
     """Return a title of one line: the command of a shell tool, which the user has to judge, else the intention."""
     command = _argument(arguments, "command") if kind_of(tool) == "execute" else None
-    title = f"`{command}`" if command else intention or tool
-    line = " ".join(title.split())
-    return line if len(line) <= TITLE_CHARS else f"{line[: TITLE_CHARS - 1]}…"
+    return on_one_line(f"`{exact_line(command)}`" if command else intention or tool, TITLE_CHARS)
 
 
 def start_update(call: events.ToolExecutionStart, cwd: str, intention: str | None) -> dict[str, Any]:
@@ -91,12 +90,24 @@ def start_update(call: events.ToolExecutionStart, cwd: str, intention: str | Non
 
 def output(text: str, tool: str) -> list[dict[str, Any]]:
     """Return a tool's output as content. Output of commands is fenced, so that it is not read as Markdown."""
-    if kind_of(tool) == "execute":
-        fence = "```"
-        while fence in text:
-            fence += "`"
-        text = f"{fence}{LANGUAGE}\n{text}\n{fence}"
-    return [{"type": "content", "content": text_block(text)}]
+    return _fenced(text, LANGUAGE) if kind_of(tool) == "execute" else [_content(text)]
+
+
+def _fenced(text: str, language: str = "") -> list[dict[str, Any]]:
+    """Return text as content that is not read as Markdown."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return [_content(f"{fence}{language}\n{text}\n{fence}")]
+
+
+def _content(text: str) -> dict[str, Any]:
+    return {"type": "content", "content": text_block(text)}
+
+
+def _to_judge(text: str | None, language: str = "") -> list[dict[str, Any]]:
+    """Return a part of a permission question as content: literal, in full, and with all characters visible."""
+    return _fenced(without_padding(visible(text)), language) if text else []
 
 
 def completion_update(
@@ -145,35 +156,58 @@ def permission_call(
     match request:
         case ShellPermission():
             body |= {"kind": "execute", "title": title_of("bash", {"command": request.full_command_text}, None)}
-            told = output(request.intention, "") if request.intention != request.full_command_text else []
-            warning = output(request.warning, "") if request.warning is not None else []
-            body["content"] = [*told, *output(request.full_command_text, "bash"), *warning]
+            # The command comes first: no description can pass for it.
+            about = request.intention if request.intention != request.full_command_text else None
+            body["content"] = [
+                *_to_judge(request.full_command_text, LANGUAGE),
+                *_to_judge(f"Description by the model: {about}" if about else None),
+                *_to_judge(request.warning),
+            ]
             body["rawInput"] = {"command": request.full_command_text}
         case WritePermission():
             diffs = diffs_of(request.diff, request.file_name, read=read)
-            body |= {"kind": "edit", "title": request.intention}
-            body["content"] = diffs.contents or output(request.diff, "edit")
+            body |= {"kind": "edit", "title": _with_target(request.intention, request.resolved_path)}
+            body["content"] = diffs.contents or _to_judge(request.diff)
             body["locations"] = diffs.locations or [{"path": request.file_name}]
         case ReadPermission():
-            body |= {"kind": "read", "title": request.intention, "locations": [{"path": request.path}]}
+            body |= {"kind": "read", "title": _with_target(request.intention, request.resolved_path)}
+            body["locations"] = [{"path": request.resolved_path or request.path}]
+            body["content"] = _to_judge(f"Read {request.resolved_path or request.path}")
         case McpPermission():
-            body |= {"kind": "other", "title": title or request.tool_title, "rawInput": request.args}
+            name = f"{request.tool_name} of the MCP server {request.server_name}"
+            body |= {"kind": "other", "title": on_one_line(name, TITLE_CHARS), "rawInput": request.args}
         case UrlPermission():
-            body |= {"kind": "fetch", "title": f"{request.intention}: {request.url}"}
+            body |= {"kind": "fetch", "title": f"{request.intention}: {visible_url(request.url)}"}
             body["rawInput"] = {"url": request.url}
         case MemoryPermission():
             body |= {"kind": "other", "title": title or f"{request.action or 'store'} a memory"}
-            body["content"] = output(request.fact, "")
+            body["content"] = _to_judge(_memory(request))
         case CustomToolPermission():
             body |= {"kind": "other", "title": title or request.tool_name, "rawInput": request.args}
-            if request.tool_description:
-                body["content"] = output(request.tool_description, "")
+            body["content"] = _to_judge(request.tool_description)
         case HookPermission():
             body |= {"kind": kind_of(request.tool_name), "title": title or request.tool_name}
             body["rawInput"] = request.tool_args
-            if request.hook_message:
-                body["content"] = output(request.hook_message, "")
-    return {name: value for name, value in body.items() if value is not None}
+            body["content"] = _to_judge(request.hook_message)
+    return {name: value for name, value in body.items() if value is not None and value != []}
+
+
+def _with_target(intention: str, resolved: str | None) -> str:
+    """Return the title of a call for a file, with the file that its path leads to."""
+    return f"{intention} (leads to {exact_line(resolved)})" if resolved else intention
+
+
+def _memory(request: MemoryPermission) -> str:
+    """Return everything that later sessions would see of a memory, and the model's reason."""
+    lines = {
+        "Subject": request.subject,
+        "Seen in": request.citations,
+        "Because": request.reason,
+        "Vote": request.direction,
+        "Scope": request.repo_nwo or request.scope,
+    }
+    facts = [exact_line(f"{name}: {text}") for name, text in lines.items() if text]
+    return "\n".join([exact_line(request.fact), *facts])
 
 
 def _argument(arguments: Any, name: str) -> str | None:

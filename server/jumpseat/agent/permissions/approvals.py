@@ -174,7 +174,8 @@ def approval_record(
             if request.request_sandbox_bypass:
                 # Other command lines with the same commands remain in the sandbox.
                 record = replace(record, approval=SessionApproval(kind="commands", command_identifiers=[]))
-        if facts.scope is not None and not isinstance(request, ShellPermission):
+        of_server = approval.kind == "mcp" and approval.tool_name is None
+        if facts.scope is not None and not isinstance(request, ShellPermission) and not of_server:
             record = replace(record, texts=frozenset([facts.scope]))
     elif facts.kind == "url" and not domain:
         record = replace(record, hosts=frozenset(facts.hosts))
@@ -215,8 +216,20 @@ def covers(records: Iterable[ApprovalRecord], request: PermissionRequest, facts:
             return any(_text_of(request) in record.texts and anchors <= record.anchors for record in matching)
         case ReadPermission() | WritePermission():
             return bool(facts.paths)
+        case McpPermission():
+            # Approvals of a whole server, and those that clients add, name no definition of a tool.
+            return any(not record.texts or facts.scope in record.texts for record in matching)
         case _:
             return any(facts.scope in record.texts if record.texts else facts.scope is None for record in matching)
+
+
+def has_changed(records: Iterable[ApprovalRecord], facts: Facts) -> bool:
+    """Return whether an MCP tool was approved by its name, with another definition."""
+    return facts.kind == "mcp" and any(
+        record.texts and facts.scope not in record.texts
+        for record in records
+        if record.approval is not None and _applies_to(record.approval, facts)
+    )
 
 
 def _text_of(request: ShellPermission) -> str:

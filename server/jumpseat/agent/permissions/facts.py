@@ -43,8 +43,6 @@ MAX_PATHS: Final = 256
 MAX_BASES: Final = 24
 """Limit of the folders that the commands of one line may run in; with more, the facts are incomplete."""
 
-MAX_SHOWN_PATHS: Final = 5
-
 UNCHECKED_PATHS: Final = frozenset({"", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero"})
 
 _OPTION_MARKS: Final = ("-", "+", "@")
@@ -70,22 +68,6 @@ def gather_facts(request: PermissionRequest, tool: str, path_scope: PathScope) -
             return Facts("custom-tool", tool, name=request.tool_name)
         case HookPermission():
             return Facts("hook", tool, name=request.tool_name)
-
-
-def show_targets(request: PermissionRequest, facts: Facts) -> None:
-    """Show the person who decides the real targets of paths with links, ``..`` or ``~``."""
-    match request:
-        case ReadPermission(path=named) | WritePermission(file_name=named):
-            (path,) = facts.paths or (None,)
-            request.resolved_path = path.real if path is not None and path.real != named else None
-        case ShellPermission():
-            text = request.full_command_text
-            hidden = list(dict.fromkeys(path.real for path in facts.outside_paths if path.real not in text))
-            if hidden and request.warning is None:
-                shown = ", ".join(hidden[:MAX_SHOWN_PATHS]) + (", …" if len(hidden) > MAX_SHOWN_PATHS else "")
-                request.warning = f"May reach outside of the session's folders: {shown}"
-        case _:
-            pass
 
 
 def _path_facts(kind: str, tool: str, path: str, path_scope: PathScope) -> Facts:

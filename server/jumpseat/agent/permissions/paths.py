@@ -14,13 +14,31 @@ from jumpseat.agent.permissions.rules import ResolvedPath, Rule
 PROTECTED_ANYWHERE: Final = frozenset({".git", ".jumpseat"})
 """Folders that configure git and this server, wherever they are."""
 
-PROTECTED_NAMES: Final = frozenset({".agents", ".claude", ".claude-plugin", ".mcp.json"})
-"""Files and folders in a project that configure this server and other agents: servers, agents, hooks, skills."""
+_AGENTS: Final = (
+    *(".agents", ".claude", ".claude-plugin", ".mcp.json", ".codex", ".cursor", ".gemini", ".kiro", ".opencode"),
+    *("opencode.json", ".qwen", ".roo", ".windsurf", ".aider.conf.yml"),
+)
+_EDITORS: Final = (
+    *(".vscode", ".idea", ".zed", ".fleet", ".devcontainer", ".devcontainer.json"),
+    *(".exrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".dir-locals.el"),
+)
+_HOOKS: Final = (
+    *(".husky", ".githooks", ".lefthook", "lefthook.yml", ".lefthook.yml", ".overcommit.yml", ".envrc"),
+    ".pre-commit-config.yaml",
+)
+PROTECTED_NAMES: Final = frozenset({*_AGENTS, *_EDITORS, *_HOOKS})
+"""Files and folders in a project that make other programs run something: this server and other agents (servers,
+hooks, skills), editors (tasks, settings), and git (hooks that are kept in the project)."""
 
 PROTECTED_IN_GITHUB: Final = frozenset({"agents", "hooks", "mcp.json", "plugin", "plugin.json", "skills"})
 """Names in a folder ``.github`` that configure this server; the rest of the folder is like any other."""
 
 PROTECTED_FILES: Final = frozenset({"skill.md"})
+PROTECTED_SUFFIXES: Final = (".code-workspace",)
+
+PROTECTED_IN_HOME: Final = frozenset({"bin", "library"})
+"""Names in the home folder that programs run or obey, beside all names that begin with a dot. They are protected in
+sessions whose folder holds the home folder."""
 
 
 @dataclass(slots=True)
@@ -119,17 +137,29 @@ def _configures(path: Path, path_scope: PathScope) -> bool:
     """Return whether a path is, or lies in, a file or folder that configures agents or git."""
     if not PROTECTED_ANYWHERE.isdisjoint(part.casefold() for part in path.parts):
         return True
-    for folder in path_scope.folders():
+    for folder in (*path_scope.session_folders, *path_scope.folders()):
         # A project may itself lie in such a folder, as working trees of other agents do.
         if path.is_relative_to(folder):
+            if _configures_user(path, folder):
+                return True
             path = path.relative_to(folder)
             break
     names = [part.casefold() for part in path.parts]
     return (
         not PROTECTED_NAMES.isdisjoint(names)
-        or (bool(names) and names[-1] in PROTECTED_FILES)
+        or (bool(names) and (names[-1] in PROTECTED_FILES or names[-1].endswith(PROTECTED_SUFFIXES)))
         or any(folder == ".github" and name in PROTECTED_IN_GITHUB for folder, name in pairwise(names))
     )
+
+
+def _configures_user(path: Path, folder: Path) -> bool:
+    """Return whether a path in the session's ``folder`` lies among the start files of the user's home folder."""
+    home = Path(expand_home("~"))
+    for form in (home, real_path(home)):
+        if form.is_relative_to(folder) and path.is_relative_to(form) and path != form:
+            name = path.relative_to(form).parts[0].casefold()
+            return name.startswith(".") or name in PROTECTED_IN_HOME
+    return False
 
 
 def expand_home(path: str) -> str:

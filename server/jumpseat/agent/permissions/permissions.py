@@ -26,9 +26,11 @@ from jumpseat.agent.permissions.approvals import (
     approval_record,
     approved_commands,
     covers,
+    has_changed,
     narrowest_approval,
 )
-from jumpseat.agent.permissions.facts import gather_facts, show_targets
+from jumpseat.agent.permissions.disclosure import disclose
+from jumpseat.agent.permissions.facts import gather_facts
 from jumpseat.agent.permissions.judge import JudgeConfig
 from jumpseat.agent.permissions.paths import PathScope, anchors_of
 from jumpseat.agent.permissions.questions import (
@@ -57,6 +59,7 @@ from jumpseat_protocol.permissions import (
     PermissionRequest,
     ShellPermission,
 )
+from jumpseat_protocol.visible import on_one_line
 
 MOVED: Final = (
     "The path now resolves to a different location than when permission was requested. Send the call again."
@@ -173,7 +176,7 @@ class Permissions:
         elif isinstance(request, ShellPermission) and request.sandboxed is False:
             # Approvals cover such a command only as a whole.
             facts = replace(facts, scope=request.full_command_text)
-        show_targets(request, facts)
+        disclose(request, facts)
         rules, patterns, opinion = self._rules(), self.path_scope.rule_patterns, None
         if (rule := first_match(rules.deny, facts, patterns)) is not None:
             return Verdict("denied", f"{DENIED_BY_RULE}: {rule}")
@@ -192,6 +195,7 @@ class Permissions:
                 return ALLOWED
             self._warn_denied_unasked(_why_a_person_is_needed(rule, tool, guard))
             return verdict_of(NOT_AVAILABLE)
+        self._warn_changed(facts)
         verdict = await self._ask(request, facts, opinion)
         if verdict.status == "allowed" and verdict.arguments is None and request.kind in ("read", "write"):
             # The question may have been open for a long time, while other calls ran and changed links.
@@ -327,6 +331,19 @@ class Permissions:
                 events.SessionWarning(
                     warning_type="permission",
                     message=f"The approval holds for this session only, because it could not be stored: {error}",
+                )
+            )
+
+    def _warn_changed(self, facts: Facts) -> None:
+        """Say why a person is asked again about an MCP tool that was approved before."""
+        if has_changed([*self._approvals, *self._stored_approvals().approvals], facts):
+            self._emit(
+                events.SessionWarning(
+                    warning_type="permission",
+                    message=on_one_line(
+                        f"The MCP server {facts.server} has changed the description or the parameters of its tool"
+                        f" {facts.name} since the tool was approved."
+                    ),
                 )
             )
 
