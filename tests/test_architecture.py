@@ -88,6 +88,7 @@ ROOMS: dict[str, set[str]] = {
         *("errors", "sandbox", "tools", "tools.shell"),
     },
     "services": {
+        "sandbox",
         "adapters",
         "adapters.transport",
         "agent",

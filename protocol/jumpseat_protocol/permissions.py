@@ -40,7 +40,8 @@ class ShellPermission(WireDataclass):
     """Run a shell command.
 
     ``sandboxed`` is whether the command is confined; it is missing if the sandbox is off. With
-    ``request_sandbox_bypass``, the command is to run outside of the sandbox that would confine it.
+    ``request_sandbox_bypass``, the command is to run outside of the sandbox that would confine it. The confined
+    command reaches ``sandbox_hosts`` without a further question.
     """
 
     full_command_text: str
@@ -52,6 +53,7 @@ class ShellPermission(WireDataclass):
     can_offer_session_approval: bool
     command_segments: list[CommandSegment] | None = None
     sandboxed: bool | None = None
+    sandbox_hosts: list[str] | None = None
     request_sandbox_bypass: bool | None = None
     request_sandbox_bypass_reason: str | None = None
     warning: str | None = None

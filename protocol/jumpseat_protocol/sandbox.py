@@ -36,6 +36,15 @@ class SandboxProxy(WireModel):
 
 
 class SandboxNetwork(WireModel):
+    """The hosts that programs may reach.
+
+    With ``allow_outbound``, all hosts; with ``allowed_hosts``, only those. ``blocked_hosts`` are never reached. A
+    pattern is a name, an address, ``*.example.com`` or ``*``. If either list is given, programs reach private
+    addresses only with ``allow_local_network``, or if ``allowed_hosts`` names them.
+    """
+
+    allowed_hosts: list[str] = Field(default_factory=list)
+    blocked_hosts: list[str] = Field(default_factory=list)
     allow_outbound: StrictBool = False
     allow_local_network: StrictBool = False
     proxy: SandboxProxy | None = None

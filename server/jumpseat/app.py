@@ -123,7 +123,7 @@ class App:
         self._tasks = tasks
         self._stopping = anyio.Event()
         environ = {name: value for name, value in os.environ.items() if name not in OWN_SECRETS}
-        sandboxes = Sandboxes(_sandbox_settings(config.sandbox), home, environ)
+        sandboxes = Sandboxes(_sandbox_settings(config.sandbox), home, environ, self.web.connect)
         self.declarations = Declarations(
             config.tools.declared,
             home,
@@ -305,6 +305,7 @@ def _sandbox_settings(config: SandboxSection) -> SandboxSettings:
         mode=config.mode,
         mcp=config.mcp,
         network=config.network,
+        hosts=tuple(config.hosts),
         write=tuple(config.write),
         read_only=tuple(config.read_only),
         hide=tuple(config.hide),

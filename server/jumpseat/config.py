@@ -33,7 +33,8 @@
 
     [sandbox]                           # of commands: docs/sandbox.md
     mode = "auto"                       # or "require": no command runs unconfined; or "off"
-    network = false                     # true: commands reach the network
+    network = "approved"                # or "none", "all": the hosts that commands reach
+    hosts = ["registry.example.com"]    # those that need no approval
     write = ["~/shared"]                # further folders that commands may change
     hide = ["~/private"]                # paths that commands cannot read, besides well-known credentials
     show = ["~/.npmrc"]                 # exceptions from those
@@ -222,9 +223,10 @@ class PermissionsConfig(_Section):
 class SandboxSection(_Section):
     """The confinement of commands, as far as sessions do not choose it. Paths begin with ``/`` or ``~``."""
 
-    mode: Literal["auto", "require", "off"] = "off"
+    mode: Literal["auto", "require", "off"] = "auto"
     mcp: Literal["auto", "require", "off"] = "off"
-    network: bool = False
+    network: Literal["approved", "none", "all"] = "approved"
+    hosts: list[str] = Field(default_factory=list)
     write: list[str] = Field(default_factory=list)
     read_only: list[str] = Field(default_factory=list)
     hide: list[str] = Field(default_factory=list)

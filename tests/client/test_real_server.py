@@ -59,6 +59,14 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
+@pytest.fixture
+def unconfined_home(home: Path) -> Path:
+    """The home folder of a server whose commands see its process."""
+    home.mkdir()
+    (home / "config.toml").write_text('[sandbox]\nmode = "off"\n')
+    return home
+
+
 @asynccontextmanager
 async def server(home: Path) -> AsyncGenerator[Client]:
     with anyio.fail_after(30):
@@ -272,8 +280,8 @@ async def test_settings_of_a_running_session_can_change(home: Path) -> None:
             await session.send("anyone?")
 
 
-async def test_killed_server_is_reported_with_its_exit(home: Path) -> None:
-    async with server(home) as client:
+async def test_killed_server_is_reported_with_its_exit(unconfined_home: Path) -> None:
+    async with server(unconfined_home) as client:
         session = await client.create_session(provider=scripted(calling("bash", command="kill -9 $PPID")))
         await session.set_approve_all(True)
         with pytest.raises(ServerGoneError, match=r"the server exited with code -9|closed its output"):

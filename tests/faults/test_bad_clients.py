@@ -153,23 +153,24 @@ async def test_another_client_can_answer_the_call_of_a_client_that_died(
 async def test_nothing_runs_after_a_client_died_during_an_approval_until_another_decides(
     tmp_path: Path,
 ) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         async with server.connect() as dying:
-            session = await dying.create(
-                scripted(calls("bash", command="touch ran"), {"text": "done"}), requestPermission=True
-            )
+            turns = scripted(calls("bash", command="touch ran"), {"text": "done"})
+            session = await dying.create(turns, requestPermission=True, workingDirectory=str(project))
             await dying.call("session.send", {"sessionId": session, "prompt": "go"})
             request = await dying.event("permission.requested")
         await other.check_alive()
-        assert not (tmp_path / "ran").exists()
+        assert not (project / "ran").exists()
         params = {"sessionId": session, "continuePendingWork": True, "requestPermission": True}
         await other.call("session.resume", params)
         pending = await other.call("session.permissions.pendingRequests", {"sessionId": session})
         assert [item["requestId"] for item in pending["items"]] == [request["data"]["requestId"]]
-        assert not (tmp_path / "ran").exists()
+        assert not (project / "ran").exists()
         assert await decide(other, session, pending["items"][0]["requestId"], "approve-once")
         await other.event("session.idle", session=session)
-        assert (tmp_path / "ran").exists()
+        assert (project / "ran").exists()
         assert not await decide(other, session, pending["items"][0]["requestId"], "reject")
 
 

@@ -100,13 +100,29 @@ async def test_the_rule_sandboxed_and_the_configuration_hold_for_all_sessions(
     tmp_path: Path, project: Path, outside: Path
 ) -> None:
     file = outside / "file"
-    config = '[sandbox]\nmode = "require"\nnetwork = true\n[permissions]\nallow = ["sandboxed"]\n'
+    config = '[sandbox]\nmode = "require"\nnetwork = "all"\n[permissions]\nallow = ["sandboxed"]\n'
     async with running_server(tmp_path, config=config) as server:
         line = f"ls /sys/class/net | wc -l; touch {file} || echo refused"
         session = await open_session(server, project, bash(line), DONE, sandboxConfig={"enabled": False})
         events = await run(server.wire, session)
         (completed,) = data_of(events, "tool.execution_complete")
         assert "refused" in completed["result"]["content"]
+        assert completed["sandboxed"] is True
+
+
+async def test_commands_that_no_sandbox_can_serve_run_outside_once_they_are_approved(
+    tmp_path: Path, project: Path
+) -> None:
+    turns = [bash("ps"), bash("ps"), bash("ps -e"), DONE]
+    async with running_server(tmp_path, config='[permissions]\nallow = ["sandboxed"]\n') as server:
+        session = await open_session(server, project, *turns)
+        events = await run(server.wire, session, FOR_SESSION, ONCE)
+        request = data_of(events, "permission.requested")[0]["permissionRequest"]
+        assert request["sandboxed"] is False
+        assert request["warning"].startswith("The command is to run outside of the sandbox: ")
+        assert [data["sandboxed"] for data in data_of(events, "tool.execution_complete")] == [False] * 3
+        required = await open_session(server, project, bash("ps"), DONE, **CONFINED)
+        (completed,) = data_of(await run(server.wire, required), "tool.execution_complete")
         assert completed["sandboxed"] is True
 
 

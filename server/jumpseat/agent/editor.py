@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -48,8 +49,8 @@ class EditorTerminal(Protocol):
 class EditorTerminals(Protocol):
     """The terminals of the editor."""
 
-    async def run(self, call_id: str, command: str, cwd: Path, environ: dict[str, str]) -> EditorTerminal:
-        """Run a command line in bash in a terminal shown with the tool call ``call_id``.
+    async def run(self, call_id: str, command: Sequence[str], cwd: Path, environ: dict[str, str]) -> EditorTerminal:
+        """Run a program with arguments in a terminal shown with the tool call ``call_id``.
 
         ``environ`` is added to the editor's own environment. A terminal that opens after its caller was cancelled
         is released.

@@ -24,6 +24,7 @@ from mcp.types import jsonrpc_message_adapter
 
 from jumpseat.process_groups import kill_group, terminate_group, terminate_members
 from jumpseat.sandbox.session import Confined, SessionSandbox
+from jumpseat.sandbox.session_network import Reach
 from jumpseat_protocol.mcp import McpServerConfig
 
 log = logging.getLogger(__name__)
@@ -198,7 +199,8 @@ async def _confine(
         # The program of the sandbox would fail with a text of its own.
         raise ServerFailedError(f"cannot run {command[0]!r}: No such file or directory")
     try:
-        return await sandbox.confine(command, folder, variables)
+        reach = Reach(approved=True, command=command[0])
+        return await sandbox.confine(command, folder, variables, reach=reach)
     except OSError as error:
         raise ServerFailedError(str(error)) from None
 

@@ -53,11 +53,18 @@ class Bubblewrap:
         if init is not None:
             words = map(str, init)
             first = ["--as-pid-1", "--", "bash", "--noprofile", "--norc", "-c", INIT, "init", *words]
-        return [self.program, *_NAMESPACES, *self._network(view), *_BEFORE, *self._mounts(view), *first, *command]
+        enter: tuple[str, ...] = ()
+        options = [*_NAMESPACES]
+        if view.namespace is not None and not view.network:
+            enter = view.namespace.enter
+        elif not view.network:
+            options.append("--unshare-net")
+        return [*enter, self.program, *options, *_BEFORE, *self._mounts(view), *first, *command]
 
-    @staticmethod
-    def _network(view: View) -> tuple[str, ...]:
-        return () if view.network else ("--unshare-net",)
+    def isolated(self, command: Sequence[str]) -> list[str]:
+        """Return the command line that runs ``command`` in a network namespace of its own, otherwise unconfined."""
+        options = ("--unshare-user", "--unshare-net", "--die-with-parent")
+        return [self.program, *options, *_BEFORE, "--", *command]
 
     @staticmethod
     def _mounts(view: View) -> list[str]:

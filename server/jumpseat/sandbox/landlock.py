@@ -41,6 +41,9 @@ class Landlock:
         }
         return [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(rules), *command]
 
+    def isolated(self, command: Sequence[str]) -> None:
+        """Return ``None``: there are no network namespaces."""
+
 
 def _temp(view: View) -> list[str]:
     return [] if view.temp is None else [str(view.temp)]

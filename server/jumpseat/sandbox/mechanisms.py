@@ -54,6 +54,13 @@ class Mechanism(Protocol):
         """
         ...
 
+    def isolated(self, command: Sequence[str]) -> list[str] | None:
+        """Return the command line that runs ``command`` in a new network namespace, otherwise unconfined.
+
+        ``None`` where there are no network namespaces: there, a command reaches all hosts or none.
+        """
+        ...
+
 
 def candidates(environ: Mapping[str, str]) -> list[Mechanism]:
     """Return the mechanisms of this platform, the best one first."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from jumpseat.sandbox.view import View
 
 MAX_REFUSALS: Final = 3
+CONNECTING: Final = "connecting to "
 _TAIL_CHARS: Final = 16_384
 
 _PATH: Final = r"[\"'`\u2018]?(?P<path>[^\s\"'`\u2018\u2019:]+)[\"'`\u2019]?"
@@ -36,9 +37,18 @@ _MISSING: Final = re.compile(rf"{_PATH}: (?:No such file or directory|(?P<denied
 _READ_ONLY: Final = re.compile(r"Read-only file system|EROFS", re.IGNORECASE)
 
 
-def find_refusals(output: str, view: View, cwd: Path) -> list[str]:
-    """Return what the sandbox refused, such as ``"writing to /etc/hosts"``; empty if nothing points to it."""
-    return list(dict.fromkeys(_refusals(output[-_TAIL_CHARS:], view, cwd)))[:MAX_REFUSALS]
+def find_refusals(output: str, view: View, cwd: Path, known: Sequence[str] = ()) -> list[str]:
+    """Return what the sandbox refused, such as ``"writing to /etc/hosts"``; empty if nothing points to it.
+
+    ``known`` are refusals that need no guess; they come first.
+    """
+    found = [*known, *(text for text in _refusals(output[-_TAIL_CHARS:], view, cwd) if not _is_known(text, known))]
+    return list(dict.fromkeys(found))[:MAX_REFUSALS]
+
+
+def _is_known(text: str, known: Sequence[str]) -> bool:
+    # Refused connections are known by their hosts, which programs word in many ways.
+    return text.startswith(CONNECTING) and any(other.startswith(CONNECTING) for other in known)
 
 
 def _refusals(output: str, view: View, cwd: Path) -> Iterator[str]:
@@ -55,6 +65,6 @@ def _refusals(output: str, view: View, cwd: Path) -> Iterator[str]:
     if view.network:
         return
     hosts = [match["host"] for pattern in _HOSTS for match in pattern.finditer(output)]
-    yield from (f"connecting to {host}" for host in hosts)
+    yield from (f"{CONNECTING}{host}" for host in hosts)
     if not hosts and _NETWORK.search(output):
-        yield "connecting to the network"
+        yield f"{CONNECTING}the network"

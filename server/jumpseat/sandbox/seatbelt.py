@@ -26,6 +26,9 @@ class Seatbelt:
         """Return the command line that runs ``command``."""
         return [PROGRAM, "-p", profile(view), *command]
 
+    def isolated(self, command: Sequence[str]) -> None:
+        """Return ``None``: there are no network namespaces."""
+
 
 def profile(view: View) -> str:
     """Return the profile of a view; of several rules that match an operation, the last one applies."""

@@ -10,9 +10,9 @@ import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
@@ -29,8 +29,12 @@ from jumpseat.sandbox.places import (
     shared_caches,
 )
 from jumpseat.sandbox.refusals import find_refusals
+from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
-from jumpseat.sandbox.view import View, real, real_paths
+from jumpseat.sandbox.view import Namespace, View, real, real_paths
+
+if TYPE_CHECKING:
+    from jumpseat.sandbox.proxy import Connect
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +66,7 @@ class Confined:
     """A command line and its environment, confined by ``mechanism``; not at all if that is ``None``.
 
     The names in ``view`` are those of this system. ``roots`` and ``git`` are the folders to examine afterwards, and
-    ``before`` is their state when the command began.
+    ``before`` is their state when the command began. ``reach`` is what the command was approved for.
     """
 
     command: list[str]
@@ -73,6 +77,7 @@ class Confined:
     roots: tuple[Path, ...] = ()
     git: tuple[Path, ...] = ()
     before: Snapshot = field(default_factory=Snapshot)
+    reach: Reach = field(default_factory=Reach)
 
     @property
     def has_processes(self) -> bool:
@@ -81,9 +86,15 @@ class Confined:
 
 
 class Sandboxes:
-    """The sandboxes of all sessions. ``home`` is the folder of the server, ``user_home`` that of its user."""
+    """The sandboxes of all sessions. ``home`` is the folder of the server, ``user_home`` that of its user.
 
-    def __init__(self, defaults: SandboxSettings, home: Path, environ: Mapping[str, str]) -> None:
+    Without ``connect``, commands reach all hosts or none.
+    """
+
+    def __init__(
+        self, defaults: SandboxSettings, home: Path, environ: Mapping[str, str], connect: Connect | None = None
+    ) -> None:
+        self.connect = connect
         self.defaults = defaults
         self.home = Path(os.path.realpath(home))
         self.user_home = Path(os.path.realpath(environ.get("HOME") or Path.home()))
@@ -109,7 +120,8 @@ class SessionSandbox:
 
     ``settings`` returns the settings that hold now, ``folders`` the folders that commands may change, and
     ``own_folders`` are those that the server made for the session. New files that configure programs are moved to
-    ``quarantine``, and ``warn`` tells the user once that commands cannot be confined.
+    ``quarantine``, and ``warn`` tells the user once that commands cannot be confined. Without ``network``, commands
+    reach all hosts or none.
     """
 
     def __init__(
@@ -120,11 +132,13 @@ class SessionSandbox:
         own_folders: Sequence[Path] = (),
         quarantine: Path | None = None,
         warn: Callable[[str], None] = lambda _text: None,
+        network: SessionNetwork | None = None,
     ) -> None:
         self._sandboxes = sandboxes
         self._settings = settings
         self._folders = folders
         self._own_folders = own_folders
+        self._network = network
         self._warn = warn
         self._warned = False
         self._quarantine = quarantine or sandboxes.home / "quarantine"
@@ -149,14 +163,14 @@ class SessionSandbox:
 
     @asynccontextmanager
     async def confined(
-        self, command: Sequence[str], cwd: Path, environ: Mapping[str, str]
+        self, command: Sequence[str], cwd: Path, environ: Mapping[str, str], reach: Reach | None = None
     ) -> AsyncGenerator[Confined, None]:
         """Return how to run ``command`` in the sandbox, and examine the session's folders after the block.
 
         Raises:
             OSError: as :meth:`confine`.
         """
-        confined = await self.confine(command, cwd, environ)
+        confined = await self.confine(command, cwd, environ, reach=reach)
         try:
             yield confined
         finally:
@@ -178,8 +192,11 @@ class SessionSandbox:
         environ: Mapping[str, str],
         *,
         init: tuple[int, int] | None = None,
+        reach: Reach | None = None,
     ) -> Confined:
         """Return how to run ``command`` in the sandbox; ``init`` as for a :class:`Mechanism`.
+
+        ``reach`` is what the command was approved for; its hosts can be reached until :meth:`settle`.
 
         Raises:
             SandboxUnavailableError: the session requires a sandbox, and none works on this system.
@@ -191,25 +208,43 @@ class SessionSandbox:
             if settings.mode == "require":
                 raise SandboxUnavailableError
             return Confined(list(command), dict(environ), cwd)
+        reach = reach or Reach()
         async with self._lock:
+            namespace = None
+            if self._network is not None and settings.network != "all":
+                namespace = await self._network.open(mechanism)
+            reaches_all = settings.network == "all" or (
+                # The mechanism cannot tell hosts apart.
+                namespace is None and settings.mode == "auto" and settings.network == "approved" and reach.approved
+            )
             prepare = anyio.to_thread.run_sync
-            return await prepare(self._confine, mechanism, settings, list(command), cwd, dict(environ), init)
+            confined = await prepare(
+                self._confine, mechanism, settings, list(command), cwd, dict(environ), init, namespace, reaches_all
+            )
+        confined.reach = reach
+        if namespace is not None and self._network is not None:
+            self._network.begin(reach)
+        return confined
 
     async def settle(self, confined: Confined) -> list[str]:
         """Examine the session's folders after a command; return messages about files that were moved away."""
+        if self._network is not None:
+            self._network.end(confined.reach)
         if confined.mechanism is None:
             return []
         async with self._lock:
             return await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
 
     def refusals(self, confined: Confined, output: str) -> list[str]:
-        """Return what the sandbox refused to a failed command, judging by its output."""
+        """Return what the sandbox refused to a command, as far as that is known or ``output`` shows it."""
         if confined.mechanism is None:
             return []
-        return find_refusals(output, confined.view, confined.cwd)
+        return find_refusals(output, confined.view, confined.cwd, confined.reach.refused)
 
     async def close(self) -> None:
-        """Delete the temporary files of the session's commands."""
+        """End the connections of the session's commands, and delete their temporary files."""
+        if self._network is not None:
+            self._network.close()
         if self._temp is not None:
             temp, self._temp = self._temp, None
             await anyio.to_thread.run_sync(lambda: shutil.rmtree(temp, ignore_errors=True))
@@ -224,16 +259,19 @@ class SessionSandbox:
         cwd: Path,
         environ: dict[str, str],
         init: tuple[int, int] | None,
+        namespace: Namespace | None,
+        reaches_all: bool,
     ) -> Confined:
         if self._temp is None:
             self._temp = Path(os.path.realpath(tempfile.mkdtemp(prefix="jumpseat-")))
         roots = tuple(self._roots(settings))
         git = tuple(_git_folders(roots))
         before = self._files.snapshot(roots, git, contents=not mechanism.can_protect)
-        view = self._view(settings, command[0], cwd, environ, roots, before)
+        view = self._view(settings, command[0], cwd, environ, roots, before, reaches_all=reaches_all)
+        view = replace(view, namespace=namespace)
         return Confined(
             mechanism.command(view, cwd, command, init=init),
-            self._environ(settings, mechanism, cwd, environ),
+            self._environ(settings, mechanism, cwd, environ, in_namespace=namespace is not None),
             cwd,
             mechanism,
             view,
@@ -259,6 +297,8 @@ class SessionSandbox:
         environ: Mapping[str, str],
         roots: tuple[Path, ...],
         before: Snapshot,
+        *,
+        reaches_all: bool,
     ) -> View:
         sandboxes = self._sandboxes
         protected = [Path(path) for path in before.files if not os.path.islink(path)]
@@ -279,20 +319,28 @@ class SessionSandbox:
             writable=(*roots, *real_paths([*mounted, *self._own_folders, *caches])),
             read_only=(*protected, *real_paths(cwd / os.path.expanduser(path) for path in settings.read_only)),
             hidden=tuple(path for path in real_paths(hidden) if path not in shown and path not in roots),
-            shown=tuple(real_paths([*readable, *(RESOLVER if settings.network else ())])),
+            shown=tuple(real_paths([*readable, *(RESOLVER if reaches_all else ())])),
             temp=self._temp,
-            network=settings.network,
+            network=reaches_all,
         )
 
     def _environ(
-        self, settings: SandboxSettings, mechanism: Mechanism, cwd: Path, environ: dict[str, str]
+        self,
+        settings: SandboxSettings,
+        mechanism: Mechanism,
+        cwd: Path,
+        environ: dict[str, str],
+        *,
+        in_namespace: bool,
     ) -> dict[str, str]:
         for name in _LEADING_OUT:
             environ.pop(name, None)
         environ["TMPDIR"] = "/tmp" if mechanism.has_processes else str(self._temp)  # noqa: S108 - a private one
         if not settings.shared_caches:
             environ |= cache_variables(self._cache_folder(cwd), environ, self._sandboxes.user_home)
-        if settings.proxy is not None:
+        if in_namespace and self._network is not None and settings.network == "approved":
+            environ |= self._network.variables()
+        elif settings.proxy is not None:
             names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY")
             environ |= dict.fromkeys(names, settings.proxy)
         return environ

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from jumpseat_protocol.sandbox import SandboxConfig
+from jumpseat_protocol.sandbox import SandboxConfig, SandboxNetwork
 
 Mode: TypeAlias = Literal["auto", "require", "off"]
 """``auto``: commands are confined where that is possible. ``require``: no command runs unless it is confined."""
+
+Network: TypeAlias = Literal["approved", "none", "all"]
+"""The hosts that commands reach: those that somebody approved, none, or all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +23,19 @@ class SandboxSettings:
     well-known credentials. ``git`` and ``gh`` leave the credentials of that program readable. With
     ``shared_caches``, package managers use the user's caches. ``proxy`` is the address of a proxy for programs.
     ``mechanisms`` are the names of those that may be used; ``None``: all.
+
+    With the network ``approved``, commands reach ``hosts`` except for ``blocked_hosts``; both are patterns of
+    ``hosts.py``. With ``asks``, they also reach the hosts that they were approved for, and a person is asked about
+    others. ``local_network`` opens private addresses.
     """
 
     mode: Mode = "off"
     mcp: Mode = "off"
-    network: bool = False
+    network: Network = "approved"
+    hosts: tuple[str, ...] = ()
+    blocked_hosts: tuple[str, ...] = ()
+    asks: bool = True
+    local_network: bool = False
     write: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
@@ -48,10 +59,10 @@ class SandboxSettings:
         policy = config.user_policy
         files = policy.filesystem if policy else None
         network = policy.network if policy else None
+        chosen = self if network is None else self._with_network(network)
         return replace(
-            self,
+            chosen,
             mode="require",
-            network=bool(network and network.allow_outbound) or (self.network and network is None),
             write=self.write + tuple(files.readwrite_paths if files else ()),
             read_only=self.read_only + tuple(files.readonly_paths if files else ()),
             hide=self.hide + tuple(files.denied_paths if files else ()),
@@ -59,5 +70,19 @@ class SandboxSettings:
             gh=self.gh or bool(config.auth and config.auth.gh),
             shared_caches=self.shared_caches or config.allow_dev_tool_access,
             working_directory=config.add_current_working_directory,
-            proxy=network.proxy.address if network and network.proxy else None,
         )
+
+    def _with_network(self, chosen: SandboxNetwork) -> SandboxSettings:
+        """Return the settings with the network that a session chose; nobody is asked about other hosts."""
+        changed = replace(
+            self,
+            asks=False,
+            local_network=chosen.allow_local_network,
+            proxy=chosen.proxy.address if chosen.proxy else None,
+        )
+        if not chosen.allow_outbound:
+            return replace(changed, network="none")
+        if not chosen.allowed_hosts and not chosen.blocked_hosts:
+            return replace(changed, network="all")
+        hosts = tuple(chosen.allowed_hosts) or ("*",)
+        return replace(changed, network="approved", hosts=hosts, blocked_hosts=tuple(chosen.blocked_hosts))

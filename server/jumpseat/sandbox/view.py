@@ -14,13 +14,21 @@ TEMP_FOLDERS: Final = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - those of 
 
 
 @dataclass(frozen=True, slots=True)
+class Namespace:
+    """A network namespace that several commands share. ``enter`` are the words before a command that runs in it."""
+
+    enter: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """What a confined process may do. All paths are real paths of existing files and folders.
 
     Everything that is not listed can be read and not written. Of two listed paths of which one contains the other,
     the inner one applies to its contents; of one path listed twice, ``hidden`` wins over ``read_only``, and this
     over ``writable``. ``shown`` are folders inside hidden ones that can be read. ``temp`` takes the place of
-    ``/tmp`` and ``/var/tmp``. Without ``network``, no other host and no service of this host can be reached.
+    ``/tmp`` and ``/var/tmp``. Without ``network``, no other host and no service of this host can be reached, except
+    through what listens in ``namespace``.
     """
 
     writable: tuple[Path, ...] = ()
@@ -29,6 +37,7 @@ class View:
     shown: tuple[Path, ...] = ()
     temp: Path | None = None
     network: bool = False
+    namespace: Namespace | None = None
 
     def accesses(self, *, own_temp: bool = True) -> list[tuple[Path, Access]]:
         """Return the access to each listed path, outer paths first; paths without an effect are left out.

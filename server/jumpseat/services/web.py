@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
+from anyio.abc import ByteStream
+
 from jumpseat.config import Config, ServiceConfig
 from jumpseat.tools.web import Fetcher, Searcher
 
@@ -47,6 +49,12 @@ class ConfiguredWeb:
                 self._caller("tavily", base_url=tavily.BASE_URL, variable=SEARCH_KEY, optional=False)
             )
         return self._searcher
+
+    async def connect(self, host: str, port: int, *, private: bool, proxy: str | None) -> ByteStream:
+        """Connect a confined command to a host; see :class:`jumpseat.sandbox.proxy.Connect`."""
+        from jumpseat.services.egress import connect_host
+
+        return await connect_host(host, port, private=private, proxy=proxy)
 
     async def aclose(self) -> None:
         if self._transport is not None:

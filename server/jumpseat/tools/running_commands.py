@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -93,8 +93,13 @@ class CommandRunner(Protocol):
         """Find out whether commands can be confined; :meth:`confines` needs that."""
         ...
 
-    def confines(self, *, stdin: bool = False) -> bool | None:
+    def confines(self) -> bool | None:
         """Return whether the next command will be confined; ``None`` if the sandbox is off."""
+        ...
+
+    @property
+    def may_leave(self) -> bool:
+        """Return whether commands that cannot work in a sandbox run outside, if they are approved."""
         ...
 
     async def start(
@@ -106,11 +111,13 @@ class CommandRunner(Protocol):
         stdin: bool = False,
         call_id: str | None = None,
         outside: bool = False,
+        hosts: Sequence[str] | None = None,
     ) -> RunningCommand:
         """Start ``command`` in ``bash -c``, with the null device as standard input unless ``stdin``.
 
         The command of a tool call (``call_id``) without ``stdin`` may run in a terminal of the user's editor. With
-        ``outside``, the command is not confined.
+        ``outside``, the command is not confined. ``hosts`` are those that an approved command may reach, ``None``
+        for a command that runs only because it is confined.
 
         Raises:
             OSError: bash or the working directory is missing, the system refuses another process, or the session

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
+from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
+from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat_protocol import events
+from jumpseat_protocol.permissions import UrlPermission
+
+TOOL: Final = "bash"
+"""The tool that rules about tools find behind the connections of commands."""
 
 
 def session_sandbox(session: Session, sandboxes: Sandboxes, *, of_servers: bool = False) -> SessionSandbox:
@@ -21,10 +28,30 @@ def session_sandbox(session: Session, sandboxes: Sandboxes, *, of_servers: bool 
     def warn(text: str) -> None:
         session.emit(events.SessionWarning(warning_type="sandbox", message=text))
 
+    network = None
+    if sandboxes.connect is not None:
+        tasks, hosts = session.services.tasks, _Hosts(session.permissions)
+        network = SessionNetwork(settings, tasks, hosts, sandboxes.connect, sandboxes.environ)
     return SessionSandbox(
         sandboxes,
         settings,
         lambda: [scope.main_folder, scope.cwd(), *scope.added_folders],
         scope.session_folders,
         warn=warn,
+        network=network,
     )
+
+
+class _Hosts:
+    """Judges the hosts of confined commands like those of web pages. Implements :class:`HostJudge`."""
+
+    def __init__(self, permissions: Permissions) -> None:
+        self._permissions = permissions
+
+    def forbids(self, url: str) -> bool:
+        return self._permissions.denial_by_rule(UrlPermission(intention="", url=url), TOOL) is not None
+
+    async def allows(self, url: str, reach: Reach) -> bool:
+        intention = f"Let a command connect: {reach.command}" if reach.command else "Let a command connect"
+        request = UrlPermission(intention=intention, url=url, tool_call_id=reach.call_id)
+        return (await self._permissions.decide(request, TOOL)).status == "allowed"

@@ -131,6 +131,7 @@ class ToolContext:
     ``partial`` shows the output so far (all of it, each time), ``progress`` one line of status; both are shown to
     the user only and must be called from the call's own task. ``ask_user`` takes a question, choices and whether a
     free answer is allowed; it raises ``ClientCallError`` if nobody answers. ``line`` is set for sequential tools.
+    ``confined_only`` is set if the call is allowed only because it stays in the sandbox.
     """
 
     call_id: str
@@ -146,6 +147,7 @@ class ToolContext:
     web: Web | None = None
     notify: Notify = _notify_nobody
     approve: Approve = _deny
+    confined_only: bool = False
 
     def resolve(self, path: str) -> Path:
         """Make ``path`` absolute against the working directory; expand ``~``, keep symbolic links."""

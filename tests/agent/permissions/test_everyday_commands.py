@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,19 +12,28 @@ from jumpseat.agent.permissions.approvals import ApprovalRecord, approval_record
 from jumpseat.agent.permissions.facts import gather_facts
 from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.permissions import Permissions
+from jumpseat.tools.shell.needs import command_needs
+from jumpseat_protocol.permissions import ShellPermission
 from tests.agent.permissions.test_hostile_calls import decide, run_without_event_loop, shell
 
 TABLE = Path(__file__).parent / "data" / "everyday.toml"
 
 
-def approve(line: str, path_scope: PathScope) -> ApprovalRecord | None:
-    """Return the record of a line that a user approves for the session, without choosing the approval."""
+def in_mode_auto(line: str) -> ShellPermission:
+    """Return the request for a line where a sandbox works: most lines are confined, some cannot be."""
     request = shell(line)
+    request.sandboxed = command_needs(line).outside is None
+    return request
+
+
+def approve(request: ShellPermission, path_scope: PathScope) -> ApprovalRecord | None:
+    """Return the record of a line that a user approves for the session, without choosing the approval."""
     return approval_record(narrowest_approval(request), request, gather_facts(request, "bash", path_scope), None)
 
 
+@pytest.mark.parametrize("request_for", [shell, in_mode_auto], ids=["without a sandbox", "sandbox in auto"])
 def test_of_everyday_commands_nine_in_ten_run_without_a_second_question(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    request_for: Callable[[str], ShellPermission], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table: dict[str, list[tuple[str, str]]] = tomllib.loads(TABLE.read_text())
     asked: dict[str, list[str]] = {"repeat": [], "variant": []}
@@ -32,11 +42,11 @@ def test_of_everyday_commands_nine_in_ten_run_without_a_second_question(
             permissions = Permissions(
                 lambda _event: None, lambda: False, lambda: False, PathScope(lambda: tmp_path)
             )
-            record = approve(line, permissions.path_scope)
+            record = approve(request_for(line), permissions.path_scope)
             if record is not None:
                 run_without_event_loop(permissions.add_location_approval("/", record))
             for kind, later in (("repeat", line), ("variant", variant)):
-                if decide(permissions, shell(later)).status != "allowed":
+                if decide(permissions, request_for(later)).status != "allowed":
                     asked[kind].append(later)
     count = sum(map(len, table.values()))
     assert count >= 300

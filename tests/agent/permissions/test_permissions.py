@@ -13,7 +13,14 @@ import pytest
 from pydantic import ValidationError
 
 from jumpseat.agent.permissions.permissions import ApprovalLimits, Permissions
-from jumpseat.agent.permissions.questions import ALLOWED, CANCELLED, COULD_NOT_ASK, Verdict, verdict_of
+from jumpseat.agent.permissions.questions import (
+    ALLOWED,
+    ALLOWED_INSIDE,
+    CANCELLED,
+    COULD_NOT_ASK,
+    Verdict,
+    verdict_of,
+)
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
@@ -179,7 +186,7 @@ async def test_a_denial_keeps_the_fields_of_its_kind(
 async def test_a_sandbox_replaces_no_person_that_a_tool_requires(scene: Scene, tmp_path: Path) -> None:
     confined = replace(await shell(tmp_path, "make"), sandboxed=True)
     scene.permissions.set_mode("sandboxed")
-    assert await scene.judge(confined) == ALLOWED
+    assert await scene.judge(confined) == ALLOWED_INSIDE
 
     alone = Scene(asks=False)
     alone.permissions.set_mode("sandboxed")

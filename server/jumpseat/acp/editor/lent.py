@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -63,11 +63,11 @@ class LentTerminals:
         self._session_id = session_id
         self._show = show
 
-    async def run(self, call_id: str, command: str, cwd: Path, environ: dict[str, str]) -> LentTerminal:
+    async def run(self, call_id: str, command: Sequence[str], cwd: Path, environ: dict[str, str]) -> LentTerminal:
         params: dict[str, Any] = {
             "sessionId": self._session_id,
-            "command": "bash",
-            "args": ["--noprofile", "--norc", "-c", command],
+            "command": command[0],
+            "args": list(command[1:]),
             "env": [{"name": name, "value": value} for name, value in environ.items()],
             "cwd": str(cwd),
             "outputByteLimit": OUTPUT_BYTES,

@@ -35,6 +35,7 @@ from jumpseat.agent.permissions.judge import JudgeConfig
 from jumpseat.agent.permissions.paths import PathScope, anchors_of
 from jumpseat.agent.permissions.questions import (
     ALLOWED,
+    ALLOWED_INSIDE,
     DENIED_BY_RULE,
     NOT_AVAILABLE,
     PermissionQuestions,
@@ -186,6 +187,8 @@ class Permissions:
         if rule is None:
             if self._is_allowed(request, facts, rules, guard):
                 return ALLOWED
+            if _stays_inside(request) and self._trusts_sandbox(rules) and not guard.needs_person:
+                return ALLOWED_INSIDE
             opinion = await self._opinion(request, facts, guard)
             if opinion is not None and opinion.recommendation == "approve":
                 self.questions.publish_model_approval(request, opinion)
@@ -215,8 +218,6 @@ class Permissions:
 
     def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits) -> bool:
         if self.approve_all and not guard.needs_person:
-            return True
-        if _stays_inside(request) and self._trusts_sandbox(rules) and not guard.needs_person:
             return True
         if facts.protected or facts.kind == "hook":
             return False

@@ -50,16 +50,19 @@ class Verdict:
     """The result of a permission request. A ``rejected`` call ends the turn; of a ``denied`` one the model is told.
 
     ``cancelled`` means that the question was withdrawn rather than answered. ``arguments`` replace those of an
-    allowed call if a person changed them.
+    allowed call if a person changed them. ``confined_only`` means that the call is allowed only because it stays in
+    the sandbox.
     """
 
     status: Literal["allowed", "denied", "rejected"]
     message: str = ""
     arguments: JsonObject | None = None
     cancelled: bool = False
+    confined_only: bool = False
 
 
 ALLOWED: Final = Verdict("allowed")
+ALLOWED_INSIDE: Final = Verdict("allowed", confined_only=True)
 
 
 class PermissionQuestions:

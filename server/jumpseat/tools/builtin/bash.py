@@ -9,8 +9,9 @@ from pydantic import Field
 
 from jumpseat.sandbox.session import SandboxUnavailableError
 from jumpseat.tools.files import describe
+from jumpseat.tools.shell.needs import command_needs
 from jumpseat.tools.shell.output import follow, report
-from jumpseat.tools.shell.permission import shell_permission
+from jumpseat.tools.shell.permission import Placement, shell_permission
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ShellPermission
 
@@ -25,6 +26,7 @@ class BashArgs(ToolArgs):
 
 async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
     background = args.mode == "async"
+    placement = _placement(ctx, args)
     try:
         shell = await ctx.shells.start(
             args.command,
@@ -32,7 +34,8 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
             environ=ctx.environ,
             stdin=background,
             call_id=ctx.call_id,
-            outside=args.unsandboxed is not None,
+            outside=placement.leaves is not None,
+            hosts=None if ctx.confined_only else placement.hosts,
         )
     except SandboxUnavailableError as error:
         return failure(f"{error}.")
@@ -58,8 +61,21 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
 
 
 def _permission(ctx: ToolContext, args: BashArgs) -> ShellPermission:
-    sandboxed = ctx.shells.confines(stdin=args.mode == "async")
-    return shell_permission(args.command, _intention(args), sandboxed=sandboxed, outside=args.unsandboxed)
+    return shell_permission(args.command, _intention(args), _placement(ctx, args))
+
+
+def _placement(ctx: ToolContext, args: BashArgs) -> Placement:
+    """Return where the command runs, once it is approved."""
+    confined = ctx.shells.confines()
+    if not confined:
+        # Without a sandbox, there is nothing to leave.
+        return Placement(confined)
+    needs = command_needs(args.command)
+    if args.unsandboxed is not None:
+        return Placement(False, leaves=args.unsandboxed, by_model=True)
+    if needs.outside is not None and ctx.shells.may_leave:
+        return Placement(False, leaves=needs.outside)
+    return Placement(True, needs.hosts)
 
 
 def _intention(args: BashArgs) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from anyio.abc import Process
 
 from jumpseat.process_groups import kill_group, terminate_group, terminate_members
 from jumpseat.sandbox.session import Confined, SessionSandbox
+from jumpseat.sandbox.session_network import Reach
 from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
 
 PARTIAL_INTERVAL_S: Final = 0.1
@@ -79,7 +81,8 @@ class Commands:
         os.stat(cwd)
         if shutil.which(argv[0], path=environ.get("PATH")) is None and "/" not in argv[0]:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
-        async with self._sandbox.confined(argv, cwd, environ) as confined:
+        reach = Reach(approved=True, command=shlex.join(argv))
+        async with self._sandbox.confined(argv, cwd, environ, reach) as confined:
             words, variables = confined.command, confined.environ
             return await self._run(words, cwd, variables, stdin, timeout_s, show, confined)
 

@@ -198,6 +198,7 @@ class CallExecution:
             ends_turn = verdict.status == "rejected"
             outcome = ToolOutcome(verdict.message, "rejected" if ends_turn else "denied", ends_turn=ends_turn)
             return await _refused_outcome(prepared, outcome, cancelled=verdict.cancelled)
+        ctx.confined_only = verdict.confined_only
         if verdict.arguments is None or verdict.arguments == call.arguments:
             _settle_path(ctx, request)
             return await with_abort(prepared, prepared.run)

@@ -18,7 +18,9 @@ from anyio.abc import Process
 
 from jumpseat.process_groups import group_members, kill_group, terminate_members
 from jumpseat.sandbox.session import SETTLE_S, Confined, SessionSandbox
+from jumpseat.sandbox.session_network import Reach
 from jumpseat.tools.shell.process import BASH, DRAIN_S, KILL_WAIT_S, Pipes, Shell, non_interactive
+from jumpseat.tools.shell.sandbox_report import SandboxReport
 
 REPORT_S: Final = 0.1
 """Longest wait for the exit code of a command that has ended."""
@@ -39,17 +41,14 @@ class SandboxedShell(Shell):
         status: socket.socket | None,
     ) -> None:
         super().__init__(shell_id, command, process, output_fd, input_fd)
-        self.confined = confined.mechanism is not None
-        self._sandbox = sandbox
-        self._confined = confined
+        self._report = SandboxReport(sandbox, confined)
+        self.confined = self._report.confined
         self._status = status
         self._reported: int | None = None
-        self._messages: list[str] = []
 
     @property
     def messages(self) -> list[str]:
-        refused = self._sandbox.refusals(self._confined, self.output(65536)) if self.exit_code else []
-        return [*self._messages, *(f"the sandbox refused {what}" for what in refused)]
+        return self._report.messages(self)
 
     @property
     def alive(self) -> bool:
@@ -62,7 +61,7 @@ class SandboxedShell(Shell):
             if self._status is not None:
                 self._status.close()
             with anyio.CancelScope(shield=True), anyio.move_on_after(SETTLE_S):
-                await self._settle()
+                await self._report.settle()
 
     async def _wait_exit(self) -> None:
         if self._status is None:
@@ -73,12 +72,12 @@ class SandboxedShell(Shell):
                 await self._process.wait()
                 tasks.cancel_scope.cancel()
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._settle)
+                tasks.start_soon(self._report.settle)
                 with anyio.move_on_after(DRAIN_S):
                     # Ends at once, unless the command has left background processes.
                     await self._process.wait()
             return
-        await self._settle()
+        await self._report.settle()
 
     async def _read_code(self, status: socket.socket, done: anyio.CancelScope) -> None:
         await anyio.wait_readable(status)
@@ -99,9 +98,6 @@ class SandboxedShell(Shell):
             with suppress(OSError):
                 self._reported = int(self._status.recv(16) or str(super()._code()))
         return super()._code() if self._reported is None else self._reported
-
-    async def _settle(self) -> None:
-        self._messages += await self._sandbox.settle(self._confined)
 
     async def _end_group(self, grace_s: float) -> None:
         if self._status is None:
@@ -135,9 +131,16 @@ class SandboxedShell(Shell):
 
 
 async def start_sandboxed(
-    shell_id: str, command: str, cwd: Path, environ: dict[str, str], sandbox: SessionSandbox, *, stdin: bool
+    shell_id: str,
+    command: str,
+    cwd: Path,
+    environ: dict[str, str],
+    sandbox: SessionSandbox,
+    reach: Reach,
+    *,
+    stdin: bool,
 ) -> Shell:
-    """Start ``command`` in ``sandbox``.
+    """Start ``command``, which was approved for ``reach``, in ``sandbox``.
 
     Raises:
         OSError: the command cannot be started, or the session requires a sandbox and there is none.
@@ -151,7 +154,7 @@ async def start_sandboxed(
             given = pipes.input_read if stdin else 0
             init = (inherited.fileno(), given) if inherited is not None else None
             words = [*BASH, command]
-            confined = await sandbox.confine(words, cwd, non_interactive(environ), init=init)
+            confined = await sandbox.confine(words, cwd, non_interactive(environ), init=init, reach=reach)
             process = await pipes.start(
                 confined.command,
                 cwd,

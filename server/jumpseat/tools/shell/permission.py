@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from jumpseat.agent.shell.syntax import parse_shell
 from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission
 
 
-def shell_permission(
-    command: str, intention: str, *, sandboxed: bool | None = None, outside: str | None = None
-) -> ShellPermission:
-    """Return the request for ``command``, with the programs, paths and URLs that its text mentions.
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a command is to run.
 
-    ``sandboxed``: whether the command is confined; ``None`` if the sandbox is off. ``outside`` is the reason for
-    running a command outside of a sandbox that would confine it.
+    ``confined``: whether it is in a sandbox; ``None`` if the sandbox is off. ``hosts`` are those that it reaches
+    from there. ``leaves`` is the reason for running it outside of a sandbox that works; ``by_model`` says that the
+    model gave that reason.
     """
+
+    confined: bool | None = None
+    hosts: Sequence[str] = ()
+    leaves: str | None = None
+    by_model: bool = False
+
+
+def shell_permission(command: str, intention: str, placement: Placement | None = None) -> ShellPermission:
+    """Return the request for ``command``, with the programs, paths and URLs that its text mentions."""
+    placement = placement or Placement()
     line = parse_shell(command)
-    leaves = bool(sandboxed) and outside is not None
+    asks_to_leave = placement.by_model and placement.leaves is not None
     return ShellPermission(
         full_command_text=command,
         intention=intention,
@@ -32,8 +45,15 @@ def shell_permission(
         ]
         if len(line.segments) > 1
         else None,
-        sandboxed=sandboxed and outside is None,
-        request_sandbox_bypass=leaves or None,
-        request_sandbox_bypass_reason=outside if leaves else None,
-        warning=f"The command is to run outside of the sandbox: {outside}" if leaves else None,
+        sandboxed=placement.confined,
+        sandbox_hosts=list(placement.hosts) if placement.confined and placement.hosts else None,
+        request_sandbox_bypass=asks_to_leave or None,
+        request_sandbox_bypass_reason=placement.leaves if asks_to_leave else None,
+        warning=_warning(placement),
     )
+
+
+def _warning(placement: Placement) -> str | None:
+    if placement.leaves is None:
+        return None
+    return f"The command is to run outside of the sandbox: {placement.leaves}"

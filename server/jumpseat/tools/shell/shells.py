@@ -7,7 +7,7 @@ Permissions and the wording of results are not decided here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +17,9 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.editor import EditorTerminals
 from jumpseat.errors import ClientCallError
 from jumpseat.sandbox.session import SessionSandbox
+from jumpseat.sandbox.session_network import Reach
 from jumpseat.tools.running_commands import RunningCommand
-from jumpseat.tools.shell.process import GRACE_S, QUIET, Shell, git_settings, spawn
+from jumpseat.tools.shell.process import BASH, GRACE_S, QUIET, Shell, git_settings, spawn
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +39,8 @@ class Shells:
         terminals: Callable[[], EditorTerminals | None] = lambda: None,
         sandbox: SessionSandbox | None = None,
     ) -> None:
-        """``terminals`` returns the terminals of the user's editor, in which commands without input run unconfined,
-        unless the session requires the ``sandbox``.
+        """``terminals`` returns the terminals of the user's editor, in which commands without input run, unless the
+        session requires the ``sandbox``.
         """
         self._sandbox = sandbox
         self._task_group = task_group
@@ -60,16 +61,14 @@ class Shells:
         if self._sandbox is not None:
             await self._sandbox.probe()
 
-    def confines(self, *, stdin: bool = False) -> bool | None:
+    def confines(self) -> bool | None:
         """Return whether the next command will be confined; ``None`` if the sandbox is off."""
-        if self._sandbox is None or self._sandbox.mode == "off":
-            return None
-        return self._sandbox.confines() if self._usable_terminals(stdin) is None else False
+        return None if self._sandbox is None else self._sandbox.confines()
 
-    def _usable_terminals(self, stdin: bool) -> EditorTerminals | None:
-        if stdin or (self._sandbox is not None and self._sandbox.mode == "require"):
-            return None
-        return self._terminals()
+    @property
+    def may_leave(self) -> bool:
+        """Return whether commands that cannot work in a sandbox run outside, if they are approved."""
+        return self._sandbox is not None and self._sandbox.mode == "auto"
 
     async def start(
         self,
@@ -80,6 +79,7 @@ class Shells:
         stdin: bool = False,
         call_id: str | None = None,
         outside: bool = False,
+        hosts: Sequence[str] | None = None,
     ) -> Shell:
         """Start ``command``; see :meth:`jumpseat.tools.running_commands.CommandRunner.start`.
 
@@ -91,11 +91,15 @@ class Shells:
         """
         if self._closed:
             raise anyio.ClosedResourceError
-        shell = await self._in_terminal(command, cwd, call_id) if call_id is not None and not stdin else None
+        reach = Reach(hosts is not None, tuple(hosts or ()), command, call_id)
+        sandbox = None if outside or self._sandbox is None or self._sandbox.mode == "off" else self._sandbox
+        shell = None
+        if call_id is not None and not stdin and (sandbox is None or sandbox.mode != "require"):
+            shell = await self._in_terminal(command, cwd, environ, call_id, sandbox, reach)
         # Cancellation between fork and registration would lose the process.
         with anyio.CancelScope(shield=True):
             if shell is None:
-                shell = await self._start(command, cwd, environ, stdin=stdin, outside=outside)
+                shell = await self._start(command, cwd, environ, sandbox, reach, stdin=stdin)
             if not self._closed:
                 return shell
             # The session was closed while the command started.
@@ -119,32 +123,60 @@ class Shells:
                 await self._sandbox.close()
 
     async def _start(
-        self, command: str, cwd: Path, environ: dict[str, str], *, stdin: bool, outside: bool
+        self,
+        command: str,
+        cwd: Path,
+        environ: dict[str, str],
+        sandbox: SessionSandbox | None,
+        reach: Reach,
+        *,
+        stdin: bool,
     ) -> Shell:
-        if self._sandbox is not None and self._sandbox.mode != "off" and not outside:
+        if sandbox is not None:
             # Imported here, because most processes never run a command.
             from jumpseat.tools.shell.confined import start_sandboxed
 
             return self._register(
-                await start_sandboxed(str(self._next_id), command, cwd, environ, self._sandbox, stdin=stdin)
+                await start_sandboxed(str(self._next_id), command, cwd, environ, sandbox, reach, stdin=stdin)
             )
         process, output_fd, input_fd = await spawn(command, cwd, environ, stdin=stdin)
         return self._register(Shell(str(self._next_id), command, process, output_fd, input_fd))
 
-    async def _in_terminal(self, command: str, cwd: Path, call_id: str) -> Shell | None:
+    async def _in_terminal(
+        self,
+        command: str,
+        cwd: Path,
+        environ: dict[str, str],
+        call_id: str,
+        sandbox: SessionSandbox | None,
+        reach: Reach,
+    ) -> Shell | None:
         """Start ``command`` in a terminal of the editor; return ``None`` if there is none."""
-        terminals = self._usable_terminals(stdin=False)
+        terminals = self._terminals()
         if terminals is None:
             return None
         # Imported here, because most sessions have no editor.
+        from jumpseat.tools.shell.sandbox_report import SandboxReport
         from jumpseat.tools.shell.terminal import TerminalShell
 
+        words, variables, report = [*BASH, command], QUIET | git_settings({}), None
+        if sandbox is not None:
+            confined = await sandbox.confine(words, cwd, environ | variables, reach=reach)
+            report = SandboxReport(sandbox, confined)
+            if report.confined:
+                words, variables = confined.command, _changes(environ, confined.environ)
+        opened = False
         try:
-            terminal = await terminals.run(call_id, command, cwd, QUIET | git_settings({}))
+            terminal = await terminals.run(call_id, words, cwd, variables)
+            opened = True
         except ClientCallError as error:
             log.warning("the editor refused a terminal, running the command without one: %s", error)
             return None
-        return self._register(TerminalShell(str(self._next_id), command, terminal))
+        finally:
+            if not opened and report is not None:
+                with anyio.CancelScope(shield=True):
+                    await report.settle()
+        return self._register(TerminalShell(str(self._next_id), command, terminal, report))
 
     def _register(self, shell: Shell) -> Shell:
         self._next_id += 1
@@ -159,3 +191,9 @@ class Shells:
         finished = [shell for shell in self if shell.finished]
         for shell in finished[: max(0, len(finished) - FINISHED_KEPT)]:
             self.release(shell)
+
+
+def _changes(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:
+    """Return the variables that a sandbox sets or changes; those that it removes are empty."""
+    removed = dict.fromkeys((name for name in before if name not in after), "")
+    return removed | {name: value for name, value in after.items() if before.get(name) != value}

@@ -9,7 +9,9 @@ import anyio
 
 from jumpseat.agent.editor import EditorTerminal
 from jumpseat.errors import ClientCallError
+from jumpseat.sandbox.session import SETTLE_S
 from jumpseat.tools.shell.process import GRACE_S, OutputBuffer, Shell
+from jumpseat.tools.shell.sandbox_report import SandboxReport
 
 POLL_INTERVAL_S: Final = 0.5
 """Interval at which the output is polled; the user sees it in the editor at once."""
@@ -20,13 +22,24 @@ HUNG_UP: Final = 129
 
 
 class TerminalShell(Shell):
-    """A command without standard input, whose processes the editor ends."""
+    """A command without standard input, whose processes the editor ends.
 
-    def __init__(self, shell_id: str, command: str, terminal: EditorTerminal) -> None:
+    ``report`` is what a sandbox did to the command, if it is in one.
+    """
+
+    def __init__(
+        self, shell_id: str, command: str, terminal: EditorTerminal, report: SandboxReport | None = None
+    ) -> None:
         self._begin(shell_id, command)
         self._input_fd = None
         self._terminal = terminal
         self._seen = ""
+        self._report = report
+        self.confined = report.confined if report is not None else None
+
+    @property
+    def messages(self) -> list[str]:
+        return [] if self._report is None else self._report.messages(self)
 
     @property
     def alive(self) -> bool:
@@ -56,6 +69,9 @@ class TerminalShell(Shell):
                 await self._read_output()
                 with contextlib.suppress(ClientCallError):
                     await self._terminal.release()
+            if self._report is not None:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(SETTLE_S):
+                    await self._report.settle()
             if not self.finished:
                 self._finish_with(exit_code)
             self._closed.set()

@@ -1,0 +1,186 @@
+"""The network of one session's confined commands: which hosts they reach, and who is asked about others.
+
+Commands run in a network namespace of their own (``namespace.py``), out of which only a proxy leads (``proxy.py``).
+The proxy connects to hosts in the settings and to those that running commands were approved for; about any other
+host a person is asked while the connection waits. Without namespaces, a command reaches all hosts or none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+import anyio
+import anyio.to_thread
+from anyio.abc import ByteStream, SocketListener, TaskGroup
+
+from jumpseat.sandbox.hosts import any_matches, normalize
+from jumpseat.sandbox.mechanisms import Mechanism
+from jumpseat.sandbox.refusals import CONNECTING
+from jumpseat.sandbox.settings import SandboxSettings
+from jumpseat.sandbox.view import Namespace
+
+if TYPE_CHECKING:
+    # Imported with the first command: most processes run none.
+    from jumpseat.sandbox.namespace import OpenNamespace
+    from jumpseat.sandbox.proxy import Connect, Target
+
+log = logging.getLogger(__name__)
+
+LOCAL: Final = "localhost,127.0.0.1,::1"
+"""The hosts that programs reach without the proxy: those of the namespace."""
+
+_PROXY_VARIABLES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+
+
+@dataclass(slots=True, eq=False)
+class Reach:
+    """What one command was approved for, and what was refused while it ran.
+
+    ``approved``: not only the sandbox allows the command. ``hosts`` are those that the approved command names or is
+    known to load from; ``command`` is its text and ``call_id`` its tool call, for the questions about other hosts.
+    """
+
+    approved: bool = False
+    hosts: tuple[str, ...] = ()
+    command: str = ""
+    call_id: str | None = None
+    refused: list[str] = field(default_factory=list[str])
+
+
+class HostJudge(Protocol):
+    """Decides about hosts that neither the settings nor the command name."""
+
+    def forbids(self, url: str) -> bool:
+        """Return whether a rule denies the URL."""
+        ...
+
+    async def allows(self, url: str, reach: Reach) -> bool:
+        """Decide whether the command may connect; may wait for a person."""
+        ...
+
+
+class SessionNetwork:
+    """The network of one session. Its tasks run in ``tasks``."""
+
+    def __init__(
+        self,
+        settings: Callable[[], SandboxSettings],
+        tasks: TaskGroup,
+        judge: HostJudge,
+        connect: Connect,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._settings = settings
+        self._tasks = tasks
+        self._judge = judge
+        self._connect = connect
+        self._environ = environ
+        self._open: OpenNamespace | None = None
+        self._tried = False
+        self._scope = anyio.CancelScope()
+        self._running: list[Reach] = []
+        self._answers: dict[str, bool] = {}
+        self._asking: dict[str, anyio.Lock] = {}
+
+    async def open(self, mechanism: Mechanism) -> Namespace | None:
+        """Return the namespace of the session's commands, opened at the first call; ``None`` if there is none."""
+        if not self._tried:
+            from jumpseat.sandbox.namespace import open_namespace
+
+            self._tried = True
+            try:
+                self._open = await anyio.to_thread.run_sync(open_namespace, mechanism, self._environ)
+            except OSError as error:
+                log.info("commands reach no approved hosts with %s: %s", mechanism.name, error)
+                return None
+            self._tasks.start_soon(self._serve, self._open, name="sandbox proxy")
+        return self._open.namespace if self._open is not None else None
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables that make programs use the proxy; none if there is no proxy."""
+        if self._open is None:
+            return {}
+        port = str(self._open.port)
+        java = " ".join(
+            f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={port}" for scheme in ("http", "https")
+        )
+        found = dict.fromkeys(_PROXY_VARIABLES, f"http://127.0.0.1:{port}")
+        found |= {"NO_PROXY": LOCAL, "no_proxy": LOCAL}
+        # Neither reads the variables above.
+        for name in ("GRADLE_OPTS", "MAVEN_OPTS"):
+            found[name] = " ".join(filter(None, (self._environ.get(name), java)))
+        return found
+
+    def begin(self, reach: Reach) -> None:
+        """Let a command that starts reach its hosts. Refusals of earlier commands are forgotten."""
+        self._running.append(reach)
+        self._answers = {host: answer for host, answer in self._answers.items() if answer}
+
+    def end(self, reach: Reach) -> None:
+        """Close the hosts of a command that has ended."""
+        self._running = [running for running in self._running if running is not reach]
+        if not self._running:
+            self._answers.clear()
+
+    def close(self) -> None:
+        """End all connections."""
+        self._scope.cancel()
+
+    async def _serve(self, opened: OpenNamespace) -> None:
+        from jumpseat.sandbox.proxy import HostProxy
+
+        proxy = HostProxy(self._admit, self._reach)
+        try:
+            with self._scope:
+                async with await SocketListener.from_socket(opened.listener) as listener:
+                    await listener.serve(proxy.serve)
+        finally:
+            opened.close()
+
+    async def _admit(self, target: Target) -> str | None:
+        """Decide about a connection; return the reason of a refusal."""
+        if await self._is_admitted(target):
+            return None
+        self._report(target.host)
+        return f"{target.host} is not among the hosts that this session may reach"
+
+    async def _is_admitted(self, target: Target) -> bool:
+        settings, host = self._settings(), target.host
+        if settings.network == "none" or any_matches(settings.blocked_hosts, host, subdomains=True):
+            return False
+        if self._judge.forbids(target.url):
+            return False
+        if settings.network == "all" or any_matches(settings.hosts, host):
+            return True
+        if not settings.asks:
+            return False
+        if any(host in reach.hosts for reach in self._running if reach.approved):
+            return True
+        # Programs open several connections to a host at a time.
+        async with self._asking.setdefault(host, anyio.Lock()):
+            if host not in self._answers:
+                reach = self._running[-1] if self._running else Reach()
+                self._answers[host] = await self._judge.allows(target.url, reach)
+            return self._answers[host]
+
+    async def _reach(self, target: Target) -> ByteStream:
+        from jumpseat.sandbox.proxy import UnreachableError
+
+        settings = self._settings()
+        listed = target.host in map(normalize, settings.hosts)
+        try:
+            return await self._connect(
+                target.host, target.port, private=listed or settings.local_network, proxy=settings.proxy
+            )
+        except UnreachableError as error:
+            self._report(f"{target.host} ({error})")
+            raise
+
+    def _report(self, what: str) -> None:
+        """Note a refused connection for the running commands, one of which has tried it."""
+        for reach in self._running:
+            if (text := f"{CONNECTING}{what}") not in reach.refused:
+                reach.refused.append(text)

@@ -1,0 +1,209 @@
+"""Tell from the text of a command line what it needs besides files: hosts, or something that no sandbox gives.
+
+Both are for lines that somebody approves. A line that is not recognized needs nothing: it runs in the sandbox, and
+the model is told what was refused there.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+from jumpseat.agent.shell.syntax import ShellLine, parse_shell
+
+_NPM: Final = ("registry.npmjs.org", "registry.yarnpkg.com")
+_PYPI: Final = ("pypi.org", "files.pythonhosted.org")
+_CRATES: Final = ("index.crates.io", "static.crates.io", "crates.io")
+_GO: Final = ("proxy.golang.org", "sum.golang.org")
+_MAVEN: Final = ("repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org", "services.gradle.org")
+_RUBY: Final = ("rubygems.org", "index.rubygems.org")
+_PHP: Final = ("repo.packagist.org", "packagist.org")
+_NUGET: Final = ("api.nuget.org",)
+_DENO: Final = ("deno.land", "jsr.io", "npm.jsr.io", *_NPM)
+_HEX: Final = ("hex.pm", "repo.hex.pm", "builds.hex.pm")
+_PUB: Final = ("pub.dev",)
+
+_INSTALL: Final = frozenset({
+    "install", "i", "ci", "add", "update", "up", "upgrade", "outdated", "view", "info", "show", "audit", "dlx", "x",
+    "exec", "create", "init", "search", "fetch", "download", "wheel", "index", "list", "lock", "sync",
+})  # fmt: skip
+_PYTHON_PROJECT: Final = _INSTALL | {"run", "tool", "pip", "build", "python", "self", "remove", "export"}
+_CARGO: Final = _INSTALL | {"build", "b", "check", "c", "test", "t", "run", "r", "bench", "clippy", "doc"}
+_GO_COMMANDS: Final = frozenset({"build", "test", "run", "get", "mod", "install", "vet", "list", "generate"})
+_DOTNET: Final = frozenset({"restore", "build", "test", "run", "add", "publish", "pack", "tool", "new", "list"})
+_RUBY_COMMANDS: Final = _INSTALL | {"", "bundle", "pristine"}
+_COMPOSER: Final = _INSTALL | {"require", "create-project", "remove", "dump-autoload"}
+
+Installer: TypeAlias = tuple[frozenset[str] | None, tuple[str, ...]]
+
+INSTALLERS: Final[dict[str, Installer]] = {
+    **dict.fromkeys(("npm", "pnpm", "bun"), (_INSTALL, _NPM)),
+    # Without a subcommand, it installs.
+    "yarn": (_INSTALL | {""}, _NPM),
+    **dict.fromkeys(("npx", "bunx", "pnpx", "yarnpkg"), (None, _NPM)),
+    **dict.fromkeys(("pip", "pip3"), (_INSTALL, _PYPI)),
+    **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "pipenv", "pipx"), (_PYTHON_PROJECT, _PYPI)),
+    **dict.fromkeys(("uvx", "tox", "nox", "pip-compile", "pip-audit", "pre-commit"), (None, _PYPI)),
+    "cargo": (_CARGO, _CRATES),
+    "go": (_GO_COMMANDS, _GO),
+    **dict.fromkeys(("mvn", "mvnw", "gradle", "gradlew", "sbt"), (None, _MAVEN)),
+    **dict.fromkeys(("gem", "bundle", "bundler"), (_RUBY_COMMANDS, _RUBY)),
+    "composer": (_COMPOSER, _PHP),
+    "dotnet": (_DOTNET, _NUGET),
+    "nuget": (None, _NUGET),
+    "deno": (_INSTALL | {"run", "cache", "test", "check", "compile"}, _DENO),
+    "mix": (frozenset({"deps.get", "deps.update", "local.hex", "archive.install", "hex.outdated"}), _HEX),
+    **dict.fromkeys(("dart", "flutter"), (frozenset({"pub", "create", "run", "test", "build"}), _PUB)),
+}
+"""The public registries of package managers, by program: the subcommands that load from them (``None``: all).
+
+Hosts where anybody can store anything, such as those of code and of objects, are left out: a person is asked."""
+
+_SERVICE: Final = "it talks to a service of this system"
+_CREDENTIALS: Final = "it needs credentials"
+_RIGHTS: Final = "it needs other rights"
+_SOCKETS: Final = "it does not use HTTP"
+_PROCESSES: Final = "it looks at processes outside"
+
+_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    _SERVICE: (
+        "docker", "docker-compose", "podman", "podman-compose", "nerdctl", "minikube", "kind", "vagrant",
+        "systemctl", "journalctl", "loginctl", "flatpak", "snap", "crontab", "at", "open", "xdg-open",
+        "wl-copy", "wl-paste", "xclip", "pbcopy", "pbpaste", "notify-send",
+    ),
+    _CREDENTIALS: (
+        "gh", "glab", "hub", "kubectl", "helm", "aws", "gcloud", "gsutil", "az", "terraform", "tofu", "pulumi",
+        "fly", "flyctl", "vercel", "netlify", "heroku", "wrangler", "twine", "gpg", "gpg2", "pass", "op",
+        "ssh", "ssh-add", "ssh-keygen", "ssh-copy-id", "scp", "sftp", "mosh",
+    ),
+    _RIGHTS: ("sudo", "doas", "su", "pkexec", "apt", "apt-get", "dnf", "yum", "pacman", "brew"),
+    _SOCKETS: (
+        "ping", "dig", "nslookup", "host", "whois", "traceroute", "nc", "telnet", "psql", "pg_dump", "mysql",
+        "mysqldump", "redis-cli", "mongosh",
+    ),
+    _PROCESSES: ("ps", "pgrep", "pkill", "killall", "pstree", "top", "lsof", "fuser", "ss", "netstat"),
+}  # fmt: skip
+
+OUTSIDE: Final = {name: reason for reason, names in _NAMES.items() for name in names}
+"""The programs that cannot work in a sandbox, with the reason."""
+
+_OUTSIDE_SUBCOMMANDS: Final[dict[str, frozenset[str]]] = {
+    "git": frozenset({"push", "fetch", "pull", "ls-remote", "send-email"}),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), frozenset({"publish", "login", "logout", "whoami"})),
+    "cargo": frozenset({"publish", "login", "owner", "yank"}),
+    **dict.fromkeys(("poetry", "uv", "pdm", "hatch"), frozenset({"publish"})),
+    "gem": frozenset({"push", "signin"}),
+}
+"""Subcommands that need credentials."""
+
+_WRAPPERS: Final = frozenset({"env", "time", "timeout", "nohup", "command", "nice", "stdbuf", "exec", "builtin"})
+_REMOTE: Final = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//)\S*")
+_WITH_VALUE: Final = frozenset({"-C", "-c", "--prefix", "--cwd", "--manifest-path", "--project", "--directory"})
+
+
+@dataclass(frozen=True, slots=True)
+class CommandNeeds:
+    """The needs of a command line: ``hosts`` to reach, and the reason why it can only work ``outside``, if so."""
+
+    hosts: tuple[str, ...] = ()
+    outside: str | None = None
+
+
+def command_needs(text: str) -> CommandNeeds:
+    """Return the needs of a command line. Pure, and the same for the same text."""
+    line = parse_shell(text)
+    commands = list(_commands(line))
+    reasons = [reason for words in commands if (reason := _reason(words)) is not None]
+    if line.certain and not _only_looks(line):
+        # A line that starts a program and ends it again is about processes in the sandbox.
+        reasons = [reason for reason in reasons if reason != _PROCESSES]
+    hosts = [host for words in commands for host in _registries(words)]
+    hosts += [host for address in line.addresses if (host := _host(address)) is not None]
+    return CommandNeeds(tuple(dict.fromkeys(hosts)), reasons[0] if reasons else None)
+
+
+def _only_looks(line: ShellLine) -> bool:
+    """Return whether no command of the line starts anything that could be looked at or ended."""
+    return all(
+        segment.command.read_only or OUTSIDE.get(_name(segment.text.split(None, 1)[:1])) == _PROCESSES
+        for segment in line.segments
+    )
+
+
+def _commands(line: ShellLine) -> Iterator[list[str]]:
+    if line.certain:
+        for segment in line.segments:
+            try:
+                words = shlex.split(segment.text)
+            except ValueError:
+                continue
+            yield _unwrapped(words)
+    else:
+        # Assignments, loops and here-documents: the commands are known, but not which words belong to them.
+        for found in line.possible_commands:
+            words = [word or "" for word in found]
+            if words and words[0] in INSTALLERS:
+                yield words
+
+
+def _unwrapped(words: list[str]) -> list[str]:
+    """Return the command that programs such as ``env`` and ``timeout`` run."""
+    while words and _name(words) in _WRAPPERS:
+        words = words[1:]
+        while words and re.match(r"-|\w+=|[\d.]+[smhd]?$", words[0]):
+            words = words[1:]
+    if len(words) > 2 and re.fullmatch(r"python[\d.]*", _name(words)) and words[1] == "-m":
+        words = words[2:]
+    return words
+
+
+def _registries(words: Sequence[str]) -> tuple[str, ...]:
+    subcommands, hosts = INSTALLERS.get(_name(words), (None, ()))
+    return hosts if subcommands is None or _subcommand(words) in subcommands else ()
+
+
+def _reason(words: Sequence[str]) -> str | None:
+    name = _name(words)
+    subcommand = _subcommand(words)
+    if name == "git" and subcommand in ("clone", "submodule", "remote", "lfs"):
+        remote = subcommand == "lfs" or any(re.match(r"ssh://", word) or _REMOTE.fullmatch(word) for word in words)
+        update = (subcommand, "update") in pairwise(words)
+        return _CREDENTIALS if remote or update else None
+    if name == "rsync":
+        return _CREDENTIALS if any(_REMOTE.fullmatch(word) for word in words) else None
+    if subcommand in _OUTSIDE_SUBCOMMANDS.get(name, ()):
+        return _CREDENTIALS
+    return OUTSIDE.get(name)
+
+
+def _name(words: Sequence[str]) -> str:
+    return words[0].rpartition("/")[2] if words else ""
+
+
+def _subcommand(words: Sequence[str]) -> str:
+    """Return the first word that is no option, ``""`` if there is none."""
+    skips = False
+    for word in words[1:]:
+        if skips:
+            skips = False
+        elif word in _WITH_VALUE:
+            skips = True
+        elif not word.startswith(("-", "+")):
+            return word
+    return ""
+
+
+def _host(address: str) -> str | None:
+    try:
+        host = urlsplit(address).hostname
+    except ValueError:
+        return None
+    # Any character that programs read differently makes the host uncertain; loopback is that of the sandbox.
+    if not host or not re.fullmatch(r"[\w.-]+", host, re.ASCII) or host in ("localhost", "127.0.0.1"):
+        return None
+    return host.lower()
