@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 from pydantic import AliasChoices, ConfigDict, Field, StrictBool
+from pydantic.alias_generators import to_snake
 
 from jumpseat_protocol.blocks import Block, Message
+from jumpseat_protocol.members import UnknownMember, unknown_members
 from jumpseat_protocol.portability import Portability
 from jumpseat_protocol.sessions import HostedToolConfig, ProviderConfig, ResponseFormatConfig, ToolName
 from jumpseat_protocol.tool_definitions import Tool
@@ -158,6 +160,24 @@ class CompleteOptions(TypedDict, total=False):
     reasoning_summary: str
     max_output_tokens: int
     response_format: ResponseFormatConfig
+
+
+def options_problem(params: object, options: Mapping[str, Any]) -> str | None:
+    """Return the first argument of a call from Python that has an unknown name, or cannot be given there.
+
+    Args:
+        params: the positional argument, ``None`` or :class:`CompleteParams`.
+        options: the keyword arguments. Objects in them may be dictionaries, with names of the wire or of Python.
+    """
+    if not (params is None or isinstance(params, CompleteParams)):
+        return f"expected CompleteParams or keyword arguments such as prompt=, got {type(params).__name__}"
+    if not {"stream", "stream_id", "streamId"}.isdisjoint(options):
+        return "stream: not an option of a call from Python; the function stream streams the answer"
+    unknown = unknown_members(CompleteParams, dict(options))
+    if not unknown:
+        return None
+    known = (to_snake(name) for name in unknown[0].known)
+    return str(UnknownMember(unknown[0].path, tuple(name for name in known if name not in ("stream", "stream_id"))))
 
 
 class AnswerStream:

@@ -4,17 +4,18 @@
 * :class:`WireDataclass`, a slotted dataclass encoded by :func:`to_wire`, for everything that is sent often (events,
   permission requests). It costs nothing to import and a microsecond to encode.
 
-Unknown fields are ignored at every level, so that clients newer than this server work.
+Unknown fields of received values are ignored at every level, so that clients newer than this server work. A
+constructor called with an unknown name, which is a mistake in a program, refuses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
@@ -36,6 +37,16 @@ class WireModel(BaseModel):
     taken_back: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     """The values that ``null`` resets fields to, by wire name."""
 
+    def __new__(cls, *_: Any, **values: Any) -> Self:
+        """Check the names of a constructor's arguments; pydantic creates validated values without any.
+
+        Raises:
+            TypeError: the type has no field of that name.
+        """
+        if values:
+            check_names(cls, values)
+        return super().__new__(cls)
+
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, data: Any) -> Any:
@@ -53,6 +64,29 @@ class WireModel(BaseModel):
         for name in self.sent_as_null:
             record.setdefault(name, None)
         return record
+
+
+def check_names(cls: type[BaseModel], values: Collection[str]) -> None:
+    """Check that ``cls`` has fields with these names.
+
+    Raises:
+        TypeError: a name is unknown.
+    """
+    known = _names(cls)
+    unknown = [] if known is None else [name for name in values if name not in known]
+    if unknown:
+        from jumpseat_protocol.members import hint
+
+        raise TypeError(f"{cls.__name__}: {unknown[0]}: unknown, {hint(unknown[0], cls.model_fields)}")
+
+
+@cache
+def _names(cls: type[BaseModel]) -> frozenset[str] | None:
+    """Return all names that the constructor of ``cls`` accepts; ``None`` if it accepts any."""
+    from jumpseat_protocol.members import members_of
+
+    members = members_of((cls,))
+    return None if members.is_open else members.accepted
 
 
 class Method(NamedTuple):

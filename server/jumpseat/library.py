@@ -25,6 +25,7 @@ from jumpseat_protocol.complete import (
     CompleteParams,
     CompleteResult,
     ModelChoice,
+    options_problem,
 )
 
 if TYPE_CHECKING:
@@ -96,9 +97,10 @@ class ModelLibrary:
         from jumpseat.completion.request import resolve_model, settings_of
 
         target = self._with_default(ModelChoice(adapter=adapter, provider=provider, model=model))
-        _, conversation = to_conversation(list(messages), may_end_in_calls=True)
+        given = _params(None, {"messages": messages}, stream=False).messages or []
+        _, conversation = to_conversation(given, may_end_in_calls=True)
         resolved = await resolve_model(self._models, target, settings_of(target))
-        return report(conversation, resolved, list(messages))
+        return report(conversation, resolved, given)
 
     def _with_default(self, params: P) -> P:
         """Return ``params`` with the default model, provider or adapter if they name neither of the latter."""
@@ -180,6 +182,8 @@ async def stream(
 
 
 def _params(params: CompleteParams | None, options: CompleteOptions, *, stream: bool) -> CompleteParams:
+    if (problem := options_problem(params, options)) is not None:
+        raise InvalidRequestError(problem)
     given = {name: getattr(params, name) for name in params.model_fields_set} if params is not None else {}
     try:
         return CompleteParams.model_validate({**given, **options, "stream": stream}, by_name=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.errors import ConfigError
-from jumpseat.members import Node, Path, dotted, hint, members_of
+from jumpseat_protocol.members import Node, Path, dotted, hint, members_of
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -75,6 +75,10 @@ def _path(root: Node | None, item: ErrorDetails) -> Path:
             node = node.items if node else None
             continue
         if step == "[key]":
+            continue
+        if node is not None and node.is_tagged and "[" not in step:
+            # The value of the member that selects the alternative. A member may have the same name.
+            node = node._replace(is_tagged=False)
             continue
         if node is not None and node.models:
             members = members_of(node.models)

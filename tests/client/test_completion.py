@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -29,6 +30,16 @@ async def client(tmp_path: Path) -> AsyncGenerator[Client]:
 async def test_options_take_precedence_over_params(client: Client) -> None:
     answer = await client.complete(CompleteParams(prompt="a", model="other"), provider=SCRIPTED, model="mine")
     assert (answer.text, answer.model) == ("One two three.", "mine")
+
+
+async def test_misspelled_options_are_refused_before_anything_is_sent(client: Client) -> None:
+    messages: Any = [{"role": "user", "contents": "a"}]
+    with pytest.raises(JumpseatClientError, match=r"messages\[0\]\.contents: unknown, did you mean 'content'\?"):
+        await client.complete(provider=SCRIPTED, messages=messages)
+    choice: Any = {"toolname": "a"}
+    with pytest.raises(JumpseatClientError, match=r"tool_choice\.toolname: unknown, did you mean 'tool_name'"):
+        async with client.stream(provider=SCRIPTED, prompt="a", tool_choice=choice):
+            pass
 
 
 async def test_streams_of_one_client_run_side_by_side(client: Client) -> None:

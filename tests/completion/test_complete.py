@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from tests.adapters.golden import DATA
+from tests.support.cases import all_cases
 from tests.support.model_server import ModelServer, event_stream, json_reply, text_reply
 from tests.support.server import JsonObject, RunningServer, Wire, running_server, scripted
 
@@ -376,54 +377,102 @@ async def test_the_cost_and_the_images_of_a_call(tmp_path: Path) -> None:
 TOOL: Final[JsonObject] = {"type": "function", "function": {"name": "x"}}
 USE: Final[JsonObject] = {"role": "assistant", "blocks": [{"type": "tool_use", "toolUseId": "1", "toolName": "x"}]}
 USER: Final[JsonObject] = {"role": "user", "content": "a"}
+CALL: Final[JsonObject] = {"type": "tool_use", "toolUseId": "1", "toolName": "x"}
+RESULT: Final[JsonObject] = {"type": "tool_result", "toolUseId": "1"}
+PDF: Final[JsonObject] = {"type": "image", "data": "aGk=", "mimeType": "application/pdf"}
 
 
-@pytest.mark.parametrize(
-    ("params", "expected"),
-    [
-        ({"prompt": "a", "frequency": 1}, "frequency"),
-        ({"prompt": "a", "temperature": 1}, "the adapter 'scripted' has no setting for 'temperature'"),
-        ({"prompt": "a", "settings": {"heat": 1}}, "the adapter 'scripted' has no settings"),
-        (
-            {"prompt": "a", "hostedTools": [{"name": "bash", "timeout": 1}]},
-            "hostedTools[0]: scripted gets 'bash' as a function, which has no options",
-        ),
-        ({"prompt": "a", "hostedTools": ["web_search"]}, "has no built-in tool 'web_search', expected one of bash"),
-        ({"prompt": "a", "stream": True}, "stream needs a streamId"),
-        ({"prompt": "a", "tools": [TOOL, TOOL]}, "tools[1]: duplicate tool 'x'"),
-        ({"prompt": "a", "toolChoice": {"mode": "specific", "toolName": "y"}, "tools": [TOOL]}, "unknown tool 'y'"),
-        ({"prompt": "a", "toolChoice": {"mode": "required"}}, "expected tools for the mode 'required'"),
-        ({"messages": [USER, USE, USER]}, "messages[2]: expected a tool_result for the call '1' of 'x'"),
-        (
-            {"messages": [{"role": "user", "blocks": [{"type": "tool_result", "toolUseId": "9"}]}]},
-            "messages[0].blocks[0]: tool_result for '9', which is not a call of the message before",
-        ),
-        (
-            {"messages": [{"role": "user", "blocks": [{"type": "reasoning", "text": "a"}]}]},
-            "messages[0].blocks[0]: reasoning is a block of the assistant",
-        ),
-        (
-            {"messages": [{"role": "user", "blocks": [{"type": "image", "data": "?", "mimeType": "image/png"}]}]},
-            "expected the data of an image in base64",
-        ),
-        ({"messages": [{"role": "user"}]}, "expected either content or blocks"),
-        ({"messages": []}, "messages: expected a message of the user"),
-        ({"messages": [{"role": "user", "blocks": [{"type": "txt"}]}]}, "unknown type 'txt', did you mean 'text'?"),
-        ({"messages": [{"role": "user", "blocks": [{"text": "a"}]}]}, "type is required, but missing"),
-        (
-            {
-                "messages": [
-                    {"role": "user", "blocks": [{"type": "document", "data": "?", "mimeType": "text/plain"}]}
-                ]
-            },
-            "expected the data of a document in base64",
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
+REFUSED: Final[tuple[tuple[JsonObject, str], ...]] = (
+    ({"prompt": "a", "frequency": 1}, "frequency"),
+    ({"prompt": "a", "temperature": 1}, "the adapter 'scripted' has no setting for 'temperature'"),
+    ({"prompt": "a", "settings": {"heat": 1}}, "the adapter 'scripted' has no settings"),
+    (
+        {"prompt": "a", "hostedTools": [{"name": "bash", "timeout": 1}]},
+        "hostedTools[0]: scripted gets 'bash' as a function, which has no options",
+    ),
+    ({"prompt": "a", "hostedTools": ["web_search"]}, "has no built-in tool 'web_search', expected one of bash"),
+    ({"prompt": "a", "stream": True}, "stream needs a streamId"),
+    ({"prompt": "a", "tools": [TOOL, TOOL]}, "tools[1]: duplicate tool 'x'"),
+    ({"prompt": "a", "toolChoice": {"mode": "specific", "toolName": "y"}, "tools": [TOOL]}, "unknown tool 'y'"),
+    ({"prompt": "a", "toolChoice": {"mode": "required"}}, "expected tools for the mode 'required'"),
+    ({"messages": [USER, USE, USER]}, "messages[2]: expected a tool_result for the call '1' of 'x'"),
+    (
+        {"messages": [{"role": "user", "blocks": [{"type": "tool_result", "toolUseId": "9"}]}]},
+        "messages[0].blocks[0]: tool_result for '9', which is not a call of the message before",
+    ),
+    (
+        {"messages": [{"role": "user", "blocks": [{"type": "reasoning", "text": "a"}]}]},
+        "messages[0].blocks[0]: reasoning is a block of the assistant",
+    ),
+    (
+        {"messages": [{"role": "user", "blocks": [{"type": "image", "data": "?", "mimeType": "image/png"}]}]},
+        "expected the data of an image in base64",
+    ),
+    ({"messages": [{"role": "user"}]}, "expected either content or blocks"),
+    ({"messages": []}, "messages: expected a message of the user"),
+    ({"messages": [{"role": "user", "blocks": [{"type": "txt"}]}]}, "unknown type 'txt', did you mean 'text'?"),
+    ({"messages": [{"role": "user", "blocks": [{"text": "a"}]}]}, "type is required, but missing"),
+    (
+        {"messages": [{"role": "user", "blocks": [{"type": "document", "data": "?", "mimeType": "text/plain"}]}]},
+        "expected the data of a document in base64",
+    ),
+    ({"prompt": "a", "streamId": "s"}, "streamId is for a streamed answer"),
+    ({"messages": [{"role": "user", "content": []}]}, "messages[0]: expected at least one block"),
+    (
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": 1}]}]},
+        "messages[0].content[0].text: expected a string, got an integer",
+    ),
+    (
+        {"messages": [USER, {"role": "assistant", "content": [CALL, CALL]}, USER]},
+        "messages[1]: two calls have the id '1'",
+    ),
+    (
+        {"messages": [USER, USE, {"role": "user", "content": [RESULT, RESULT]}]},
+        "messages[2].content[1]: second tool_result for the call '1'",
+    ),
+    (
+        {"messages": [USER, USE, {"role": "user", "content": [{**RESULT, "images": [PDF]}]}]},
+        "messages[2].content[0].images[0]: expected an image of type image/gif",
+    ),
+    (
+        {"messages": [{"role": "user", "content": [{**PDF, "mimeType": "png"}]}]},
+        "messages[0].content[0]: expected a media type such as image/png, got 'png'",
+    ),
+    (
+        {"messages": [{"role": "user", "content": [{**PDF, "data": ""}]}]},
+        "messages[0].content[0]: expected the data of an image in base64",
+    ),
+    (
+        {"prompt": "a", "provider": {"type": "openai", "hasBearerTokenProvider": True}, "model": "m"},
+        "provider.hasBearerTokenProvider: only sessions ask for tokens, expected a current bearerToken",
+    ),
 )
-async def test_what_cannot_be_honoured_is_refused(server: RunningServer, params: JsonObject, expected: str) -> None:
-    error = await server.wire.error_of("jumpseat.complete", {"provider": scripted({"text": "hi"}), **params})
-    assert expected in error["message"]
+
+
+async def test_what_cannot_be_honoured_is_refused(server: RunningServer) -> None:
+    with all_cases() as case:
+        for params, expected in REFUSED:
+            with case(expected):
+                request = {"provider": scripted({"text": "hi"}), **params}
+                error = await server.wire.error_of("jumpseat.complete", request)
+                assert expected in error["message"]
+
+
+async def test_two_running_streams_cannot_have_one_id(tmp_path: Path) -> None:
+    head = b'data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'
+    async with ModelServer(event_stream(head, ending="hang")) as model, running_server(tmp_path) as ours:
+        params = {"provider": provider("openai", model), "model": "m", "prompt": "hi"}
+        await ours.wire.ask("jumpseat.complete", {**params, "stream": True, "streamId": "s"})
+        await ours.wire.until(lambda message: message.get("method") == "jumpseat.complete.event")
+        own = {"provider": scripted({"text": "hi"}), "prompt": "a", "stream": True}
+        error = await ours.wire.error_of("jumpseat.complete", {**own, "streamId": "s"})
+        other = await ours.wire.call("jumpseat.complete", {**own, "streamId": "t"})
+        await ours.wire.hang_up()
+        with anyio.fail_after(5):
+            # A client that has left ends its calls.
+            await model.wait_for_hang_up()
+    assert error["message"] == "streamId 's' belongs to another running request"
+    assert other["text"] == "hi"
 
 
 @pytest.fixture

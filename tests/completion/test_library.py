@@ -57,6 +57,20 @@ async def test_errors_name_the_problem(tmp_path: Path) -> None:
             await models.complete(promt="a")  # pyright: ignore[reportCallIssue]
         with pytest.raises(InvalidRequestError, match="either prompt or messages"):
             await models.complete()
+        with pytest.raises(InvalidRequestError, match=r"expected CompleteParams or keyword arguments .*, got str"):
+            await models.complete("a")  # pyright: ignore[reportArgumentType]
+        with pytest.raises(InvalidRequestError, match="stream: not an option"):
+            await models.complete(prompt="a", stream=True)  # pyright: ignore[reportCallIssue]
+        nested: list[dict[str, Any]] = [
+            {"messages": [{"role": "user", "contents": "a"}]},
+            {"tool_choice": {"toolname": "a"}},
+            {"provider": {"type": "openai", "base_ulr": "http://x"}},
+        ]
+        for options, expected in zip(nested, ("content", "tool_name", "base_url"), strict=True):
+            with pytest.raises(InvalidRequestError, match=f"unknown, did you mean '{expected}'"):
+                await models.complete(prompt="a", **options)
+        with pytest.raises(InvalidRequestError, match=r"messages\[0\].contents: unknown"):
+            await models.portability(nested[0]["messages"])
         failing = ProviderConfig(type="openai", base_url="http://127.0.0.1:1")
         with pytest.raises(ProviderError, match="cannot connect"):
             await models.complete(provider=failing, model="m", prompt="a")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
+import pickle
 import pkgutil
 from dataclasses import dataclass, field
 from enum import Enum
@@ -12,6 +14,8 @@ import pytest
 from pydantic import Field, Strict, ValidationError
 
 import jumpseat_protocol
+from jumpseat_protocol.blocks import Message, TextBlock
+from jumpseat_protocol.sessions import HostedToolConfig
 from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire
 
 
@@ -166,3 +170,15 @@ def test_boolean_fields_accept_booleans_only() -> None:
     ]
 
     assert lax == []
+
+
+def test_a_constructor_refuses_unknown_names_and_received_values_may_have_them() -> None:
+    with pytest.raises(TypeError, match=r"^Message: contents: unknown, did you mean 'content'\?$"):
+        Message(role="user", contents="a")  # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match="Message: text: unknown, expected one of blocks, content, role"):
+        Message(role="user", text="a")  # pyright: ignore[reportCallIssue]
+    newer = {"role": "assistant", "blocks": [{"type": "text", "text": "a", "colour": "red"}], "mood": "good"}
+    received = Message.model_validate(newer)
+    assert received == Message(role="assistant", blocks=[TextBlock(text="a")])
+    assert (copy.deepcopy(received), pickle.loads(pickle.dumps(received))) == (received, received)
+    assert HostedToolConfig(name="web_search", max_uses=1).options() == {"max_uses": 1}  # pyright: ignore[reportCallIssue]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from jumpseat.members import UnknownMember, members_of, unknown_members
 from jumpseat.rpc.routes import ROUTES, load_route
 from jumpseat.rpc.unknown_members import EXTENSIONS, misspelled_extension
+from jumpseat_protocol.members import UnknownMember, members_of, unknown_members
 from jumpseat_protocol.sessions import SessionCreateParams, SessionSendParams
 from tests.support.cases import all_cases
 from tests.support.server import running_server, scripted

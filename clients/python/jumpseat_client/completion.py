@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from jumpseat_client.connection import Connection
 from jumpseat_client.errors import JumpseatClientError
-from jumpseat_protocol.complete import AnswerStream, CompleteEvent, CompleteParams, CompleteResult
+from jumpseat_protocol.complete import AnswerStream, CompleteEvent, CompleteParams, CompleteResult, options_problem
 
 METHOD: Final = "jumpseat.complete"
 
@@ -79,6 +79,8 @@ def _to_wire(params: CompleteParams | None, options: Mapping[str, Any]) -> dict[
     Raises:
         JumpseatClientError: an option is unknown or invalid.
     """
+    if (problem := options_problem(params, options)) is not None:
+        raise JumpseatClientError(f"invalid options of {METHOD}: {problem}")
     try:
         given = CompleteParams.model_validate(dict(options), by_name=True)
     except ValidationError as error:

@@ -52,6 +52,7 @@ class AcpConnection:
         self.authenticated = True
         self.handshake_done = True
         self.protocol: int | None = PROTOCOL_VERSION
+        self.streams: set[str] = set()
         self.tasks = tasks
         self._on_close = on_close
         self._slow = False

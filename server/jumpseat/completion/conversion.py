@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
 from jumpseat.adapters.wire import search_rows
 from jumpseat.agent import blocks as domain
 from jumpseat.agent.conversation.conversation import canonical_json
-from jumpseat.agent.conversation.media import user_block
+from jumpseat.agent.conversation.media import IMAGE_TYPES, user_block
 from jumpseat.agent.model_calls.hosted_tools import ALIASES
 from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol import blocks as wire
 
 WEB_SEARCH: Final = "web_search"
+
+_MEDIA_TYPE: Final = re.compile(r"\s*[\w.+-]+/[\w.+*-]+\s*(?:;.*)?")
 
 
 def to_conversation(
@@ -41,7 +44,11 @@ def to_conversation(
         elif message.role == "assistant":
             _require_results(open_calls, where)
             answer = domain.AssistantMessage(_assistant_blocks(message, where))
-            open_calls = {call.id: call.name for call in answer.tool_uses()}
+            open_calls = {}
+            for call in answer.tool_uses():
+                if call.id in open_calls:
+                    raise InvalidRequestError(f"{where}: two calls have the id {call.id!r}")
+                open_calls[call.id] = call.name
             if answer.blocks:
                 messages.append(answer)
         else:
@@ -69,9 +76,9 @@ def _require_results(open_calls: dict[str, str], where: str) -> None:
 
 def _only_text(message: wire.Message, where: str) -> str:
     texts: list[str] = []
-    for place, block in enumerate(message.all_blocks()):
+    for place, block in _placed(message, where):
         if not isinstance(block, wire.TextBlock):
-            raise InvalidRequestError(f"{where}.blocks[{place}]: a system message has only text")
+            raise InvalidRequestError(f"{place}: a system message has only text")
         texts.append(block.text)
     return "\n\n".join(texts)
 
@@ -83,52 +90,68 @@ def _user_blocks(
         return [], [domain.TextBlock("")]
     results: list[domain.ToolResultBlock] = []
     blocks: list[domain.UserBlock] = []
-    for place, block in enumerate(message.all_blocks()):
+    for place, block in _placed(message, where):
         match block:
             case wire.TextBlock():
                 blocks.append(domain.TextBlock(block.text))
             case wire.ImageBlock():
-                blocks.append(_image(block, f"{where}.blocks[{place}]"))
+                blocks.append(_image(block, place))
             case wire.DocumentBlock():
-                _check_base64(block.data, f"{where}.blocks[{place}]", "a document")
+                _check_media(block, place, "a document")
                 blocks.append(user_block(block.data, block.mime_type, block.title))
             case wire.ToolResultBlock():
                 if block.tool_use_id not in open_calls:
                     raise InvalidRequestError(
-                        f"{where}.blocks[{place}]: tool_result for {block.tool_use_id!r}, which is not a call of"
-                        " the message before"
+                        f"{place}: tool_result for {block.tool_use_id!r}, which is not a call of the message before"
                     )
-                images = [_image(image, f"{where}.blocks[{place}].images") for image in block.images]
-                results.append(
-                    domain.ToolResultBlock(
-                        block.tool_use_id,
-                        open_calls[block.tool_use_id],
-                        block.text,
-                        block.is_error,
-                        [image for image in images if isinstance(image, domain.ImageBlock)],
-                    )
-                )
+                if any(result.tool_use_id == block.tool_use_id for result in results):
+                    raise InvalidRequestError(f"{place}: second tool_result for the call {block.tool_use_id!r}")
+                results.append(_tool_result(block, open_calls[block.tool_use_id], place))
             case _:
-                raise InvalidRequestError(
-                    f"{where}.blocks[{place}]: {block.type} is a block of the assistant, not of the user"
-                )
+                raise InvalidRequestError(f"{place}: {block.type} is a block of the assistant, not of the user")
+    if not results and not blocks:
+        raise InvalidRequestError(f"{where}: expected at least one block")
     return results, blocks
 
 
+def _placed(message: wire.Message, where: str) -> Iterator[tuple[str, wire.Block]]:
+    """Iterate over the blocks of a message and their places in the request."""
+    member = "blocks" if message.content is None else "content"
+    for number, block in enumerate(message.all_blocks()):
+        yield f"{where}.{member}[{number}]", block
+
+
+def _tool_result(block: wire.ToolResultBlock, name: str, where: str) -> domain.ToolResultBlock:
+    images: list[domain.ImageBlock] = []
+    for number, given in enumerate(block.images):
+        image = _image(given, f"{where}.images[{number}]")
+        if not isinstance(image, domain.ImageBlock):
+            raise InvalidRequestError(
+                f"{where}.images[{number}]: expected an image of type {', '.join(sorted(IMAGE_TYPES))}, got"
+                f" {given.mime_type}"
+            )
+        images.append(image)
+    return domain.ToolResultBlock(block.tool_use_id, name, block.text, block.is_error, images)
+
+
 def _image(block: wire.ImageBlock, where: str) -> domain.UserBlock:
-    _check_base64(block.data, where, "an image")
+    _check_media(block, where, "an image")
     return user_block(block.data, block.mime_type, block.alt_text)
 
 
-def _check_base64(data: str, where: str, kind: str) -> None:
+def _check_media(block: wire.ImageBlock | wire.DocumentBlock, where: str, kind: str) -> None:
     try:
-        base64.b64decode(data, validate=True)
+        content = base64.b64decode(block.data, validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidRequestError(f"{where}: expected the data of {kind} in base64") from None
+        content = b""
+    if not content:
+        raise InvalidRequestError(f"{where}: expected the data of {kind} in base64")
+    if not _MEDIA_TYPE.fullmatch(block.mime_type):
+        raise InvalidRequestError(f"{where}: expected a media type such as image/png, got {block.mime_type!r:.100}")
 
 
 def _assistant_blocks(message: wire.Message, where: str) -> list[domain.AssistantBlock]:
-    return [_assistant_block(block, f"{where}.blocks[{place}]") for place, block in enumerate(message.all_blocks())]
+    return [_assistant_block(block, place) for place, block in _placed(message, where)]
 
 
 def _assistant_block(block: wire.Block, where: str) -> domain.AssistantBlock:

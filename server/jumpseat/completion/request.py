@@ -33,6 +33,10 @@ async def resolve_model(models: Models, params: ModelChoice, settings: SessionSe
     """
     if params.provider is not None and params.adapter is not None:
         raise InvalidRequestError("expected adapter or provider, not both")
+    if params.provider is not None and params.provider.has_bearer_token_provider:
+        raise InvalidRequestError(
+            "provider.hasBearerTokenProvider: only sessions ask for tokens, expected a current bearerToken"
+        )
     if params.adapter is not None:
         return await models.of_adapter(params.adapter, params.model, settings)
     models.check(settings)

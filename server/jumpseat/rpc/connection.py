@@ -76,6 +76,7 @@ class Connection:
         self.authenticated = authenticated
         self.handshake_done = False
         self.protocol: int | None = None
+        self.streams: set[str] = set()
         self._protocol2: Protocol2 | None = None
         self._tasks = tasks
         self._on_close = on_close

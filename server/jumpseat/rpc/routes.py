@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, get_type_hints
 from pydantic import ValidationError
 
 from jumpseat.errors import AuthenticationRequiredError, InvalidRequestError, UnsupportedError
-from jumpseat.members import unknown_members
 from jumpseat.rpc.fixed_answers import fixed_answer, fixed_answer_params
 from jumpseat.rpc.unknown_members import IgnoredMembers, warn_later
 from jumpseat.rpc.wire_errors import InvalidParamsError, invalid_params
 from jumpseat.sessions.context import Context
+from jumpseat_protocol.members import unknown_members
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS

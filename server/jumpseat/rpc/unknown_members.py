@@ -10,9 +10,9 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from jumpseat.members import UnknownMember, dotted, nearest
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionWarning
+from jumpseat_protocol.members import UnknownMember, dotted, nearest
 
 log = logging.getLogger(__name__)
 

@@ -28,12 +28,13 @@ class Caller(Client, Protocol):
 
     ``authenticated`` becomes true with the handshake, if the server has a connection token. ``handshake_done``
     becomes true when the client sends ``connect``, which older clients do not. ``protocol`` is set by the first
-    request.
+    request. ``streams`` are the ids of the answers of ``jumpseat.complete`` that are being streamed.
     """
 
     authenticated: bool
     handshake_done: bool
     protocol: int | None
+    streams: set[str]
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification that belongs to no session."""

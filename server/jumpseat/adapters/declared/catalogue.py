@@ -49,8 +49,8 @@ from jumpseat.declared.files import (
 )
 from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
-from jumpseat.members import hint
 from jumpseat.validation import in_declaration
+from jumpseat_protocol.members import hint
 
 ENTRY_POINTS: Final = "jumpseat.adapters"
 EXTENDS: Final = "extends"

@@ -33,8 +33,8 @@ from jumpseat.adapters.declared.handlers import Handler, read_handlers
 from jumpseat.adapters.declared.schema import SchemaEntry
 from jumpseat.declared.env import is_scalar, read_entry
 from jumpseat.errors import ConfigError
-from jumpseat.members import hint
 from jumpseat.validation import config_error, kind_of
+from jumpseat_protocol.members import hint
 
 RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {
     "--insecure": ("insecure", 0),

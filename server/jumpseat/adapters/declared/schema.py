@@ -26,8 +26,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from jumpseat.adapters.declared.functions import choices_from, value_from, verdict_on
 from jumpseat.errors import ConfigError, InvalidRequestError
-from jumpseat.members import hint
 from jumpseat.validation import kind_of, validation_problems
+from jumpseat_protocol.members import hint
 
 MODEL: Final = "model"
 """The entry with the models and the default model."""

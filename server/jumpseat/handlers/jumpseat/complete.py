@@ -22,15 +22,28 @@ async def complete(ctx: Context, params: CompleteParams) -> CompleteResult:
         ProviderError: the call failed. It is not retried.
     """
     if not params.stream:
+        if params.stream_id is not None:
+            raise InvalidRequestError("streamId is for a streamed answer, expected stream: true")
         return await call.complete(ctx.models, params)
-    if params.stream_id is None:
+    stream_id, running = params.stream_id, ctx.connection.streams
+    if stream_id is None:
         raise InvalidRequestError("stream needs a streamId, which the notifications of this answer will carry")
+    if stream_id in running:
+        raise InvalidRequestError(f"streamId {stream_id!r:.100} belongs to another running request")
+    running.add(stream_id)
+    try:
+        return await _stream(ctx, params, stream_id)
+    finally:
+        running.discard(stream_id)
+
+
+async def _stream(ctx: Context, params: CompleteParams, stream_id: str) -> CompleteResult:
     sent = 0
     async with call.open_answer(ctx.models, params) as pieces:
         async for piece in pieces:
             if isinstance(piece, CompleteResult):
                 return piece
-            event: dict[str, Any] = {"streamId": params.stream_id}
+            event: dict[str, Any] = {"streamId": stream_id}
             if isinstance(piece, CompleteDelta):
                 event["delta"] = to_wire(piece)
             else:

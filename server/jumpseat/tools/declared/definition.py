@@ -23,10 +23,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.errors import ConfigError
-from jumpseat.members import hint
 from jumpseat.tools.declared.conventions import is_of_2024
 from jumpseat.tools.declared.schema import read_signature
 from jumpseat.validation import config_error, kind_of
+from jumpseat_protocol.members import hint
 
 Handler: TypeAlias = Callable[..., Any]
 

@@ -24,7 +24,7 @@ from jumpseat.agent.json_schema import NotASchemaError, UnusableSchemaError
 from jumpseat.declared.paths import follow
 from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import ConfigError
-from jumpseat.members import hint
+from jumpseat_protocol.members import hint
 
 _KEYWORDS: Final = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
 _ATTRIBUTES: Final = "_attr"

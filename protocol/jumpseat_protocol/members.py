@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
@@ -59,11 +59,15 @@ def _plain(name: str) -> str:
 
 
 class Node(NamedTuple):
-    """The part of a type that has named members: the alternatives of an object, the elements, the values."""
+    """The part of a type that has named members: the alternatives of an object, the elements, the values.
+
+    ``is_tagged`` means that one member of an object, such as ``type``, decides between the alternatives.
+    """
 
     models: tuple[type[Any], ...] = ()
     items: Node | None = None
     values: Node | None = None
+    is_tagged: bool = False
 
 
 class Members(NamedTuple):
@@ -113,8 +117,8 @@ def _unknown(node: Node, value: Any, path: Path) -> Iterator[UnknownMember]:
         elif node.values is not None:
             for key, item in table.items():
                 yield from _unknown(node.values, item, (*path, key))
-    elif isinstance(value, list) and node.items is not None:
-        for number, item in enumerate(cast("list[Any]", value)):
+    elif isinstance(value, list | tuple) and node.items is not None:
+        for number, item in enumerate(cast("Sequence[Any]", value)):
             yield from _unknown(node.items, item, (*path, number))
 
 
@@ -162,7 +166,9 @@ def _node(annotation: Any) -> Node | None:
     """Return the part of a type that has named members, or ``None``."""
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _node(args[0])
+        node = _node(args[0])
+        is_tagged = any(getattr(extra, "discriminator", None) is not None for extra in args[1:])
+        return node._replace(is_tagged=True) if node is not None and is_tagged else node
     if isinstance(annotation, type) and not args:
         is_model = hasattr(annotation, "model_fields") or (
             is_dataclass(annotation) and hasattr(annotation, "__pydantic_config__")
@@ -196,7 +202,8 @@ def _merged(one: Node, other: Node) -> Node:
         if one.values is None
         else _merged(one.values, other.values)
     )
-    return Node(tuple(dict.fromkeys((*one.models, *other.models))), items, values)
+    models = tuple(dict.fromkeys((*one.models, *other.models)))
+    return Node(models, items, values, one.is_tagged or other.is_tagged)
 
 
 def dotted(path: Iterable[str | int]) -> str:
