@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -135,6 +136,21 @@ async def test_a_session_id_is_taken_in_all_processes(tmp_path: Path) -> None:
         error = await two.wire.error_of("session.create", {"sessionId": "shared", "provider": HELLO})
         assert error["message"] == "session 'shared' already exists"
         await one.wire.prompt(session)
+
+
+async def test_the_deletion_of_a_folder_by_another_program_affects_no_other_session(tmp_path: Path) -> None:
+    async with two_servers(tmp_path) as (one, two):
+        first = await one.wire.create(HELLO, sessionId="session")
+        await one.wire.prompt(first)
+        await one.wait_until_logs_are_closed()
+        shutil.rmtree(one.log_of(first).parent)
+        # New folders get the inodes of deleted ones.
+        for server in (one, two):
+            for _ in range(5):
+                await server.wire.prompt(await server.wire.create(HELLO))
+        await one.wire.prompt(await one.wire.create(HELLO, sessionId="Session"))
+        await one.wire.call("session.destroy", {"sessionId": first})
+        await refusal(two.wire, "sessions.delete", "Session")
 
 
 async def test_the_session_of_a_killed_process_can_be_resumed_at_once(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """The owner of a session: the one process that has it open and writes its log.
 
 Each session folder has a lock, a range of one byte in ``owners/locks`` of the home. The kernel keeps these locks,
-so that a lock ends with its process, however the process dies. A folder's range is derived from its inode: all
-names of one folder, on a disk that ignores case or through a link, have the same lock. ``inuse.<pid>.lock`` in the
-folder names the owner for people and other programs.
+so that a lock ends with its process, however the process dies. A folder's range is derived from its name, without
+case and links: all names of one folder have the same lock on a disk that ignores case, too. (Not from its inode,
+which another folder gets when somebody deletes this one.) ``inuse.<pid>.lock`` in the folder names the owner for
+people and other programs.
 
 Each owner listens on a named pipe, ``owners/<name>.pipe``, for requests to give a session up. Windows has no such
 pipes: a session changes its owner there only when the owner closes it.
@@ -12,11 +13,13 @@ pipes: a session changes its owner there only when the owner closes it.
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import os
 import sys
 import threading
 import time
+import unicodedata
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -84,14 +87,13 @@ class Ownership:
         with self._mutex:
             if folder in self._held:
                 return
-            try:
-                lock = _lock_of(folder)
-            except OSError:
-                raise SessionNotFoundError(folder.name) from None
+            if not folder.is_dir():
+                raise SessionNotFoundError(folder.name)
+            lock = _lock_of(folder)
             other = self.folder_of(lock)
-            if other is not None:
+            if other is not None and _is_same(folder, other):
                 raise InvalidRequestError(f"session {folder.name!r} is live under the name {other.name!r}")
-            if not self._lock(lock):
+            if other is None and not self._lock(lock):
                 owner = self.owner(folder)
                 raise SessionInUseError(folder.name, owner.pid if owner is not None else None)
             self._held[folder] = lock
@@ -104,7 +106,8 @@ class Ownership:
             if lock is not None:
                 with suppress(OSError):
                     self._mark_of(folder).unlink()
-                self._unlock(lock)
+                if self.folder_of(lock) is None:
+                    self._unlock(lock)
 
     def has_other_owner(self, folder: Path) -> bool:
         """Return whether another process owns the session in ``folder``."""
@@ -119,6 +122,14 @@ class Ownership:
                 return False
             self._unlock(lock)
             return False
+
+    def close(self) -> None:
+        """Give up all sessions, at the end of the process."""
+        for folder in list(self._held):
+            self.release(folder)
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
 
     def folder_of(self, lock: int) -> Path | None:
         """Return the folder of an owned session; ``None`` if none has that lock."""
@@ -269,7 +280,15 @@ def _read_mark(mark: Path) -> str:
 
 
 def _lock_of(folder: Path) -> int:
-    return folder.stat().st_ino % _RANGES
+    name = unicodedata.normalize("NFKC", folder.resolve().name).casefold()
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) % _RANGES
+
+
+def _is_same(folder: Path, other: Path) -> bool:
+    try:
+        return folder.samefile(other)
+    except OSError:
+        return False
 
 
 if sys.platform == "win32":
