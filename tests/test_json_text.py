@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from jumpseat.adapters.wire import parse_json
-from jumpseat.json_text import read_json
+from jumpseat.json_text import SurrogateRepair, read_json
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,14 @@ def test_lone_surrogates_become_replacement_characters_and_nothing_else_changes(
 def test_invalid_json_is_refused(text: bytes) -> None:
     with pytest.raises(orjson.JSONDecodeError):
         read_json(text)
+
+
+def test_text_in_parts_is_repaired_wherever_the_parts_end() -> None:
+    text = rb'["a \ud83d", "\ud83d\ude00", "C:\\ud83d\\", "\ude00\uD83D\uD83D\n", "\ud83d\\", "\ud83d\u0041"]\ud83d'
+    wanted = (
+        rb'["a \ufffd", "\ud83d\ude00", "C:\\ud83d\\", "\ufffd\ufffd\ufffd\n", "\ufffd\\", "\ufffd\u0041"]\ufffd'
+    )
+    for size in range(1, len(text) + 1):
+        repair = SurrogateRepair()
+        parts = [repair.feed(text[start : start + size]) for start in range(0, len(text), size)]
+        assert b"".join([*parts, repair.end()]) == wanted

@@ -58,8 +58,9 @@ from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.memories import memory_section
-from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment
 from jumpseat.tools.resources import Resources
+from jumpseat.watchdog import watch_loop
 from jumpseat_protocol.sessions import InfiniteSessionConfig, SessionMetadata
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ class App:
                 web=self.web,
                 client_tool_s=config.clients.tool_timeout_s,
                 sandboxes=sandboxes,
+                calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
             ),
             tasks,
             self.announce,
@@ -332,13 +334,18 @@ def run(options: Options) -> int:
     try:
         # Before any output: on stdio, fd 1 belongs to the protocol.
         pipes = take_stdio() if options.port is None else None
-        code = anyio.run(_serve, options, pipes)
+        code = anyio.run(_serve_watched, options, pipes)
     except* JumpseatError as group:
         for error in group.exceptions:
             print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
     sys.stderr.flush()
     # Everything is written and closed: skip the interpreter's own clean-up.
     os._exit(code)
+
+
+async def _serve_watched(options: Options, pipes: tuple[int, int] | None) -> int:
+    with watch_loop():
+        return await _serve(options, pipes)
 
 
 async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:

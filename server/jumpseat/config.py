@@ -54,6 +54,9 @@
     background_threshold = 0.8          # share of the context at which a summary is begun
     exhaustion_threshold = 0.95         # share of the context at which turns wait for the summary
 
+    [limits]
+    calls_per_answer = 128              # tool calls of one answer that run; the others fail
+
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
 
@@ -95,7 +98,12 @@ from typing import Any, ClassVar, Final, Literal, cast
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from jumpseat.errors import ConfigError
+from jumpseat.regular_files import read_whole
+from jumpseat.toml_text import parse_toml
 from jumpseat.validation import config_error
+
+LARGEST_BYTES: Final = 1024 * 1024
+"""Limit on the size of the configuration file."""
 
 GIVEN: Final = "provider"
 """Name of the adapter that ``COPILOT_PROVIDER_BASE_URL`` and related variables describe."""
@@ -257,6 +265,12 @@ class CompactionConfig(_Section):
     exhaustion_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 
 
+class LimitsConfig(_Section):
+    """Limits of what a model may ask for."""
+
+    calls_per_answer: int | None = Field(default=None, ge=1)
+
+
 class HooksConfig(_Section):
     """Limits of hooks. ``patience_s`` is the former spelling of ``timeout_s``, still accepted."""
 
@@ -330,6 +344,7 @@ class Config(_Section):
     sandbox: SandboxSection = Field(default_factory=SandboxSection)
     retry: RetryConfig = Field(default_factory=RetryConfig)
     compaction: CompactionConfig = Field(default_factory=CompactionConfig)
+    limits: LimitsConfig = Field(default_factory=LimitsConfig)
     hooks: HooksConfig = Field(default_factory=HooksConfig)
     clients: ClientsConfig = Field(default_factory=ClientsConfig)
     services: dict[Literal["jina", "tavily"], ServiceConfig] = Field(
@@ -358,16 +373,14 @@ def load_config(home: Path, providers: Container[str] | None = None) -> Config:
     """
     path = home / "config.toml"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_whole(path, LARGEST_BYTES).decode()
     except FileNotFoundError:
         return Config()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
-    import tomllib
-
     try:
-        raw: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        raw: dict[str, Any] = parse_toml(text)
+    except ValueError as error:
         raise ConfigError(f"{path}: {error}") from None
     try:
         config = Config.model_validate(raw)

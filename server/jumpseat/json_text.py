@@ -17,6 +17,38 @@ _ESCAPES: Final = re.compile(
 )
 
 
+# At the end of a part of JSON text: an escape, or a pair of them, that the next part may continue.
+_UNFINISHED: Final = re.compile(
+    rb"(?<!\\)(?:\\\\)*(\\(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?|u[0-9a-fA-F]{0,3})?)\Z"
+)
+_LONGEST_UNFINISHED: Final = 11
+
+
+def repair_surrogates(text: bytes) -> bytes:
+    """Return JSON text with U+FFFD for each lone surrogate in its strings."""
+    return _ESCAPES.sub(lambda found: b"\\ufffd" if found.group(1) else found.group(), text)
+
+
+class SurrogateRepair:
+    """Replaces the lone surrogates of JSON text that arrives in parts."""
+
+    def __init__(self) -> None:
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Return the next part; an escape that is not complete is held back."""
+        data = self._held + data
+        self._held = b""
+        if b"\\" in data[-_LONGEST_UNFINISHED:] and (found := _UNFINISHED.search(data)) is not None:
+            data, self._held = data[: found.start(1)], data[found.start(1) :]
+        return repair_surrogates(data) if b"\\u" in data else data
+
+    def end(self) -> bytes:
+        """Return the rest of the text."""
+        held, self._held = self._held, b""
+        return repair_surrogates(held)
+
+
 def read_json(text: bytes) -> Any:
     """Parse JSON, with U+FFFD for each lone surrogate.
 
@@ -26,7 +58,7 @@ def read_json(text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        repaired = _ESCAPES.sub(lambda found: b"\\ufffd" if found.group(1) else found.group(), text)
+        repaired = repair_surrogates(text)
         if repaired == text:
             raise
         return orjson.loads(repaired)

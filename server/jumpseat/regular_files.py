@@ -1,10 +1,16 @@
-"""Read files that a project, possibly an untrusted one, puts at certain places: regular files of limited size."""
+"""Read the files and folders of a project, possibly an untrusted one: regular files of limited size.
+
+Whatever a folder holds (pipes, devices, endless files, a million entries), a read ends and takes bounded memory.
+Disks may be slow, so an event loop reads in a thread.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 
 def read_regular(path: Path, limit: int, within: Path | None = None) -> bytes:
@@ -24,6 +30,51 @@ def read_regular(path: Path, limit: int, within: Path | None = None) -> bytes:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise ValueError("not a regular file")
         return file.read(limit)
+
+
+def read_whole(path: Path, limit: int, within: Path | None = None) -> bytes:
+    """Read all of a regular file, as :func:`read_regular` does.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the path is not a regular file, its target is outside of ``within``, or the file is larger than
+            ``limit`` bytes.
+    """
+    content = read_regular(path, limit + 1, within)
+    if len(content) > limit:
+        raise ValueError(f"more than {limit} bytes")
+    return content
+
+
+class Entry(NamedTuple):
+    """An entry of a folder; ``is_folder`` also holds for a link to a folder."""
+
+    name: str
+    is_folder: bool
+    is_link: bool
+
+
+def scan_folder(folder: Path) -> Iterator[Entry]:
+    """Yield the entries of a folder one by one, unsorted; none if the folder cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    is_folder = entry.is_dir()
+                except OSError:
+                    # A link that leads to itself, or into a folder that may not be searched.
+                    is_folder = False
+                yield Entry(entry.name, is_folder, entry.is_symlink())
+    except (OSError, ValueError):
+        return
+
+
+def exists(path: Path) -> bool:
+    """Return whether there is anything at a path, a broken link included."""
+    try:
+        return os.path.lexists(path)
+    except ValueError:
+        return False
 
 
 def repository_root(folder: Path) -> Path:

@@ -180,7 +180,7 @@ INVALID = {
     "c": ("---\nname: 'a\"b'\n---\nx", "invalid name: expected 1 to 128 letters, digits and . _ - :"),
     "d": ("---\nname: 3\n---\nx", "invalid name: expected 1 to 128 letters, digits and . _ - :"),
     "e": ("---\nx: " + "[" * 5000 + "\n---\n", "the front matter is not YAML"),
-    "f": ("x" * 300_000, "larger than 262144 bytes"),
+    "f": ("x" * 300_000, "cannot be read: more than 262144 bytes"),
 }
 
 

@@ -112,7 +112,7 @@ async def test_an_abort_cancels_the_call_at_the_server(tmp_path: Path) -> None:
         config = stdio(env={"CANCELLED": str(mark)})
         session = await session_with(wire, "testing", config, *turn("testing-wait"))
         await wire.call("session.send", {"sessionId": session, "prompt": "go"})
-        await wire.event("tool.execution_start")
+        await wire.event("tool.execution_progress")
         await wire.call("session.abort", {"sessionId": session})
         idle = await wire.event("session.idle")
         # The server keeps running; it answers the next request only after the cancellation of the last one.
@@ -464,6 +464,14 @@ async def test_the_model_gets_an_error_for_an_invalid_response(tmp_path: Path) -
         completion, text = await call(server.wire, session)
     assert completion["success"] is False
     assert "does not match the protocol" in text
+
+
+async def test_half_an_emoji_and_invalid_bytes_lose_no_reply(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=YOLO) as server:
+        session = await session_with(server.wire, "rude", rude("cutting"), *turn("rude-go"))
+        completion, text = await call(server.wire, session)
+    assert completion["success"] is True
+    assert text == "cut \ufffd \ufffd"
 
 
 async def test_an_endless_list_of_tools_is_cut_with_a_warning(tmp_path: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import ssl
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -257,6 +258,48 @@ async def test_a_response_that_breaks_off_is_a_lost_connection() -> None:
     async with ModelServer(answer=breaking) as server, connected(f"{server.url}/mcp") as client:
         with pytest.raises(ServerGoneError):
             await client.list_tools(None, timeout_s=5)
+
+
+def reply_to_list(body: bytes, content_type: str, **headers: str) -> Callable[[SeenRequest], Reply]:
+    """Return the behaviour of a server that answers the request for its tools with ``body``."""
+
+    def reply(request: SeenRequest) -> Reply:
+        if request.headers.get("mcp-method") != "tools/list":
+            return answer(request)
+        data = body.replace(b"ID", str(request.json["id"]).encode())
+        return Reply([gzip.compress(data) if headers else data], headers={"Content-Type": content_type, **headers})
+
+    return reply
+
+
+LIST = (
+    rb'{"jsonrpc": "2.0", "id": ID, "result": {"tools": [{"name": "go", "description": "cut \ud83d", "inputSchema":'
+    b' {"type": "object"}}], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}}'
+)
+FORMS = {"application/json": b"%s", "text/event-stream": b"event: message\r\ndata: %s\r\n\r\n"}
+
+
+@pytest.mark.parametrize("content_type", [*FORMS])
+@pytest.mark.parametrize("headers", [{}, {"Content-Encoding": "gzip"}], ids=["plain", "compressed"])
+async def test_half_an_emoji_loses_no_reply(content_type: str, headers: dict[str, str]) -> None:
+    reply = reply_to_list(FORMS[content_type] % LIST, content_type, **headers)
+    async with ModelServer(answer=reply) as server, connected(f"{server.url}/mcp") as client:
+        listed = await client.list_tools(None, timeout_s=5)
+    assert [tool.description for tool in listed.tools] == ["cut \ufffd"]
+
+
+@pytest.mark.parametrize("content_type", [*FORMS])
+async def test_a_small_reply_that_expands_to_a_large_one_is_refused(content_type: str) -> None:
+    # Empty lines end the messages of a stream, but not of a plain body.
+    filler = b" " * 50_000_000 if content_type == "text/event-stream" else b" \n\n" * 20_000_000
+    reply = reply_to_list(b"data: " + filler + LIST, content_type, **{"Content-Encoding": "gzip"})
+    async with ModelServer(answer=reply) as server:
+        with pytest.raises((ServerGoneError, RefusedError, ExceptionGroup)) as caught:
+            async with connected(f"{server.url}/mcp") as client:
+                await client.list_tools(None, timeout_s=5)
+    # The package hides the reason where a stream ends.
+    error = leaf(caught.value)
+    assert isinstance(error, ServerGoneError) or "more than 32 MiB" in str(error)
 
 
 def leaf(error: BaseException) -> BaseException:

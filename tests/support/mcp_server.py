@@ -85,9 +85,10 @@ def leave() -> str:
 
 
 @server.tool()
-async def wait() -> str:
+async def wait(ctx: Ctx) -> str:
     """Wait forever."""
     with cancellation_marked():
+        await ctx.report_progress(0)
         await anyio.sleep_forever()
     return ""
 

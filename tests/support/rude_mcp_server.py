@@ -62,6 +62,11 @@ def main(mode: str) -> None:
                     say(changed)
             case "tools/call" if mode == "babbling":
                 say({"jsonrpc": "2.0", "id": message["id"], "result": {"content": "nonsense"}})
+            case "tools/call" if mode == "cutting":
+                content = rb'[{"type": "text", "text": "cut \ud83d ' + b"\xff" + b'"}]'
+                line = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": %b}}\n' % (message["id"], content)
+                sys.stdout.buffer.write(line)
+                sys.stdout.flush()
             case "tools/call":
                 answer = {"content": [{"type": "text", "text": "ok"}]}
                 say({"jsonrpc": "2.0", "id": message["id"], "result": answer})

@@ -8,15 +8,19 @@ the file. The code of a declaration may raise anything: an exception that is not
 from __future__ import annotations
 
 import importlib.util
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from jumpseat.declared.values import unpaired_surrogate
 from jumpseat.errors import ConfigError
+from jumpseat.regular_files import read_whole
+from jumpseat.toml_text import parse_toml
+
+LARGEST_BYTES: Final = 1024 * 1024
+"""Limit on the size of a declaration file."""
 
 
 def declaration_files(folder: Path) -> list[Path]:
@@ -45,11 +49,14 @@ def read_toml(path: Path) -> Mapping[str, Any]:
         ConfigError: the file cannot be read or is not valid TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
+        content = read_whole(path, LARGEST_BYTES)
+        text = content.decode()
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: {error}") from None
+    try:
+        return parse_toml(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
 class _SourceLoader(SourceFileLoader):

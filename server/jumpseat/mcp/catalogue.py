@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from jumpseat.agent.agent_files import AgentFile
 from jumpseat.agent.plugins import Plugin
 from jumpseat.errors import InvalidRequestError
-from jumpseat.regular_files import read_regular, repository_root
+from jumpseat.regular_files import read_whole, repository_root
 from jumpseat.validation import validation_problems
 from jumpseat_protocol.agents import AgentSource
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
@@ -161,11 +161,7 @@ def _servers_of(path: Path, within: Path | None = None) -> dict[str, Any]:
     Links of the file must not lead out of the folder ``within``.
     """
     try:
-        content = read_regular(path, MAX_FILE_BYTES + 1, within)
-        if len(content) > MAX_FILE_BYTES:
-            log.warning("%s is larger than %d bytes: its MCP servers are ignored", path, MAX_FILE_BYTES)
-            return {}
-        whole = orjson.loads(content)
+        whole = orjson.loads(read_whole(path, MAX_FILE_BYTES, within))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

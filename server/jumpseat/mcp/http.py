@@ -15,6 +15,8 @@ from mcp.types import JSONRPCError, jsonrpc_message_adapter
 from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
+from jumpseat.decompression import ACCEPT_ENCODING, DecompressionError, decompress
+from jumpseat.json_text import SurrogateRepair
 from jumpseat.mcp.stdio import MAX_LINE_BYTES, Streams
 from jumpseat_protocol.mcp import McpServerConfig
 
@@ -89,9 +91,10 @@ def _client(headers: dict[str, str], auth: httpx2.Auth | None, tls: ssl.SSLConte
         auth=_StatusErrors(auth or httpx2.Auth()),
         verify=tls or tls_context(),
         timeout=httpx2.Timeout(CONNECT_S, read=READ_S),
-        event_hooks={"response": [_limit]},
+        event_hooks=LIMITED,
     )
     client.headers.setdefault("User-Agent", "jumpseat")
+    client.headers["Accept-Encoding"] = ACCEPT_ENCODING
     return client
 
 
@@ -139,8 +142,15 @@ async def _is_json_rpc_error(response: httpx2.Response) -> bool:
         return False
 
 
-async def _limit(response: httpx2.Response) -> None:
-    response.stream = _LimitedStream(response.stream)
+async def limit_response(response: httpx2.Response) -> None:
+    """Limit the size of each message in the body of a response, once decompressed: a hook of a client."""
+    encoding = response.headers.pop("content-encoding", "identity")
+    is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    response.stream = _LimitedStream(response.stream, encoding, is_stream=is_stream)
+
+
+LIMITED: Final[dict[str, list[Any]]] = {"response": [limit_response]}
+"""The hooks of a client whose responses are limited."""
 
 
 class TooLargeError(httpx2.ReadError):
@@ -148,20 +158,32 @@ class TooLargeError(httpx2.ReadError):
 
 
 class _LimitedStream(httpx2.AsyncByteStream):
-    """A response body that limits the size of each message; a message ends with an empty line or with the body."""
+    """A decompressed response body with a limit on the size of each message, and without lone surrogates.
 
-    def __init__(self, inner: httpx2.SyncByteStream | httpx2.AsyncByteStream) -> None:
+    The body is one message, or a stream of messages that end with empty lines.
+    """
+
+    def __init__(
+        self, inner: httpx2.SyncByteStream | httpx2.AsyncByteStream, encoding: str, *, is_stream: bool
+    ) -> None:
         assert isinstance(inner, httpx2.AsyncByteStream)
         self._inner = inner
+        self._encoding = encoding
+        self._is_stream = is_stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for chunk in self._inner:
-            end = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\n\r\n"))
-            size = size + len(chunk) if end < 0 else len(chunk) - end
-            if size > MAX_LINE_BYTES:
-                raise TooLargeError(f"the server sent a message of more than {MAX_LINE_BYTES // (1024 * 1024)} MiB")
-            yield chunk
+        size, repair = 0, SurrogateRepair()
+        try:
+            async for chunk in decompress(self._inner, self._encoding):
+                end = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\n\r\n")) if self._is_stream else -1
+                size = size + len(chunk) if end < 0 else len(chunk) - end
+                if size > MAX_LINE_BYTES:
+                    limit = MAX_LINE_BYTES // (1024 * 1024)
+                    raise TooLargeError(f"the server sent a message of more than {limit} MiB")
+                yield repair.feed(chunk)
+            yield repair.end()
+        except DecompressionError as error:
+            raise httpx2.DecodingError(f"cannot decompress a response of the server: {error}") from None
 
     async def aclose(self) -> None:
         await self._inner.aclose()

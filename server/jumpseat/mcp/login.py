@@ -28,7 +28,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from pydantic import AnyUrl, ValidationError
 
 from jumpseat.errors import JumpseatError
-from jumpseat.mcp.http import initialize_request, tls_context
+from jumpseat.mcp.http import LIMITED, initialize_request, tls_context
 from jumpseat.mcp.tokens import Login
 
 PERSON_S: Final = 600.0
@@ -111,7 +111,7 @@ async def _send_initialize(url: str, auth: httpx2.Auth) -> None:
     """Send ``initialize``, so that the server responds that it requires a token."""
     body, headers = initialize_request()
     async with (
-        httpx2.AsyncClient(timeout=REQUEST_S, headers=headers, verify=tls_context()) as client,
+        httpx2.AsyncClient(timeout=REQUEST_S, headers=headers, verify=tls_context(), event_hooks=LIMITED) as client,
         client.stream("POST", url, json=body, auth=auth) as response,
     ):
         if response.status_code == 405:

@@ -9,7 +9,7 @@ from mcp.types import UNSUPPORTED_PROTOCOL_VERSION, JSONRPCError, jsonrpc_messag
 from pydantic import ValidationError
 
 from jumpseat.mcp.auth import challenge_of, challenge_params
-from jumpseat.mcp.http import initialize_request, tls_context
+from jumpseat.mcp.http import LIMITED, initialize_request, tls_context
 from jumpseat_protocol.mcp import HeaderEntry, McpHttpResponse, McpProbeResult, McpServerConfig
 
 REQUEST_S: Final = 30.0
@@ -26,7 +26,9 @@ async def probe(config: McpServerConfig, token: str | None) -> McpProbeResult:
     body, protocol_headers = initialize_request()
     headers.update(protocol_headers)
     try:
-        async with httpx2.AsyncClient(timeout=REQUEST_S, headers=headers, verify=tls_context()) as client:
+        async with httpx2.AsyncClient(
+            timeout=REQUEST_S, headers=headers, verify=tls_context(), event_hooks=LIMITED
+        ) as client:
             request = client.build_request("GET", url) if config.transport == "sse" else None
             response = await client.send(request or client.build_request("POST", url, json=body), stream=True)
             try:

@@ -20,8 +20,9 @@ from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client._transport import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp.types import jsonrpc_message_adapter
+from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
 
+from jumpseat.json_text import read_json
 from jumpseat.process_groups import kill_group, terminate_group, terminate_members
 from jumpseat.sandbox.session import Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
@@ -237,7 +238,7 @@ async def _read(process: Process, messages: MemoryObjectSendStream[Incoming], ch
                 if not line.strip():
                     continue
                 try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    message = read_message(line)
                 except ValueError:
                     # Some servers print banners on stdout; that is harmless as long as messages follow.
                     invalid += 1
@@ -249,6 +250,19 @@ async def _read(process: Process, messages: MemoryObjectSendStream[Incoming], ch
                 await messages.send(SessionMessage(message))
         except ServerFailedError as error:
             child.problem = str(error)
+
+
+def read_message(line: bytes) -> JSONRPCMessage:
+    """Parse a message; lone surrogates and bytes that are not UTF-8 become U+FFFD.
+
+    Raises:
+        ValueError: the line is not a message.
+    """
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        data = read_json(line.decode("utf-8", "replace").encode())
+        return jsonrpc_message_adapter.validate_python(data, by_name=False)
 
 
 async def _write(process: Process, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:

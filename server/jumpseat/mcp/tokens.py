@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from jumpseat.decompression import DecompressionError, decompress
 from jumpseat.errors import StoreError
 
 if TYPE_CHECKING:
@@ -175,8 +176,13 @@ class _TokenResponse(BaseModel):
 async def _read_body(response: httpx.Response) -> bytes:
     """Read the body of a response, up to slightly more than ``MAX_RESPONSE_BYTES``."""
     body = b""
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_RESPONSE_BYTES:
-            break
+    encoding = response.headers.get("content-encoding", "identity")
+    try:
+        async for piece in decompress(response.aiter_raw(), encoding):
+            body += piece
+            if len(body) > MAX_RESPONSE_BYTES:
+                break
+    except DecompressionError:
+        # No response that could be read.
+        return b""
     return body

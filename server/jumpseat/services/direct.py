@@ -10,7 +10,6 @@ from __future__ import annotations
 import codecs
 import re
 import ssl
-import zlib
 from typing import Final
 
 import anyio
@@ -19,6 +18,7 @@ import httpx
 from jumpseat.adapters.transport.network import Proxies, tls_context
 from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES
 from jumpseat.agent.conversation.media import HEAD_BYTES, image_type
+from jumpseat.decompression import DecompressionError, decompress
 from jumpseat.services.addresses import HostPolicy
 from jumpseat.tools.web import Page, WebError
 from jumpseat_protocol.version import __version__
@@ -164,25 +164,21 @@ class DirectFetcher:
         return Page(str(url), seen, picture=body)
 
     async def _body(self, url: httpx.URL, response: httpx.Response, limit: int) -> bytes:
-        """Read and decompress the body; decompressing here keeps a small transfer from expanding past the limit."""
+        """Read and decompress the body, at most ``limit`` bytes of it."""
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("identity", "gzip", "x-gzip", ""):
             raise WebError(f"{url} has an unsupported Content-Encoding: {encoding[:40]!r}, expected gzip.")
-        decompressor = zlib.decompressobj(wbits=31) if encoding not in ("identity", "") else None
         too_large = WebError(
             f"{url} is larger than {limit} bytes. Download it in the shell and read parts of the file."
         )
         body = bytearray()
-        async for piece in response.aiter_raw():
-            if decompressor is None:
+        try:
+            async for piece in decompress(response.aiter_raw(), encoding):
                 body += piece
-            else:
-                try:
-                    body += decompressor.decompress(piece, limit + 1 - len(body))
-                except zlib.error:
-                    raise WebError(f"{url} has an invalid body: expected gzip data.") from None
-            if len(body) > limit:
-                raise too_large
+                if len(body) > limit:
+                    raise too_large
+        except DecompressionError:
+            raise WebError(f"{url} has an invalid body: expected gzip data.") from None
         return bytes(body)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
 from jumpseat.errors import StoreError
-from jumpseat.regular_files import read_regular, repository_root
+from jumpseat.regular_files import read_whole, repository_root
 
 LARGEST_BYTES: Final = 256 * 1024
 
@@ -51,12 +51,10 @@ def read_text(path: Path, project: Path | None = None) -> str:
         StoreError: the file cannot be read, is too large, is not a regular file or leads out of the project.
     """
     try:
-        data = read_regular(path, LARGEST_BYTES + 1, project and repository_root(project))
+        data = read_whole(path, LARGEST_BYTES, project and repository_root(project))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise StoreError(f"cannot be read: {reason or error}") from None
-    if len(data) > LARGEST_BYTES:
-        raise StoreError(f"larger than {LARGEST_BYTES} bytes")
     return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 

@@ -16,7 +16,7 @@ import orjson
 
 from jumpseat.agent.plugins import Plugin
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.regular_files import read_regular
+from jumpseat.regular_files import read_whole
 
 log = logging.getLogger(__name__)
 
@@ -73,10 +73,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     for name in MANIFESTS:
         path = folder / name
         try:
-            content = read_regular(path, LARGEST_BYTES + 1)
-            if len(content) > LARGEST_BYTES:
-                raise ValueError(f"more than {LARGEST_BYTES} bytes")
-            whole: Any = orjson.loads(content)
+            whole: Any = orjson.loads(read_whole(path, LARGEST_BYTES))
         except (FileNotFoundError, NotADirectoryError):
             continue
         except (OSError, ValueError) as error:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from jumpseat.agent.permissions.rules import Rule, Rules, parse_rule
-from jumpseat.regular_files import read_regular, repository_root
+from jumpseat.regular_files import read_whole, repository_root
 from jumpseat.store.git import git_root
 from jumpseat.store.trusted_folders import TrustedFolders
+from jumpseat.toml_text import parse_toml
 
 FILE: Final = Path(".jumpseat", "config.toml")
 LARGEST_BYTES: Final = 64 * 1024
@@ -77,12 +78,8 @@ def _rules(values: Any, name: str, base: str) -> tuple[Rule, ...]:
 
 
 def _read(path: Path, folder: Path) -> Rules:
-    content = read_regular(path, LARGEST_BYTES + 1, repository_root(folder))
-    if len(content) > LARGEST_BYTES:
-        raise ValueError(f"more than {LARGEST_BYTES} bytes")
-    import tomllib
-
-    table: Any = tomllib.loads(content.decode()).get("permissions", {})
+    content = read_whole(path, LARGEST_BYTES, repository_root(folder))
+    table: Any = parse_toml(content.decode()).get("permissions", {})
     if not isinstance(table, dict):
         raise ValueError("permissions: expected a table")
     rules = read_rules(cast("dict[str, Any]", table), str(folder))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from jumpseat.agent.permissions.facts import gather_facts
 from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.session import Session
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
@@ -49,7 +50,9 @@ class _Hosts:
         self._permissions = permissions
 
     def forbids(self, url: str) -> bool:
-        return self._permissions.denial_by_rule(UrlPermission(intention="", url=url), TOOL) is not None
+        # The facts of an address need no look at the disk.
+        facts = gather_facts(UrlPermission(intention="", url=url), TOOL, self._permissions.path_scope)
+        return self._permissions.denial_by_rule(facts) is not None
 
     async def allows(self, url: str, reach: Reach) -> bool:
         intention = f"Let a command connect: {reach.command}" if reach.command else "Let a command connect"

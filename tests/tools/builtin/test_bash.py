@@ -6,9 +6,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.tools.builtin.bash import TOOL
 from jumpseat.tools.shell import shells as shells_module
 from jumpseat.tools.shell.process import OutputBuffer
 from jumpseat.tools.shell.shells import Shells
+from jumpseat.tools.tool import ToolOutcome
 from tests.tools.session import call, permission, process_runs, tool_session, until
 
 pytestmark = pytest.mark.anyio
@@ -214,9 +217,11 @@ async def test_commands_that_cannot_be_started_are_failures(tmp_path: Path) -> N
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
             nul = await call(ctx, "bash", command="echo \0")
-            too_long = await call(ctx, "bash", command="x" * 3_000_000)
+            # Refused before anybody is asked.
+            too_long = await TOOL.prepare(ctx, ToolUseBlock("c1", "bash", "", {"command": "x" * 3_000_000}))
     assert nul.text == "The command contains a NUL character. Remove it and try again."
-    assert not too_long.ok
+    assert isinstance(too_long, ToolOutcome)
+    assert "command: expected at most 131071 bytes" in too_long.text
 
 
 async def test_extreme_waits_are_harmless(tmp_path: Path) -> None:

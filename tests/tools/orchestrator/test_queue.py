@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import pytest
@@ -13,6 +14,7 @@ from anyio.abc import TaskGroup
 from jumpseat.tools.builtin.bash import TOOL as BASH
 from jumpseat.tools.builtin.create import TOOL as CREATE
 from jumpseat.tools.builtin.view import TOOL as VIEW
+from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
@@ -90,6 +92,48 @@ async def test_neighbouring_calls_that_only_read_run_side_by_side(tasks: TaskGro
     assert results(made) == ["first", "second", "third"]
     starts = [call for step, call in of_calls(made) if step == "start"]
     assert starts == ["c1", "c2", "c3"]
+
+
+async def test_of_an_answer_with_very_many_calls_only_the_first_run(tasks: TaskGroup, tmp_path: Path) -> None:
+    count = 300
+    made = session_of(
+        tasks,
+        {},
+        *[("create", {"path": f"{number}", "file_text": ""}) for number in range(count)],
+        cwd=tmp_path,
+        builtin=[CREATE],
+    )
+    await made.ask("go")
+
+    assert len(os.listdir(tmp_path)) == CALLS_PER_ANSWER
+    assert of_calls(made) == [(step, f"c{n + 1}") for n in range(count) for step in ("start", "complete")]
+    assert len(results(made)) == count
+    assert set(results(made)[CALLS_PER_ANSWER:]) == {
+        f"This tool call did not run: only the first {CALLS_PER_ANSWER} calls of one answer run."
+    }
+    assert made.client.payloads(events.TurnEnd)[0].tools_status == "failure"
+
+
+WAIT: Final[tuple[str, dict[str, Any]]] = ("wait", {})
+
+
+async def test_an_abort_leaves_no_call_of_many_without_a_result(tasks: TaskGroup) -> None:
+    started = anyio.Event()
+
+    async def wait(_ctx: ToolContext, _args: NoArgs) -> ToolOutcome:
+        started.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    made = session_of(tasks, {}, *[WAIT] * 300, builtin=[reading("wait", wait)])
+    made.send("go")
+    await started.wait()
+    await made.session.abort("user_initiated")
+    await made.idle()
+
+    assert sorted(of_calls(made)) == sorted(
+        (step, f"c{n + 1}") for n in range(300) for step in ("start", "complete")
+    )
 
 
 async def test_calls_of_clients_wait_for_no_other_call(tasks: TaskGroup) -> None:

@@ -27,6 +27,7 @@ from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.recording.masking import ContentMask, MaskedPieces, mask_headers, mask_url
 from jumpseat.adapters.recording.recordings import SUFFIX, VERSION, EndReason, content
 from jumpseat.adapters.transport.tunnel import REDACTOR, SESSION
+from jumpseat.decompression import decompress
 
 log = logging.getLogger(__name__)
 
@@ -139,14 +140,16 @@ class _DecompressedStream(httpx.AsyncByteStream):
     """The decompressed body of a compressed response."""
 
     def __init__(self, response: httpx.Response) -> None:
-        self._response = response
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        self._stream = response.stream
+        self._encoding = response.headers["content-encoding"]
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._response.aiter_bytes():
+        async for piece in decompress(self._stream, self._encoding):
             yield piece
 
     async def aclose(self) -> None:
-        await self._response.aclose()
+        await self._stream.aclose()
 
 
 class _RecordedStream(httpx.AsyncByteStream):

@@ -28,6 +28,7 @@ from jumpseat.adapters.transport.tunnel import REDACTOR, SESSION, SOCKET
 from jumpseat.adapters.wire import parse_json
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest
+from jumpseat.decompression import ACCEPT_ENCODING
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError
 
 ENDED_GRACE_S: Final = 5.0
@@ -203,7 +204,9 @@ class HttpTransport:
             # trust_env is off because Pools reads the environment itself, and loads certificates only for TLS.
             route = self._route or Pools(self._network)
             self._client = httpx.AsyncClient(
-                transport=self._middleware.wrap(route) if self._middleware else route, trust_env=False
+                transport=self._middleware.wrap(route) if self._middleware else route,
+                headers={"Accept-Encoding": ACCEPT_ENCODING},
+                trust_env=False,
             )
         client = self._client
         request = client.build_request(

@@ -19,6 +19,7 @@ from jumpseat.adapters.transport.pools import PROXY
 from jumpseat.adapters.transport.sse import too_large
 from jumpseat.adapters.transport.tunnel import FINISH
 from jumpseat.adapters.wire import one_line
+from jumpseat.decompression import DecompressionError, decompress
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, ProviderTransportError
 
 MAX_ERROR_BYTES: Final = 64 * 1024
@@ -101,9 +102,9 @@ class ProviderResponse:
         response = self._response
         self.outcome = Outcome(response.status_code, response.headers)
         # The raw stream saves one layer per chunk; only a compressed response needs the decoding layer.
-        encoded = response.headers.get("content-encoding", "identity") != "identity"
-        stream = response.aiter_bytes() if encoded else cast("httpx.AsyncByteStream", response.stream)
-        self._chunks = aiter(stream)
+        encoding = response.headers.get("content-encoding", "identity")
+        stream = cast("httpx.AsyncByteStream", response.stream)
+        self._chunks = aiter(stream if encoding == "identity" else decompress(stream, encoding))
 
     async def check_status(self) -> None:
         """Raise the error that corresponds to the status, unless that is 2xx.
@@ -223,7 +224,7 @@ class ProviderResponse:
         if isinstance(error, (httpx.RemoteProtocolError, httpx.NetworkError)):
             when = "in the middle of its response" if self._response is not None else "before it responded"
             return ProviderTransportError(f"{self.place} closed the connection {when}: {text}")
-        if isinstance(error, httpx.DecodingError):
+        if isinstance(error, DecompressionError):
             return ProviderProtocolError(f"cannot decompress the response from {self.place}: {text}")
         if isinstance(error, httpx.ProxyError):
             return ProviderTransportError(f"the proxy refused the connection to {self.place}: {text}")

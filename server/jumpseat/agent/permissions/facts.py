@@ -9,10 +9,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from jumpseat.agent.permissions.globs import GlobBudget, expand_globs
 from jumpseat.agent.permissions.paths import (
     PathScope,
     expand_home,
@@ -135,8 +135,9 @@ def _line_paths(line: ShellLine, path_scope: PathScope) -> Targets:
     if len(words) * len(bases) > MAX_PATHS:
         reached.complete, words = False, words[: MAX_PATHS // len(bases)]
     found: dict[ResolvedPath, None] = {}
+    budget = GlobBudget()
     for base in bases:
-        expanded = _expand_globs(line.globs, base)
+        expanded = expand_globs(line.globs, base, budget)
         # A file name that looks like an option is taken for one.
         reached.complete = reached.complete and not any(name.startswith(_OPTION_MARKS) for name in expanded)
         for word in (*words, *expanded):
@@ -147,11 +148,11 @@ def _line_paths(line: ShellLine, path_scope: PathScope) -> Targets:
             if path is not None:
                 found[path] = None
         for placement in line.placements:
-            targets = find_targets(placement, _expand_globs(placement.globs, base), base, path_scope)
+            targets = find_targets(placement, expand_globs(placement.globs, base, budget), base, path_scope)
             found |= dict.fromkeys(targets.paths)
             reached.complete = reached.complete and targets.complete
             reached.protected = reached.protected or targets.protected
-    if len(found) > MAX_PATHS:
+    if budget.exceeded or len(found) > MAX_PATHS:
         reached.complete = False
     # Settings of a repository run programs, whatever git is asked to do.
     if any(program_name([words[0]]) == "git" for words in line.possible_commands if words[0] is not None):
@@ -172,17 +173,3 @@ def _bases(folders: Iterable[str], cwd: Path) -> tuple[list[Path], bool]:
         if len(bases) > MAX_BASES:
             return bases[:1], False
     return bases, True
-
-
-def _expand_globs(globs: Iterable[str], base: Path) -> list[str]:
-    """Expand globs as the shell does: a glob without a match stands for itself."""
-    found: list[str] = []
-    for glob in globs:
-        root, pattern = (Path("/"), glob.lstrip("/")) if glob.startswith("/") else (base, glob)
-        try:
-            paths = islice(root.glob(pattern), MAX_PATHS + 1)
-            names = [str(path) if glob.startswith(("/", ".")) else str(path.relative_to(base)) for path in paths]
-        except (OSError, ValueError, NotImplementedError):
-            names = []
-        found += names or [glob]
-    return found

@@ -167,11 +167,23 @@ class Permissions:
 
     # --- deciding ------------------------------------------------------------------------------------------------
 
+    async def facts_of(self, request: PermissionRequest, tool: str) -> Facts:
+        """Gather the facts of a call of ``tool`` in a thread, because disks may be slow."""
+        return await anyio.to_thread.run_sync(gather_facts, request, tool, self.path_scope, abandon_on_cancel=True)
+
     async def decide(
-        self, request: PermissionRequest, tool: str = "", guard: ApprovalLimits = UNGUARDED
+        self,
+        request: PermissionRequest,
+        tool: str = "",
+        guard: ApprovalLimits = UNGUARDED,
+        facts: Facts | None = None,
     ) -> Verdict:
-        """Decide whether one call of ``tool`` may run; waits without limit for a client that is asked."""
-        facts = gather_facts(request, tool, self.path_scope)
+        """Decide whether one call of ``tool`` may run; waits without limit for a client that is asked.
+
+        ``facts`` are those of the request; they are gathered here if they are not given.
+        """
+        if facts is None:
+            facts = gather_facts(request, tool, self.path_scope)
         if guard.scope is not None:
             facts = replace(facts, scope=guard.scope)
         elif isinstance(request, ShellPermission) and request.sandboxed is False:
@@ -207,13 +219,9 @@ class Permissions:
                 return Verdict("denied", MOVED)
         return verdict
 
-    def denial_by_rule(self, request: PermissionRequest | None, tool: str) -> Verdict | None:
+    def denial_by_rule(self, facts: Facts) -> Verdict | None:
         """Return the denial of a call that a rule forbids, which nothing can overrule; ``None`` if no rule does."""
-        deny = self._rules().deny
-        if not deny:
-            return None
-        facts = gather_facts(request, tool, self.path_scope) if request is not None else Facts("", tool)
-        rule = first_match(deny, facts, self.path_scope.rule_patterns)
+        rule = first_match(self._rules().deny, facts, self.path_scope.rule_patterns)
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}") if rule is not None else None
 
     def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits) -> bool:

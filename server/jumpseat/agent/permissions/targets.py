@@ -15,6 +15,7 @@ from typing import Final
 from jumpseat.agent.permissions.paths import PathScope, is_protected
 from jumpseat.agent.permissions.rules import ResolvedPath
 from jumpseat.agent.shell.reach import Placement
+from jumpseat.regular_files import exists, scan_folder
 
 MAX_PAIRS: Final = 256
 MAX_ENTRIES: Final = 2000
@@ -92,12 +93,12 @@ def _places(name: str, folder: str, path: ResolvedPath | None) -> Iterator[str]:
 
 def _merge(source: Path, target: ResolvedPath, budget: _Budget, found: Targets, path_scope: PathScope) -> None:
     """Follow the copying of a folder onto ``target``: through links in it, and to protected names."""
-    pending = [(source, Path(target.given), _exists(Path(target.given)))]
+    pending = [(source, Path(target.given), exists(Path(target.given)))]
     while pending and not budget.exceeded:
-        folder, destination, exists = pending.pop()
+        folder, destination, is_there = pending.pop()
         for entry in _entries(folder, budget):
             place = destination / entry.name
-            there = exists and _exists(place)
+            there = is_there and exists(place)
             if is_protected(ResolvedPath(str(place), str(place)), path_scope):
                 found.protected = True
             if there and place.is_symlink() and (path := path_scope.resolve(str(place))) is not None:
@@ -122,20 +123,17 @@ def _holds_protected(path: ResolvedPath, budget: _Budget, path_scope: PathScope)
 
 
 def _entries(folder: Path, budget: _Budget) -> Iterator[Path]:
-    try:
-        for entry in folder.iterdir():
-            budget.left -= 1
-            if budget.exceeded:
-                return
-            yield entry
-    except OSError:
-        return
+    for entry in scan_folder(folder):
+        budget.left -= 1
+        if budget.exceeded:
+            return
+        yield folder / entry.name
 
 
 def has_bare_repository(folder: Path) -> bool:
     """Return whether git, run in ``folder``, may take files of the project for a repository and its settings."""
     for parent in (folder, *folder.parents):
-        if _exists(parent / ".git"):
+        if exists(parent / ".git"):
             return False
         if _is_bare_repository(parent):
             return True
@@ -143,12 +141,4 @@ def has_bare_repository(folder: Path) -> bool:
 
 
 def _is_bare_repository(folder: Path) -> bool:
-    return all(_exists(folder / name) for name in ("HEAD", "objects", "refs"))
-
-
-def _exists(path: Path) -> bool:
-    """Return whether there is anything at a path, a broken link included."""
-    try:
-        return path.is_symlink() or path.exists()
-    except (OSError, ValueError):
-        return False
+    return all(exists(folder / name) for name in ("HEAD", "objects", "refs"))

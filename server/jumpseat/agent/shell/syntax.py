@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 MAX_LINE_CHARS: Final = 4096
 """Longer lines are scripts, and not parsed completely."""
 
+MAX_KEPT_CHARS: Final = 64 * 1024
+"""Longer lines are not kept with their results, because of their size."""
+
 MAX_PARSER_STEPS: Final = 250
 """Limit of the parser's progress reports, one per about a hundred steps. Ordinary lines of that length take 200."""
 
@@ -106,7 +109,7 @@ class ShellLine:
 def parse_shell(text: str) -> ShellLine:
     """Parse a command line without expanding or running anything. Never raises; takes bounded time."""
     # Each call is judged more than once: for its request, for rules that forbid, and for approvals.
-    return _parse_again(text) if len(text) > MAX_LINE_CHARS else _parse_once(text)
+    return _parse_again(text) if len(text) > MAX_KEPT_CHARS else _parse_once(text)
 
 
 def _parse_again(text: str) -> ShellLine:

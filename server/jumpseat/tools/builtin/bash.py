@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import anyio
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from jumpseat.sandbox.session import SandboxUnavailableError
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.needs import command_needs
 from jumpseat.tools.shell.output import follow, report
-from jumpseat.tools.shell.permission import Placement, shell_permission
+from jumpseat.tools.shell.permission import MAX_COMMAND_BYTES, Placement, shell_permission
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ShellPermission
 
@@ -22,6 +22,13 @@ class BashArgs(ToolArgs):
     mode: Literal["sync", "async"] = Field("sync", description="async: start in the background, with a stdin")
     initial_wait: float = Field(30, description="sync: seconds until it moves to the background")
     unsandboxed: str | None = Field(None, description="Reason to run it outside of the sandbox; asks the user")
+
+    @field_validator("command")
+    @classmethod
+    def _fits(cls, command: str) -> str:
+        if len(command.encode("utf-8", "surrogatepass")) > MAX_COMMAND_BYTES:
+            raise ValueError(f"expected at most {MAX_COMMAND_BYTES} bytes; write a script to a file and run that")
+        return command
 
 
 async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:

@@ -1,17 +1,19 @@
 """The tool calls of one answer, from their start events to their results.
 
 Calls run in the order of the answer, one after the other. Neighbouring calls that only read run side by side, and
-the calls of independent tools, those of clients above all, run beside the others. Whatever happens on the way,
-cancellation included, each call ends in exactly one ``tool.execution_complete``.
+the calls of independent tools, those of clients above all, run beside the others. Calls beyond the limit of one
+answer do not run. Whatever happens on the way, cancellation included, each call ends in exactly one
+``tool.execution_complete``.
 """
 
 from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import anyio
+import anyio.lowlevel
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED
@@ -23,23 +25,32 @@ from jumpseat.tools.orchestrator.call_hooks import run_with_hooks
 from jumpseat.tools.orchestrator.deferral import activate
 from jumpseat.tools.orchestrator.execution import LEAVE_WITHIN_S, CallExecution, SharedState
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
+from jumpseat.tools.shell.permission import MAX_COMMAND_BYTES
 from jumpseat.tools.tool import Ordering, SequentialCalls, ToolOutcome, failure
 from jumpseat_protocol import events
 
+TOO_MANY: Final = "This tool call did not run: only the first {most} calls of one answer run."
+
 
 class ToolCalls:
-    """Runs the calls of one session. Outputs that are too large for the model go to ``output_dir``."""
+    """Runs the calls of one session, the first ``most`` of each answer.
 
-    def __init__(self, session: Session, tools: OfferedTools, execution: CallExecution, output_dir: Path) -> None:
+    Outputs that are too large for the model go to ``output_dir``.
+    """
+
+    def __init__(
+        self, session: Session, tools: OfferedTools, execution: CallExecution, output_dir: Path, most: int
+    ) -> None:
         self._session = session
         self._tools = tools
         self._execution = execution
         self._output_dir = output_dir
+        self._most = most
 
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
-        """Run the calls of one answer."""
+        """Run the calls of one answer; those beyond the limit fail, and the model is told the reason."""
         offered = self._tools.offered()
-        found = [self._tools.find(call.name, offered) for call in calls]
+        found = [self._tools.find(call.name, offered) for call in calls[: self._most]]
         orderings: list[Ordering] = ["independent" if tool is None else tool.ordering for tool in found]
         answer = _Answer(self, calls, orderings, turn_id)
         try:
@@ -56,6 +67,8 @@ class ToolCalls:
         self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None
     ) -> ToolOutcome:
         """Run one call between its hooks; without them if the calls of the answer have been cancelled."""
+        # If no call ever waits, other tasks still have to run.
+        await anyio.lowlevel.checkpoint()
         if state.stopped is not None:
             outcome = await self._execution.cancelled(call, state.stopped)
         else:
@@ -95,8 +108,12 @@ class ToolCalls:
             text, config.max_size_bytes, Path(config.output_dir) if config.output_dir else self._output_dir
         )
 
-    def publish_start(self, call: ToolUseBlock, turn_id: str) -> None:
-        """Publish that a call begins."""
+    def excess_outcome(self) -> ToolOutcome:
+        """Return the outcome of a call beyond the limit of one answer."""
+        return failure(TOO_MANY.format(most=self._most))
+
+    def publish_start(self, call: ToolUseBlock, turn_id: str, *, runs: bool) -> None:
+        """Publish that a call begins; the command of a call that never ``runs`` is not parsed."""
         tool = self._tools.offered().get(call.name)
         origin = tool.spec.origin if tool else None
         self._session.emit(
@@ -105,7 +122,7 @@ class ToolCalls:
                 tool_name=call.name,
                 arguments=call.arguments if call.arguments is not None else {},
                 turn_id=turn_id,
-                shell_tool_info=shell_info(call),
+                shell_tool_info=shell_info(call) if runs else None,
                 mcp_server_name=origin.server if origin else None,
                 mcp_tool_name=origin.tool if origin else None,
             )
@@ -141,7 +158,10 @@ class ToolCalls:
 
 
 class _Answer:
-    """The calls of one answer. ``outcomes`` are by position, because a model may use one id twice."""
+    """The calls of one answer; those without an ordering do not run.
+
+    ``outcomes`` are by position, because a model may use one id twice.
+    """
 
     def __init__(
         self, owner: ToolCalls, calls: list[ToolUseBlock], orderings: list[Ordering], turn_id: str
@@ -151,6 +171,7 @@ class _Answer:
         self._owner = owner
         self._calls = calls
         self._turn_id = turn_id
+        self._most = len(orderings)
         self._started: set[int] = set()
         self._queued = {index for index, ordering in enumerate(orderings) if ordering == "queued"}
         self._independent = [index for index, ordering in enumerate(orderings) if ordering == "independent"]
@@ -163,13 +184,22 @@ class _Answer:
         ]
 
     async def run(self) -> None:
-        """Run all calls."""
+        """Run the calls, then fail those that are too many."""
+        await self._run_first()
+        for index in range(self._most, len(self._calls)):
+            # Thousands of events in a row would hold up everything else.
+            await anyio.lowlevel.checkpoint()
+            self._start(index)
+            self.outcomes[index] = outcome = self._owner.excess_outcome()
+            self._owner.publish_end(self._calls[index], outcome, self._turn_id)
+
+    async def _run_first(self) -> None:
         first = self._groups[0] if self._groups else []
         for index in sorted([*self._independent, *first]):
             self._start(index)
         if not self._independent:
             await self._run_queue()
-        elif len(self._calls) == 1:
+        elif self._most == 1:
             await self._run_one(0)
         else:
             async with anyio.create_task_group() as tasks:
@@ -188,9 +218,11 @@ class _Answer:
             for index in left:
                 if index not in self._started:
                     outcomes[index] = await self._owner.outcome_of_abort(self._calls[index])
-        for index, outcome in outcomes.items():
-            self._start(index)
-            self._owner.publish_end(self._calls[index], outcome or failure(INTERRUPTED), self._turn_id)
+        with anyio.CancelScope(shield=True):
+            for index, outcome in outcomes.items():
+                self._start(index)
+                self._owner.publish_end(self._calls[index], outcome or failure(INTERRUPTED), self._turn_id)
+                await anyio.lowlevel.checkpoint()
 
     async def _run_queue(self) -> None:
         line = self._line
@@ -219,13 +251,13 @@ class _Answer:
     def _start(self, index: int) -> None:
         if index not in self._started:
             self._started.add(index)
-            self._owner.publish_start(self._calls[index], self._turn_id)
+            self._owner.publish_start(self._calls[index], self._turn_id, runs=index < self._most)
 
 
 def shell_info(call: ToolUseBlock) -> events.ShellToolInfo | None:
     """Return what the command of a ``bash`` call touches, as far as its text shows; ``None`` for other tools."""
     command = (call.arguments or {}).get("command") if call.name == "bash" else None
-    if not isinstance(command, str):
+    if not isinstance(command, str) or len(command) > MAX_COMMAND_BYTES:
         return None
     line = parse_shell(command)
     return events.ShellToolInfo(

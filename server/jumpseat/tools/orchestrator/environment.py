@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.tool import BuiltinTool, MakeSource
 from jumpseat.tools.web import Web
+
+CALLS_PER_ANSWER: Final = 128
+"""Default limit of the tool calls of one answer that run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +20,8 @@ class Environment:
 
     ``builtin`` are the built-in tools that are the same in all sessions, ``environ`` is the environment of child
     processes, ``sources`` make the other tools of a session, ``web`` is what the web tools use. A client has
-    ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands.
+    ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands. Of one
+    answer of a model, at most ``calls_per_answer`` tool calls run.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
@@ -26,6 +30,7 @@ class Environment:
     web: Web | None = None
     client_tool_s: float | None = None
     sandboxes: Sandboxes | None = None
+    calls_per_answer: int = CALLS_PER_ANSWER
 
     def builtin_tools(self) -> list[BuiltinTool[Any]]:
         """Return the built-in tools that this server can offer; whether a client can is another matter."""

@@ -19,6 +19,7 @@ from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
 from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.agent.permissions.questions import ALLOWED, Verdict
+from jumpseat.agent.permissions.rules import Facts
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError
 from jumpseat.tools.orchestrator.environment import Environment
@@ -217,8 +218,9 @@ class CallExecution:
         ``declared`` is the permission that it needs, ``asked`` the one to ask for; ``None`` asks nobody.
         """
         permissions = self._session.permissions
+        facts = await self._facts(declared, call)
         # Deny rules come first: they hold for hooks that allow a call and for tools that need no permission, too.
-        verdict = permissions.denial_by_rule(declared, call.name)
+        verdict = permissions.denial_by_rule(facts)
         if verdict is not None:
             return verdict
         if state.stopped is not None:
@@ -226,7 +228,15 @@ class CallExecution:
         if asked is None:
             return ALLOWED
         asked.tool_call_id = call.id
-        return await state.ask(permissions.decide(asked, call.name, limits))
+        if asked is not declared:
+            facts = await self._facts(asked, call)
+        return await state.ask(permissions.decide(asked, call.name, limits, facts))
+
+    async def _facts(self, request: PermissionRequest | None, call: ToolUseBlock) -> Facts:
+        """Return the facts that decide about a call, which may need no permission."""
+        if request is None:
+            return Facts("", call.name)
+        return await self._session.permissions.facts_of(request, call.name)
 
     def _context(self, call: ToolUseBlock, line: SequentialCalls | None, approve: Approve) -> ToolContext:
         return ToolContext(
@@ -255,7 +265,7 @@ class CallExecution:
         prepared = await tool.prepare(ctx, ToolUseBlock(call.id, call.name, text, arguments))
         if isinstance(prepared, ToolOutcome):
             outcome = prepared
-        elif (forbidden := self._session.permissions.denial_by_rule(prepared.permission, call.name)) is not None:
+        elif (forbidden := await self._denial(prepared, call)) is not None:
             outcome = await _refused_outcome(
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
@@ -267,6 +277,9 @@ class CallExecution:
             f" You sent: {canonical_json(call.arguments or {})} It ran with: {text}"
         )
         return outcome
+
+    async def _denial(self, prepared: Prepared, call: ToolUseBlock) -> Verdict | None:
+        return self._session.permissions.denial_by_rule(await self._facts(prepared.permission, call))
 
     def _notify(self, text: str, severity: Severity) -> None:
         if severity == "info":

@@ -34,7 +34,7 @@ class ToolOrchestrator:
         self._shells = Shells(session.services.tasks, session.clients.terminals, sandbox)
         self._tools = OfferedTools(session, environment)
         execution = CallExecution(session, environment, self._tools, self._shells)
-        self._calls = ToolCalls(session, self._tools, execution, output_dir)
+        self._calls = ToolCalls(session, self._tools, execution, output_dir, environment.calls_per_answer)
 
     async def discover(self, prompt: str) -> None:
         await self._tools.discover(prompt)
