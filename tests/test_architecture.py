@@ -147,13 +147,17 @@ ROOMS: dict[str, set[str]] = {
         "validation",
     },
     "mcp_console": {"config", "errors", "mcp", "store"},
+    "log_setup": {"agent"},
+    "network": {"cli", "errors"},
+    "token_console": {"config", "errors", "store"},
     "app": {
+        *("log_setup", "network"),
         *("acp", "adapters.models", "adapters.providers", "agent", "agent.permissions", "agent.session"),
         *("cli", "config", "errors"),
         *("mcp", "rpc", "sandbox", "services", "sessions", "store", "tools", "tools.builtin"),
         *("tools.declared", "tools.orchestrator", "watchdog"),
     },
-    "__main__": {"app", "cli", "console", "mcp_console", "script"},
+    "__main__": {"app", "cli", "console", "mcp_console", "script", "token_console"},
 }
 
 

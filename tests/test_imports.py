@@ -63,7 +63,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.cli import Options
 from jumpseat.config import AdapterConfig, Config
 adapters = {{'w': AdapterConfig(type='openai', base_url='http://h', models=['m'])}}
-models = Models(Config(adapters=adapters), Options(environ={{}}, port=None), Path({str(tmp_path)!r}))
+models = Models(Config(adapters=adapters), Options(environ={{}}), Path({str(tmp_path)!r}))
 anyio.run(models.resolve, SessionSettings(cwd=Path('/'), model='w/m'))
 anyio.run(models.catalogue.list)
 """)

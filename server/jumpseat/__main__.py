@@ -46,6 +46,10 @@ def _command(argv: list[str]) -> Callable[[], int]:
             from jumpseat.mcp_console import main as run_mcp_command
 
             return lambda: run_mcp_command(argv[1:], os.environ)
+        case ["token"]:
+            from jumpseat.token_console import main as run_token_command
+
+            return lambda: run_token_command(argv[1:], os.environ)
         case _:
             pass
     if (command := parse_command(argv, os.environ)) is not None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
 import signal
-import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from jumpseat.adapters.models.resolver import Models
@@ -29,11 +30,13 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
-from jumpseat.cli import Options
+from jumpseat.cli import Options, TcpOptions
 from jumpseat.config import CompactionConfig, Config, SandboxSection, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError
+from jumpseat.log_setup import log_to_stderr, mask_logs
 from jumpseat.mcp.hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
+from jumpseat.network.serving import serve_tcp
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
@@ -41,8 +44,10 @@ from jumpseat.rpc.unknown_members import IgnoredMembers
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
+from jumpseat.sessions.access import Access, Gate
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.registry import SessionRegistry
+from jumpseat.store.connection_tokens import ConnectionTokenFile
 from jumpseat.store.files import read_text
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.location_approvals import LocationApprovals
@@ -74,6 +79,8 @@ CLOSE_S: Final = 0.3
 GRACE_S: Final = 0.1
 # Time that the client gets to disconnect after `runtime.shutdown`.
 DISCONNECT_S: Final = 0.3
+# The time until the connections of a revoked token are closed.
+REVOCATION_CHECK_S: Final = 1.0
 # Credentials of the server itself, which child processes do not get.
 OWN_SECRETS: Final = (
     "COPILOT_CONNECTION_TOKEN",
@@ -82,14 +89,22 @@ OWN_SECRETS: Final = (
     "COPILOT_HMAC_KEY",
     "CAPI_HMAC_KEY",
 )
-_LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
 
 class ClientConnection(Client, Protocol):
     """A connection of either protocol."""
 
-    def announce(self, params: dict[str, Any]) -> None:
-        """Notify the client of a change in the life of a session."""
+    access: Access | None
+
+    @property
+    def wire(self) -> Wire: ...
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        ...
+
+    def announce(self, params: dict[str, Any], created_by: str | None) -> None:
+        """Notify the client of a change in the life of a session, if sessions of the token exist for it."""
         ...
 
     def close(self) -> None:
@@ -103,7 +118,6 @@ class App:
     def __init__(self, options: Options, tasks: TaskGroup) -> None:
         self._home = home = home_folder(options.environ)
         config = load_config(home, environment_providers())
-        self.connection_token = options.connection_token
         self.protocol = options.protocol
         self.secrets = Secrets()
         self.trust = TrustedFolders(home, config.trusted_folders)
@@ -115,11 +129,12 @@ class App:
         self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home(), self.plugins)
         self.web = ConfiguredWeb(config, options.environ)
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
-        _mask_logs(self.secrets)
+        mask_logs(self.secrets)
         self.connections: set[ClientConnection] = set()
         self._ignored_members = IgnoredMembers()
         self._acp = options.acp
-        self._stdio = options.port is None
+        self._on_stdio = options.tcp is None
+        self.gate, self.made_token = _gate(options.tcp, ConnectionTokenFile(home))
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
@@ -191,12 +206,14 @@ class App:
 
         return AgentLibrary(self._home, self.plugins, self.trust.is_trusted)
 
-    def connect(self) -> Wire:
-        """Open a new connection; the caller connects its wire to a transport."""
-        if self._acp:
-            return self._connect_acp()
+    def connect_stdio(self) -> Wire:
+        """Open the connection of a process on stdio; the caller connects its wire to a transport."""
+        return self._connect_acp() if self._acp else self.connect().wire
+
+    def connect(self, peer: str | None = None) -> Connection:
+        """Open a new connection; the caller connects its wire to a transport. ``peer`` is a TCP address."""
         connection = Connection(
-            self._handle_disconnect, self._tasks, self.secrets, authenticated=self.connection_token is None
+            self._handle_disconnect, self._tasks, self.secrets, access=self.gate.initial_access, peer=peer
         )
         context = Context(connection, self.registry, self.models, self, self.mcp)
         connection.serve(
@@ -204,7 +221,7 @@ class App:
             lambda session_id, question: self.registry.answers(connection, session_id, question),
         )
         self.connections.add(connection)
-        return connection.wire
+        return connection
 
     def _connect_acp(self) -> Wire:
         # Imported here, because a process serves only one of the protocols.
@@ -215,14 +232,16 @@ class App:
         self.connections.add(connection)
         return connection.wire
 
-    def announce(self, kind: str, session_id: str, metadata: SessionMetadata | None) -> None:
-        """Notify every connection of a change in the life of a session."""
+    def announce(
+        self, kind: str, session_id: str, metadata: SessionMetadata | None, created_by: str | None
+    ) -> None:
+        """Notify the connections for which a session of the token ``created_by`` exists."""
         params: dict[str, Any] = {"type": kind, "sessionId": session_id}
         if metadata is not None:
             times = {"startTime": metadata.start_time, "modifiedTime": metadata.modified_time}
             params["metadata"] = times | ({"summary": metadata.summary} if metadata.summary else {})
         for connection in self.connections:
-            connection.announce(params)
+            connection.announce(params, created_by)
 
     def stop(self) -> None:
         """End the process."""
@@ -260,12 +279,35 @@ class App:
             for connection in list(self.connections):
                 connection.close()
 
+    async def close_revoked(self) -> None:
+        """Close the connections whose tokens are revoked, until cancelled."""
+        while self.gate.can_revoke:
+            await anyio.sleep(REVOCATION_CHECK_S)
+            for connection in list(self.connections):
+                access = connection.access
+                if access is None or access.name is None:
+                    continue
+                if not await anyio.to_thread.run_sync(self.gate.is_valid, access):
+                    log.warning("closed a connection: its token %r is revoked", access.name)
+                    connection.abort()
+
     def _handle_disconnect(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
         self.registry.detach_client(connection)
         self.models.connections.release(connection)
-        if self._stdio or (self.ending and not self.connections):
+        if self._on_stdio or (self.ending and not self.connections):
             self.stop()
+
+
+def _gate(options: TcpOptions | None, named: ConnectionTokenFile) -> tuple[Gate, str | None]:
+    """Return who is let in, and the token if one was made because there was none."""
+    if options is None or options.same_user:
+        return Gate(), None
+    known = named if options.named_tokens else None
+    if options.token is not None or (known is not None and known.all()):
+        return Gate(options.token, known), None
+    made = secrets.token_urlsafe(32)
+    return Gate(made, known), made
 
 
 def _folders(given: Sequence[str]) -> list[Path]:
@@ -329,11 +371,11 @@ def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
 
 def run(options: Options) -> int:
     """Serve until the process is to end; exit with the exit code."""
-    _log_to_stderr(options.log_level)
+    log_to_stderr(options.log_level)
     code = 1
     try:
         # Before any output: on stdio, fd 1 belongs to the protocol.
-        pipes = take_stdio() if options.port is None else None
+        pipes = take_stdio() if options.tcp is None else None
         code = anyio.run(_serve_watched, options, pipes)
     except* JumpseatError as group:
         for error in group.exceptions:
@@ -358,74 +400,15 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
                 signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(app.stop))
             else:
                 loop.add_signal_handler(number, app.stop)
-        if pipes is not None:
-            tasks.start_soon(open_stdio, app.connect(), *pipes)
+        if options.tcp is None:
+            assert pipes is not None
+            tasks.start_soon(open_stdio, app.connect_stdio(), *pipes)
             await app.wait_stopped()
         else:
-            servers = await _listen(app, options.port or 0)
-            await app.wait_stopped()
-            for server in servers:
-                server.close()
+            await serve_tcp(options.tcp, app)
         # A second signal must not reach an event loop that is being closed.
         if sys.platform != "win32":
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
         await app.close()
         tasks.cancel_scope.cancel()
     return 0
-
-
-async def _listen(app: App, port: int) -> list[asyncio.Server]:
-    """Listen on both loopback addresses, because clients resolve ``localhost`` to either.
-
-    Raises:
-        JumpseatError: the port is in use.
-    """
-    loop = asyncio.get_running_loop()
-    try:
-        first = await loop.create_server(app.connect, "127.0.0.1", port)
-    except OSError as error:
-        raise JumpseatError(f"cannot listen on port {port}: {error.strerror or error}") from None
-    servers = [first]
-    port = first.sockets[0].getsockname()[1]
-    if socket.has_ipv6:
-        try:
-            servers.append(await loop.create_server(app.connect, "::1", port))
-        except OSError:
-            log.info("IPv6 loopback is not available")
-    print(f"jumpseat listening on port {port}", flush=True)  # noqa: T201 - SDKs read this line
-    return servers
-
-
-class _MaskedFormatter(logging.Formatter):
-    """A formatter that removes secrets from the output of another one, tracebacks included."""
-
-    def __init__(self, inner: logging.Formatter, secrets: Secrets) -> None:
-        super().__init__()
-        self._inner = inner
-        self._secrets = secrets
-
-    def format(self, record: logging.LogRecord) -> str:
-        return self._secrets(self._inner.format(record))
-
-
-def _mask_logs(secrets: Secrets) -> None:
-    for handler in logging.getLogger().handlers:
-        handler.setFormatter(_MaskedFormatter(handler.formatter or logging.Formatter(), secrets))
-
-
-def _log_to_stderr(level: str) -> None:
-    if level == "none":
-        logging.disable(logging.CRITICAL)
-        return
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=_LEVELS.get(level, logging.DEBUG),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    # httpx and asyncio log URLs and payload sizes at INFO, which is only for debugging.
-    for name in ("httpx", "httpcore", "httpx2", "httpcore2", "asyncio"):
-        logging.getLogger(name).setLevel(max(logging.WARNING, _LEVELS.get(level, logging.DEBUG)))
-    # The mcp package logs whole messages and tracebacks, partly with the root logger; we log what matters.
-    for name in ("mcp", "client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    logging.getLogger().addFilter(lambda record: record.name != "root")

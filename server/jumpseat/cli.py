@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 from jumpseat_protocol.version import __version__
@@ -19,17 +20,16 @@ LOG_LEVELS = ("none", "error", "warning", "info", "debug", "all")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a server process. A ``port`` of ``None`` means stdio, 0 any free port.
+    """The options of a server process. Without ``tcp``, it serves stdio.
 
     ``environ`` holds the variables that are not empty, ``empty`` the names of the others: empty variables count as
     unset for the server itself, but as set where a declaration names them.
     """
 
     environ: Mapping[str, str] = field(repr=False)
-    port: int | None
+    tcp: TcpOptions | None = None
     empty: frozenset[str] = frozenset()
     log_level: str = "warning"
-    connection_token: str | None = field(default=None, repr=False)
     auth_token: str | None = field(default=None, repr=False)
     auto_login: bool = True
     allow_unasked: bool = False
@@ -43,6 +43,24 @@ class Options:
     def whole_environ(self) -> Mapping[str, str]:
         """All variables, empty ones too, for values of declarations."""
         return {**self.environ, **dict.fromkeys(self.empty, "")}
+
+
+@dataclass(frozen=True, slots=True)
+class TcpOptions:
+    """The options of a server that listens.
+
+    ``port`` 0 is any free port. ``host`` is the address to listen on, ``None`` loopback over IPv4 and IPv6. Clients
+    present ``token`` or, with ``named_tokens``, one of ``jumpseat token``; if there is none, the server makes one.
+    With ``same_user``, clients need no token, and only processes of the same user are served. ``tls`` are the
+    paths of a certificate and its key.
+    """
+
+    port: int = 0
+    host: str | None = None
+    token: str | None = field(default=None, repr=False)
+    named_tokens: bool = True
+    same_user: bool = False
+    tls: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +94,18 @@ class Command:
     timeout_s: float = 60.0
 
 
+_NO_MODE: Final = """\
+error: no mode was chosen
+
+  jumpseat chat                    chat with an agent in this terminal
+  jumpseat run -p PROMPT           run one prompt
+  jumpseat --headless --port N     serve clients over TCP on this machine
+  jumpseat --stdio                 serve one client on stdin and stdout
+  jumpseat acp                     serve an editor on stdin and stdout
+
+'jumpseat --help' lists all options and commands."""
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         print(f"error: {message}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
@@ -83,7 +113,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
-    """Parse the arguments of a server; on an error, print one line to stderr and exit with code 2."""
+    """Parse the arguments of a server; on an error, print one line to stderr and exit with code 2.
+
+    A server starts only if an argument says how it is reached; otherwise, print the possibilities and exit with
+    code 2.
+    """
     parser = _Parser(
         prog="jumpseat",
         allow_abbrev=False,
@@ -93,14 +127,25 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         " 'jumpseat adapters' and 'jumpseat models' list adapters and models,"
         " 'jumpseat check ADAPTER' tests an adapter; 'jumpseat tools' lists declared tools;"
         " 'jumpseat mcp' lists MCP servers and logs in to them;"
+        " 'jumpseat token' makes and revokes connection tokens;"
         " 'jumpseat script FILE' plays a script against a server; 'jumpseat schema' prints the protocol as"
         " JSON Schema.",
     )
     parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
-    parser.add_argument("--headless", "--server", action="store_true", help="run as a server (the only mode)")
+    parser.add_argument("--headless", action="store_true", help="run as a server, over TCP unless --stdio is given")
+    parser.add_argument("--server", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--acp", action="store_true", help="speak the Agent Client Protocol, on stdin and stdout")
     parser.add_argument("--stdio", action="store_true", help="speak on stdin and stdout")
-    parser.add_argument("--port", type=_port, help="listen on this port of localhost; 0: any free port")
+    parser.add_argument("--port", type=_port, help="listen on this TCP port; 0: any free port")
+    parser.add_argument("--host", metavar="ADDR", help="listen on this address; default: loopback")
+    parser.add_argument("--no-token", action="store_true", help="serve processes of the same user without a token")
+    parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain in PEM form: require TLS")
+    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate")
+    parser.add_argument(
+        "--behind-tls-proxy",
+        action="store_true",
+        help="allow a --host beyond loopback without TLS, because a proxy between clients and server adds TLS",
+    )
     parser.add_argument(
         "--log-level", choices=LOG_LEVELS, default="warning", help="lowest level that is logged to stderr"
     )
@@ -138,7 +183,14 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     known.stdio = known.stdio or known.acp
     if known.stdio and known.port is not None:
         parser.error("--stdio and --port are mutually exclusive")
-    options = _options(known, *_split_environ(environ))
+    if not (known.stdio or known.headless or known.server or known.port is not None):
+        print(_NO_MODE, file=sys.stderr)  # noqa: T201 - this is a command for people here
+        sys.exit(2)
+    if known.stdio:
+        for name in ("host", "no_token", "tls_cert", "tls_key", "behind_tls_proxy"):
+            if getattr(known, name) not in (None, False):
+                parser.error(f"--{name.replace('_', '-')} is for TCP: it excludes --stdio and --acp")
+    options = _options(parser, known, *_split_environ(environ))
     if options.record and options.replay:
         parser.error("recording and replaying are mutually exclusive")
     if not options.replay and (known.replay_in_order or known.replay_delays):
@@ -184,7 +236,6 @@ def options_of_environ(environ: Mapping[str, str]) -> Options:
     replay = variables.get("JUMPSEAT_REPLAY")
     return Options(
         environ=variables,
-        port=None,
         empty=empty,
         record=variables.get("JUMPSEAT_RECORD"),
         replay=Replay(replay) if replay else None,
@@ -214,14 +265,42 @@ def _split_environ(environ: Mapping[str, str]) -> tuple[dict[str, str], frozense
     )
 
 
-def _options(known: Any, environ: Mapping[str, str], empty: frozenset[str]) -> Options:
+def _tcp_options(parser: _Parser, known: Any, token: str | None) -> TcpOptions:
+    # Arguments of SDKs that nobody else has a reason to write. SDKs before 1.0 cannot send a token; newer ones set
+    # COPILOT_CONNECTION_TOKEN.
+    started_by_sdk = known.no_auto_update or known.server
+    if known.no_token and token is not None:
+        parser.error("--no-token and COPILOT_CONNECTION_TOKEN are mutually exclusive")
+    if (known.tls_cert is None) != (known.tls_key is None):
+        parser.error("--tls-cert and --tls-key belong together")
+    tls = (known.tls_cert, known.tls_key) if known.tls_cert is not None else None
+    same_user = known.no_token or (started_by_sdk and token is None)
+    beyond_loopback = known.host is not None and not _is_loopback(known.host)
+    if beyond_loopback and tls is None and not known.behind_tls_proxy:
+        parser.error(
+            f"--host {known.host!r} is not a loopback address: this requires --tls-cert and --tls-key,"
+            " or --behind-tls-proxy if a proxy adds TLS"
+        )
+    if same_user and (beyond_loopback or known.behind_tls_proxy):
+        parser.error("clients on other machines require a connection token: set COPILOT_CONNECTION_TOKEN")
+    return TcpOptions(known.port or 0, known.host, token, not (started_by_sdk or same_user), same_user, tls)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _options(parser: _Parser, known: Any, environ: Mapping[str, str], empty: frozenset[str]) -> Options:
+    token = environ.get("COPILOT_CONNECTION_TOKEN")
     replay = known.replay or environ.get("JUMPSEAT_REPLAY")
     return Options(
         environ=environ,
-        port=None if known.stdio else known.port or 0,
+        tcp=None if known.stdio else _tcp_options(parser, known, token),
         empty=empty,
         log_level=known.log_level,
-        connection_token=None if known.stdio else environ.get("COPILOT_CONNECTION_TOKEN"),
         auth_token=environ.get(known.auth_token_env) if known.auth_token_env else None,
         auto_login=not known.no_auto_login,
         allow_unasked=known.yolo,

@@ -76,7 +76,7 @@ def test_the_model_decides_whether_the_response_format_has_a_field(adapter: str,
 async def test_a_declared_adapter_has_the_capabilities_of_the_extended_one(name: str) -> None:
     table = {"extends": name, "env": {"base_url": "http://h", "api_key": "k"}}
     config = Config.model_validate({"adapters": {"mine": table}})
-    models = Models(config, Options(environ={}, port=None))
+    models = Models(config, Options(environ={}))
     model = "gemini-2.5-flash" if "gemini" in name else "claude-sonnet-4-5"
     found = (await models.resolve(SessionSettings(cwd=Path("/"), model=f"mine/{model}"))).model
     await models.connections.close()

@@ -1,6 +1,6 @@
 """Published SDKs from before 1.0 drive the server over protocol 2.
 
-Every test runs once per SDK version, over stdio. These SDKs must receive the same answers as the
+Every test runs once per SDK version, all but one over stdio. These SDKs must receive the same answers as the
 new ones; the server sends them requests instead of events, which the tests observe only by the effects.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.contract.hosts import Host, Observations, configure, in_order
+from tests.contract.hosts import Host, Observations, TransportKind, configure, in_order
 from tests.support.fake_openai import Script, calls, fake_openai, says, stalls, texts
 from tests.support.toolchains import OLD_SDKS, Sdk, require_program, require_sdk
 
@@ -31,14 +31,14 @@ def oldest(request: pytest.FixtureRequest, tmp_path: Path) -> Host:
     return host_of(request.param, tmp_path)
 
 
-def host_of(sdk: Sdk, tmp_path: Path) -> Host:
+def host_of(sdk: Sdk, tmp_path: Path, transport: TransportKind = "stdio") -> Host:
     if sdk.registry == "npm":
         require_program("node")
     folder = require_sdk(sdk)
     home, workspace = tmp_path / "home", tmp_path / "workspace"
     home.mkdir()
     workspace.mkdir()
-    return Host(sdk, folder, "stdio", home, workspace, driver="old_driver")
+    return Host(sdk, folder, transport, home, workspace, driver="old_driver")
 
 
 async def test_an_old_sdk_starts_the_server_lists_its_models_and_streams_a_turn(host: Host) -> None:
@@ -58,6 +58,17 @@ async def test_an_old_sdk_starts_the_server_lists_its_models_and_streams_a_turn(
     deltas = [delta["deltaContent"] for delta in observations.data("assistant.message_delta")]
     assert deltas == ["one, ", "two, ", "thr", "ee"]
     assert in_order(observations.types(), "assistant.message_delta", "assistant.message", "session.idle")
+
+
+@pytest.mark.parametrize("sdk", OLD_SDKS, ids=str)
+async def test_an_old_sdk_that_cannot_send_a_token_starts_the_server_over_tcp(sdk: Sdk, tmp_path: Path) -> None:
+    host = host_of(sdk, tmp_path, "tcp")
+    async with fake_openai({"Count": [says("one, two, three")]}) as model:
+        configure(host, model.base_url)
+        observations = await host.run("inspect", "Count to three", model_name=None)
+
+    assert_healthy(observations, host)
+    assert observations.answers == ["one, two, three"]
 
 
 async def test_a_tool_of_an_old_sdk_may_call_the_server_while_it_runs(host: Host) -> None:

@@ -61,8 +61,8 @@ def test_a_body_is_returned_with_its_last_byte() -> None:
     data = encode_frame(b"body")
     decoder = FrameDecoder()
     for end in range(len(data) - 1):
-        assert decoder.feed(data[end : end + 1]) == []
-    assert decoder.feed(data[-1:]) == [b"body"]
+        assert list(decoder.feed(data[end : end + 1])) == []
+    assert list(decoder.feed(data[-1:])) == [b"body"]
 
 
 @pytest.mark.parametrize(
@@ -71,17 +71,22 @@ def test_a_body_is_returned_with_its_last_byte() -> None:
         b"content-length: 4\r\n\r\n",
         b"CONTENT-LENGTH:4\r\n\r\n",
         b"Content-Length\t:\t4  \r\n\r\n",
-        b"Content-Type: text/plain\r\nContent-Length: 4\r\nX: y\r\n\r\n",
+        b"Content-Type: text/plain\r\nContent-Length: 4\r\ncontent-type: y\r\n\r\n",
     ],
 )
-def test_a_header_is_read_in_any_case_and_beside_others(header: bytes) -> None:
+def test_a_header_is_read_in_any_case_and_beside_the_type(header: bytes) -> None:
     assert decode(header + b"body") == [b"body"]
 
 
+FOREIGN = "a header line is neither Content-Length nor Content-Type"
 INVALID = [
-    (b"Hello: world\r\n\r\n", "header without Content-Length"),
+    (b"Hello: world\r\n\r\n", FOREIGN),
     (b"\r\n\r\n", "header without Content-Length"),
-    (b"X-Content-Length: 4\r\n\r\n", "header without Content-Length"),
+    (b"Content-Type: text/plain\r\n\r\n", "header without Content-Length"),
+    (b"Content-Length: 4\r\nContent-Length: 5\r\n\r\n", "header with two Content-Length lines"),
+    (b"X-Content-Length: 4\r\n\r\n", FOREIGN),
+    (b"Content-Length: 4\r\nX: y\r\n\r\n", FOREIGN),
+    (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", FOREIGN),
     (b"Content-Length: -1\r\n\r\n", "Content-Length is not a number of bytes: '-1'"),
     (b"Content-Length: +4\r\n\r\n", "Content-Length is not a number of bytes: '+4'"),
     (b"Content-Length: 0x4\r\n\r\n", "Content-Length is not a number of bytes: '0x4'"),
@@ -113,19 +118,35 @@ def test_invalid_headers_between_frames_cost_no_frame_wherever_the_stream_is_spl
         assert decode(data, cuts(len(data), dice)) == expected, f"seed {seed}"
 
 
-@pytest.mark.parametrize("start", [b"Content-Length: 5", b"content-length", b"no header at all", b""])
+@pytest.mark.parametrize("start", [b"Content-Length: 5", b"content-length:", b"content-type: text/"])
 def test_an_endless_header_is_dropped_and_the_next_frame_is_found(start: bytes) -> None:
     decoder = FrameDecoder()
-    out = decoder.feed(start + b"x" * (MAX_HEADER_BYTES + 1))
+    out = list(decoder.feed(start + b"x" * (MAX_HEADER_BYTES + 1)))
     assert out == [FramingError(f"header longer than {MAX_HEADER_BYTES} bytes")]
-    assert decoder.feed(encode_frame(b"next")) == [b"next"]
+    assert list(decoder.feed(encode_frame(b"next"))) == [b"next"]
+
+
+@pytest.mark.parametrize(
+    "start", [b"H", b"GET / HTTP/1.1\r\n", b"\x16\x03\x01", b"Content-Length 5", b"content-typex", b"\n", b" "]
+)
+def test_a_foreign_header_line_is_reported_before_it_ends(start: bytes) -> None:
+    assert decode(start) == [FramingError(FOREIGN)]
+    assert decode(b"Content-Length: 4\r\n" + start) == [FramingError(FOREIGN)]
+
+
+def test_a_limit_applies_from_the_next_header_on() -> None:
+    decoder = FrameDecoder(max_body_bytes=1)
+    items = decoder.feed(encode_frame(b"1") + encode_frame(b"22"))
+    assert next(items) == b"1"
+    decoder.max_body_bytes = 2
+    assert list(items) == [b"22"]
 
 
 def test_endless_garbage_is_reported_once_and_not_buffered() -> None:
     decoder = FrameDecoder()
     out = [item for _ in range(100) for item in decoder.feed(b"x" * 65536)]
     assert len(out) == 1
-    assert decoder.feed(encode_frame(b"next")) == [b"next"]
+    assert list(decoder.feed(encode_frame(b"next"))) == [b"next"]
 
 
 def test_a_body_of_the_maximum_size_is_accepted() -> None:

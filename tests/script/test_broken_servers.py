@@ -26,7 +26,7 @@ FAULTS = {
     "no_response": r"step 2 \(call session.send\): no response within 1.5 s",
     "no_version": r'message without "jsonrpc": "2.0"',
     "not_json": r"body is not JSON: \"oops\"",
-    "noise": r"broken frame: header without Content-Length",
+    "noise": r"broken frame: a header line is neither Content-Length nor Content-Type",
     "no_idle": r"session s-1: no session.idle after the last prompt",
     "two_idles": r"session.idle: sent twice without a message of the client in between",
     "event_after_idle": r"assistant.turn_start: sent after session.idle",

@@ -387,7 +387,7 @@ def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:
         OneModel(model),
         Environment((), {}),
         tasks,
-        lambda _kind, _id, _metadata: None,
+        lambda _kind, _id, _metadata, _owner: None,
         allow_unasked=False,
         allow_old_clients=False,
         retry=RetryPolicy(),

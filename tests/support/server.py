@@ -249,6 +249,8 @@ class RunningServer:
         self.expect_exit = 0
         self.process = process
         self.mark = mark
+        assert process.stdout is not None
+        self._stdout = BufferedByteReceiveStream(process.stdout)
         self._wire: Wire | None = None
         self._stderr = bytearray()
 
@@ -263,10 +265,12 @@ class RunningServer:
         return self._stderr.decode("utf-8", "replace")
 
     @asynccontextmanager
-    async def connect(self, *, token: str | None = None, handshake: bool = True) -> AsyncGenerator[Wire]:
+    async def connect(
+        self, *, token: str | None = None, handshake: bool = True, host: str = "127.0.0.1"
+    ) -> AsyncGenerator[Wire]:
         """Open a TCP connection that is read in the background; closed at the end."""
         assert self.port is not None
-        wire = Wire(await anyio.connect_tcp("127.0.0.1", self.port))
+        wire = Wire(await anyio.connect_tcp(host, self.port))
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wire.read)
@@ -309,6 +313,15 @@ class RunningServer:
     def descendants(self) -> list[int]:
         """Return the ids of running processes that the server has started, directly or indirectly."""
         return [pid for pid in _marked(self.mark) if pid != self.process.pid]
+
+    async def announced_port(self) -> int:
+        """Read the port of a TCP server from its first line."""
+        return int((await self.next_line()).removeprefix("jumpseat listening on port "))
+
+    async def next_line(self) -> str:
+        """Read the next line of a TCP server's stdout."""
+        with anyio.fail_after(WAIT_S):
+            return (await self._stdout.receive_until(b"\n", 1000)).decode()
 
     async def close_stdin(self) -> None:
         """Close the server's stdin, as a host on stdio does when it exits."""
@@ -381,10 +394,12 @@ async def running_server(
     *,
     tcp: bool = False,
     token: str | None = None,
+    without_token: Sequence[str] = ("--no-token",),
     args: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     config: str | None = None,
     file_limit_blocks: int | None = None,
+    file_handles: int | None = None,
     handshake: bool = True,
     limit_s: float = 30,
     wire: Callable[[ByteStream], Wire] = Wire,
@@ -392,8 +407,10 @@ async def running_server(
     """Start the server with ``folder/home`` as its home and ``folder`` as its working directory.
 
     ``config`` becomes its ``config.toml``. ``file_limit_blocks`` is the largest file it may write, in blocks of
-    512 bytes (to simulate a full disk). Over stdio the connection is opened and, with ``handshake``, ``connect`` is
-    called. ``limit_s`` limits the whole block, in seconds. ``wire`` makes the connection over stdio.
+    512 bytes (to simulate a full disk), ``file_handles`` the number of files that it may have open. Over TCP,
+    clients present ``token``; without it, the server is started with the arguments ``without_token``. Over stdio
+    the connection is opened and, with ``handshake``, ``connect`` is called. ``limit_s`` limits the whole block, in
+    seconds. ``wire`` makes the connection over stdio.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -404,10 +421,13 @@ async def running_server(
     environ |= {"HOME": str(folder), "COPILOT_HOME": str(home), _MARK: mark}
     environ |= {"COPILOT_CONNECTION_TOKEN": token} if token else {}
     environ |= env or {}
-    argv = ["--headless", *(["--port", "0"] if tcp else ["--stdio"]), *args]
+    listening = ["--port", "0", *(() if token else without_token)]
+    argv = ["--headless", *(listening if tcp else ["--stdio"]), *args]
     with anyio.fail_after(limit_s):
-        if file_limit_blocks is not None or any(name.startswith("PYTHON") for name in environ):
-            process = await _start(argv, environ, folder, stdin=not tcp, file_limit_blocks=file_limit_blocks)
+        limits = {"-f": file_limit_blocks, "-n": file_handles}
+        given = [f"ulimit {option} {limit}; " for option, limit in limits.items() if limit is not None]
+        if given or any(name.startswith("PYTHON") for name in environ):
+            process = await _start(argv, environ, folder, stdin=not tcp, limits="".join(given))
         else:
             process = await fork(SERVER, ["jumpseat", *argv], environ, folder, stdin=not tcp)
         failure: Exception | None = None
@@ -420,7 +440,7 @@ async def running_server(
                 tasks.start_soon(server.wire.read)
             try:
                 if tcp:
-                    server.port = await _port(process)
+                    server.port = await server.announced_port()
                 elif handshake:
                     await server.wire.call("connect", {})
                 yield server
@@ -437,25 +457,16 @@ async def running_server(
 
 
 async def _start(
-    argv: Sequence[str], environ: Mapping[str, str], cwd: Path, *, stdin: bool, file_limit_blocks: int | None
+    argv: Sequence[str], environ: Mapping[str, str], cwd: Path, *, stdin: bool, limits: str
 ) -> Process:
     command = [str(Path(sys.executable).with_name("jumpseat")), *argv]
-    if file_limit_blocks is not None:
+    if limits:
         # Python 3.11 does not notice a truncated bytecode file that it wrote, and cannot start afterwards.
         environ = {**environ, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = ["sh", "-c", f'ulimit -f {file_limit_blocks}; exec "$@"', "sh", *command]
+        command = ["sh", "-c", f'{limits}exec "$@"', "sh", *command]
     return await anyio.open_process(
         command, stdin=PIPE if stdin else DEVNULL, stdout=PIPE, stderr=PIPE, env=environ, cwd=cwd
     )
-
-
-async def _port(process: Process | ForkedProcess) -> int:
-    assert process.stdout is not None
-    stdout = BufferedByteReceiveStream(process.stdout)
-    with anyio.fail_after(WAIT_S):
-        line = await stdout.receive_until(b"\n", 1000)
-    assert b"listening on port " in line, line
-    return int(line.rsplit(b" ", 1)[1])
 
 
 def request(request_id: Any, method: str, params: Any = None) -> JsonObject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -85,17 +86,31 @@ async def connect_stdio(
 
 @asynccontextmanager
 async def connect_tcp(
-    host: str, port: int, *, token: str | None = None, on_message: MessageTap | None = None
+    host: str,
+    port: int,
+    *,
+    token: str | None = None,
+    tls: ssl.SSLContext | bool = False,
+    on_message: MessageTap | None = None,
 ) -> AsyncGenerator[Client]:
     """Connect to a running server. Leaving the context leaves the server running.
 
+    ``tls`` requires TLS: ``True`` trusts the system's certificate authorities. For a certificate authority of your
+    own, pass ``ssl.create_default_context(cafile="ca.pem")``.
+
     Raises:
-        HandshakeError: the connection was refused, or the token is wrong.
+        HandshakeError: the connection was refused, the server's certificate is not trusted, or the token is wrong.
     """
+    stream: AnyByteStream
     try:
-        stream = await anyio.connect_tcp(host, port)
-    except OSError as error:
-        raise HandshakeError(f"could not connect to {host}:{port}: {error}") from error
+        if tls is False:
+            stream = await anyio.connect_tcp(host, port)
+        else:
+            context = ssl.create_default_context() if tls is True else tls
+            stream = await anyio.connect_tcp(host, port, ssl_context=context, tls_standard_compatible=False)
+    except (OSError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
+        reason = str(error) or "the server ended the connection during the TLS handshake"
+        raise HandshakeError(f"could not connect to {host}:{port}: {reason}") from error
     async with stream, open_client(stream, token=token, on_message=on_message) as client:
         yield client
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
@@ -109,7 +109,9 @@ class Connection:
             try:
                 async for frame in self._queue:
                     await self._stream.send(frame)
-                await self._stream.send_eof()
+                # TLS has no end of one direction.
+                with suppress(NotImplementedError):
+                    await self._stream.send_eof()
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
                 # The reader sees the same end, and can explain it.
                 pass

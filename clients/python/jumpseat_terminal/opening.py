@@ -1,11 +1,12 @@
-"""Start the server and open the session that the arguments select. Shared by ``chat`` and ``run``."""
+"""Start a server or connect to one, and open the selected session. Shared by ``chat`` and ``run``."""
 
 from __future__ import annotations
 
 import os
+import ssl
 import sys
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from jumpseat_client import (
@@ -16,8 +17,9 @@ from jumpseat_client import (
     Session,
     SessionSettings,
     connect_stdio,
+    connect_tcp,
 )
-from jumpseat_terminal.options import Settings
+from jumpseat_terminal.options import Settings, SharedServer
 from jumpseat_terminal.rules import Rule, hidden_tools
 from jumpseat_terminal.streams import to_stderr
 
@@ -27,7 +29,12 @@ class NoSessionError(JumpseatClientError):
 
 
 def connect(settings: Settings) -> AbstractAsyncContextManager[Client]:
-    """Start a server in its own process group, so that ctrl-c reaches only this process."""
+    """Connect to the server of the arguments, or start one in its own process group.
+
+    In its own group, ctrl-c reaches only this process.
+    """
+    if settings.server is not None:
+        return _connect_to(settings.server)
     # Without -P, a file in the working directory could shadow one of our modules.
     command = [sys.executable, "-P", "-m", "jumpseat"]
     env = {"COPILOT_HOME": os.path.abspath(home)} if (home := os.environ.get("COPILOT_HOME")) else {}
@@ -40,6 +47,22 @@ def connect(settings: Settings) -> AbstractAsyncContextManager[Client]:
         start_new_session=True,
         on_stderr=None if level is None else _print_log,
     )
+
+
+@asynccontextmanager
+async def _connect_to(server: SharedServer) -> AsyncGenerator[Client]:
+    """Connect to a running server.
+
+    Raises:
+        JumpseatClientError: the connection, the certificate or the token was refused.
+    """
+    token = os.environ.get("COPILOT_CONNECTION_TOKEN")
+    try:
+        tls = ssl.create_default_context(cafile=server.authority) if server.tls else False
+    except ssl.SSLError:
+        raise JumpseatClientError(f"{str(server.authority)!r} has no certificates in PEM form") from None
+    async with connect_tcp(server.host, server.port, token=token, tls=tls) as client:
+        yield client
 
 
 def _print_log(output: bytes) -> None:

@@ -32,9 +32,20 @@ exit codes:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedServer:
+    """A running server to connect to. ``authority`` is a file with the certificates to trust, in PEM form."""
+
+    host: str
+    port: int
+    tls: bool = False
+    authority: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Arguments of both commands. ``resume`` is the id of a session, the start of one, or :data:`PICK`.
 
+    Without ``server``, the command starts a server of its own. ``folder`` is a path on the server's machine.
     ``log_level`` is the lowest level of the server's log to print; ``None`` prints none. Only ``run`` has it.
     """
 
@@ -48,6 +59,7 @@ class Settings:
     deny: tuple[Rule, ...]
     log_level: str | None = None
     adapter_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    server: SharedServer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +133,25 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-tool", action="append", default=[], metavar="RULE", help="allow without asking")
     parser.add_argument("--deny-tool", action="append", default=[], metavar="RULE", help="deny; overrides all else")
     parser.add_argument("--yolo", action="store_true", help="allow everything that no rule denies")
+    parser.add_argument(
+        "--connect",
+        type=_address,
+        metavar="HOST:PORT",
+        help="connect to a running server; COPILOT_CONNECTION_TOKEN is its token",
+    )
+    parser.add_argument("--tls", action="store_true", help="require TLS of the running server")
+    parser.add_argument(
+        "--tls-ca", type=Path, metavar="FILE", help="certificates to trust, in PEM form; with --connect"
+    )
+
+
+def _address(text: str) -> tuple[str, int]:
+    """Parse ``HOST:PORT``; an IPv6 address is in brackets."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise argparse.ArgumentTypeError(f"expected HOST:PORT, got {text!r}")
+    return host, int(port)
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -137,13 +168,23 @@ def _setting(text: str) -> tuple[str, Any]:
 def _settings(parser: argparse.ArgumentParser, known: Any) -> Settings:
     if known.latest and known.resume is not None:
         parser.error("--resume and --continue are mutually exclusive")
+    if known.connect is None and (known.tls or known.tls_ca is not None):
+        parser.error("--tls and --tls-ca require --connect")
+    if known.connect is not None and getattr(known, "log_level", None) is not None:
+        parser.error("--log-level is for a server of our own: --connect excludes it")
+    if known.tls_ca is not None and not known.tls_ca.is_file():
+        parser.error(f"no such file: {str(known.tls_ca)!r}")
     folder = Path(os.path.abspath(known.folder or Path.cwd()))
-    if not folder.is_dir():
+    if known.connect is None and not folder.is_dir():
         parser.error(f"{str(folder)!r} is not a folder")
     try:
         allow, deny = (tuple(map(parse_rule, rules)) for rules in (known.allow_tool, known.deny_tool))
     except RuleError as error:
         parser.error(str(error))
+    server = None
+    if known.connect is not None:
+        host, port = known.connect
+        server = SharedServer(host, port, tls=known.tls or known.tls_ca is not None, authority=known.tls_ca)
     return Settings(
         model=known.model,
         reasoning_effort=known.reasoning_effort,
@@ -155,4 +196,5 @@ def _settings(parser: argparse.ArgumentParser, known: Any) -> Settings:
         deny=deny,
         log_level=getattr(known, "log_level", None),
         adapter_settings=dict(known.setting),
+        server=server,
     )

@@ -19,6 +19,7 @@ from jumpseat.errors import ClientCallError
 from jumpseat.rpc.connection import DELTAS, DRAIN_TIMEOUT_S
 from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer
 from jumpseat.rpc.transport import LINES, Wire
+from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
@@ -49,7 +50,7 @@ class AcpConnection:
     def __init__(
         self, on_close: Callable[[AcpConnection], None], tasks: TaskGroup, mask: Callable[[str], str]
     ) -> None:
-        self.authenticated = True
+        self.access: Access | None = EVERYTHING
         self.handshake_done = True
         self.protocol: int | None = PROTOCOL_VERSION
         self.streams: set[str] = set()
@@ -78,7 +79,10 @@ class AcpConnection:
         except ValidationError:
             raise ClientCallError(f"the editor's response to {method!r} could not be read") from None
 
-    def announce(self, params: dict[str, Any]) -> None:
+    def admit(self) -> None:
+        """Do nothing: on stdio, no limits apply before the first request."""
+
+    def announce(self, params: dict[str, Any], created_by: str | None) -> None:
         """Do nothing: editors request the list of sessions."""
 
     # --- the client of sessions ---------------------------------------------------------------------------------
@@ -141,6 +145,10 @@ class AcpConnection:
         if self._ctx is None:
             raise ClientCallError("the editor's connection is not ready")
         return self._ctx
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self.wire.abort()
 
     def close(self) -> None:
         """Send the queued messages and end the connection."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
-
 from jumpseat.errors import AuthenticationRequiredError
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.methods import PROTOCOL_VERSION
@@ -12,15 +10,17 @@ from jumpseat_protocol.version import __version__
 
 
 def connect(ctx: Context, params: ConnectParams) -> ConnectResult:
-    """Check the connection token, if the server has one, and return the version of the protocol.
+    """Check the connection token, if the server requires one, and return the version of the protocol.
 
     Raises:
-        AuthenticationRequiredError: the token is missing or wrong.
+        AuthenticationRequiredError: the token is missing, wrong or revoked, or not that of an earlier handshake.
     """
-    expected = ctx.process.connection_token
-    if expected is not None and not hmac.compare_digest((params.token or "").encode(), expected.encode()):
+    access = ctx.process.gate.access_of(params.token)
+    # Sessions that the connection is attached to belong to its first token.
+    if access is None or ctx.connection.access not in (None, access):
         raise AuthenticationRequiredError("AUTHENTICATION_FAILED: wrong or missing connection token")
-    ctx.connection.authenticated = True
+    ctx.connection.access = access
+    ctx.connection.admit()
     ctx.connection.handshake_done = True
     ctx.connection.protocol = ctx.process.protocol or PROTOCOL_VERSION
     return ConnectResult(protocol_version=ctx.connection.protocol, version=__version__)

@@ -15,6 +15,7 @@ from jumpseat.errors import ClientCallError
 from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
 from jumpseat.rpc.protocol2 import Protocol2, Question
 from jumpseat.rpc.transport import Wire
+from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
     AutoModeSwitchResponse,
@@ -37,7 +38,7 @@ from jumpseat_protocol.callbacks import (
 )
 from jumpseat_protocol.envelope import INVALID_REQUEST
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
-from jumpseat_protocol.framing import FramingError
+from jumpseat_protocol.framing import MAX_BODY_BYTES, FramingError
 from jumpseat_protocol.wire import WireModel
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,8 @@ DELTAS: Final = frozenset(
         "tool.execution_progress",
     }
 )
+# The largest message before the first valid request.
+FIRST_MESSAGE_BYTES: Final = 64 * 1024
 # A turn waits once this long for a client that does not read, and afterwards goes on without waiting.
 DRAIN_TIMEOUT_S: Final = 10.0
 
@@ -62,6 +65,9 @@ class Connection:
     """A client of sessions, as :class:`jumpseat.agent.client.Client`, on the other end of a transport.
 
     ``on_close`` is called once, when the connection has ended. ``mask`` removes secrets from error messages.
+    ``access`` is ``None`` until the client has presented a token. ``peer`` is the address of a TCP connection:
+    there, messages are limited to :data:`FIRST_MESSAGE_BYTES` until the first valid request, and an invalid frame
+    ends the connection. On stdio, where a client cannot reconnect, the next frame is read.
     Before :meth:`serve`, every method is unknown.
     """
 
@@ -71,17 +77,23 @@ class Connection:
         tasks: TaskGroup,
         mask: Callable[[str], str],
         *,
-        authenticated: bool,
+        access: Access | None = EVERYTHING,
+        peer: str | None = None,
     ) -> None:
-        self.authenticated = authenticated
+        self.access = access
         self.handshake_done = False
         self.protocol: int | None = None
         self.streams: set[str] = set()
         self._protocol2: Protocol2 | None = None
         self._tasks = tasks
         self._on_close = on_close
+        self._peer = peer
         self._slow = False
+        self.admitted = peer is None
+        self._settled = anyio.Event()
         self.wire = Wire(self._body, self._framing_error, self._handle_close)
+        if peer is not None:
+            self.wire.limit_messages(FIRST_MESSAGE_BYTES)
         self.peer = JsonRpcPeer(self.wire.send, tasks, mask)
 
     def serve(
@@ -107,9 +119,20 @@ class Connection:
         if not ("delta" in params and self.wire.lossy):
             self.peer.notify(method, params)
 
-    def announce(self, params: dict[str, Any]) -> None:
-        """Send a session's lifecycle notification, to an authenticated client only."""
-        if self.authenticated:
+    def admit(self) -> None:
+        """Lift the limits that apply until the first valid request."""
+        if not self.admitted:
+            self.admitted = True
+            self.wire.limit_messages(MAX_BODY_BYTES)
+            self._settled.set()
+
+    async def wait_until_settled(self) -> None:
+        """See :class:`jumpseat.network.listener.Newcomer`."""
+        await self._settled.wait()
+
+    def announce(self, params: dict[str, Any], created_by: str | None) -> None:
+        """Send the lifecycle notification of a session, if sessions of the token ``created_by`` exist here."""
+        if self.access is not None and self.access.sees(created_by):
             self.peer.notify("session.lifecycle", params)
 
     def catch_up(self, session_id: str, questions: Iterable[Question]) -> None:
@@ -181,12 +204,25 @@ class Connection:
         """Send the queued messages and end the connection."""
         self.wire.close()
 
+    def abort(self) -> None:
+        """End the connection at once, also if it has no transport yet."""
+        self.wire.abort()
+
     def _body(self, body: bytes) -> None:
         self.peer.receive(body)
 
     def _framing_error(self, error: FramingError) -> None:
+        if self._peer is None:
+            self.peer.refuse(INVALID_REQUEST, error.message)
+            return
+        log.warning("closed the connection of %s: %s", self._peer, error.message)
+        if not self.admitted:
+            self.abort()
+            return
         self.peer.refuse(INVALID_REQUEST, error.message)
+        self.close()
 
     def _handle_close(self) -> None:
+        self._settled.set()
         self.peer.close()
         self._on_close(self)

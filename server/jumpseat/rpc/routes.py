@@ -257,6 +257,35 @@ ROUTES: Final[Mapping[str, str]] = {
 """``module:function`` below ``jumpseat.handlers``, by method. The first call of a method imports its module."""
 
 
+SERVER_WIDE: Final = frozenset(
+    {
+        "llmInference.setProvider",
+        "llmInference.httpResponseStart",
+        "llmInference.httpResponseChunk",
+        "mcp.config.list",
+        "mcp.config.add",
+        "mcp.config.update",
+        "mcp.config.remove",
+        "mcp.config.enable",
+        "mcp.config.disable",
+        "plugins.builtin.set",
+        "runtime.shutdown",
+        "secrets.addFilterValues",
+        "skills.config.setDisabledSkills",
+        "skills.config.setSkillDisabled",
+        "user.settings.get",
+        "user.settings.set",
+        "user.settings.reload",
+        "session.mcp.oauth.login",
+        "session.permissions.folderTrust.addTrusted",
+        "session.permissions.locations.addToolApproval",
+        "jumpseat.adapters.register",
+        "jumpseat.tools.register",
+    }
+)
+"""The methods that show or change what all sessions of the server share; only tokens with the right ``all`` may."""
+
+
 class Route(NamedTuple):
     """A handler, and the type of its params."""
 
@@ -283,8 +312,13 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
         return None
 
     def serve(params: Any) -> Any:
-        if not ctx.connection.authenticated and method != "connect":
+        access = ctx.connection.access
+        if access is not None:
+            ctx.connection.admit()
+        elif method != "connect":
             raise AuthenticationRequiredError("AUTHENTICATION_FAILED: connect with the connection token first")
+        if method in SERVER_WIDE:
+            ctx.require_all(method)
         if ctx.connection.protocol is None:
             # SDKs that send `ping` first know only protocol 2 (0.1), or both versions (0.2, 0.3).
             ctx.connection.protocol = ctx.process.protocol or (2 if method == "ping" else PROTOCOL_VERSION)

@@ -13,7 +13,7 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -31,9 +31,11 @@ BROKEN_BYTES: Final = 256 << 20
 
 
 class Decoder(Protocol):
-    """Splits a stream of bytes into messages."""
+    """Splits a stream of bytes into messages, each of which has at most ``max_body_bytes``."""
 
-    def feed(self, data: bytes) -> list[bytes | FramingError]: ...
+    max_body_bytes: int
+
+    def feed(self, data: bytes) -> Iterable[bytes | FramingError]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,15 @@ class Wire(asyncio.Protocol):
             self._out = transport
 
     def data_received(self, data: bytes) -> None:
+        if self._closed:
+            return
         for item in self._decoder.feed(data):
             if isinstance(item, bytes):
                 self._on_body(item)
             else:
                 self._on_framing_error(item)
+            if self._closed:
+                return
 
     def eof_received(self) -> bool:
         self._handle_loss()
@@ -128,6 +134,16 @@ class Wire(asyncio.Protocol):
         if self._frames:
             self._flush()
         await self._drained.wait()
+
+    def limit_messages(self, max_bytes: int) -> None:
+        """Refuse longer messages from now on."""
+        self._decoder.max_body_bytes = max_bytes
+
+    def abort(self) -> None:
+        """Close both sides at once, without sending the queued messages."""
+        if self._out is not None:
+            self._out.abort()
+        self._handle_loss()
 
     def close(self) -> None:
         """Send the queued messages and close this side."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,7 @@ class WireMessage:
 class Decoder(Protocol):
     """Splits received bytes into message bodies."""
 
-    def feed(self, data: bytes) -> Sequence[bytes | FramingError]: ...
+    def feed(self, data: bytes) -> Iterable[bytes | FramingError]: ...
 
 
 class _Lines:

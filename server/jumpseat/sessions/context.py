@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.client import Client
 from jumpseat.agent.secrets import Secrets
+from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.hosts import McpHosts
+from jumpseat.sessions.access import NOTHING, Access, Gate
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.plugins import PluginFolders
@@ -26,15 +28,19 @@ if TYPE_CHECKING:
 class Caller(Client, Protocol):
     """The connection that a request came over.
 
-    ``authenticated`` becomes true with the handshake, if the server has a connection token. ``handshake_done``
+    ``access`` is ``None`` until the handshake, if the server requires a connection token. ``handshake_done``
     becomes true when the client sends ``connect``, which older clients do not. ``protocol`` is set by the first
     request. ``streams`` are the ids of the answers of ``jumpseat.complete`` that are being streamed.
     """
 
-    authenticated: bool
+    access: Access | None
     handshake_done: bool
     protocol: int | None
     streams: set[str]
+
+    def admit(self) -> None:
+        """Lift the limits that apply until the first valid request."""
+        ...
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification that belongs to no session."""
@@ -51,7 +57,9 @@ class Process(Protocol):
     """The parts and the life cycle of the process, as far as handlers use them."""
 
     @property
-    def connection_token(self) -> str | None: ...
+    def gate(self) -> Gate:
+        """The connection tokens."""
+        ...
 
     @property
     def protocol(self) -> int | None:
@@ -115,7 +123,21 @@ class Context:
     """The parts of the server that a handler may use, one instance per connection."""
 
     connection: Caller
-    registry: SessionRegistry
+    all_sessions: SessionRegistry
     models: Models
     process: Process
     mcp: McpHosts
+
+    @property
+    def registry(self) -> SessionRegistry:
+        """The sessions that exist for the calling connection."""
+        return self.all_sessions.seen_by(self.connection.access or NOTHING)
+
+    def require_all(self, action: str) -> None:
+        """Check that the calling connection may do something that concerns all sessions of the server.
+
+        Raises:
+            InvalidRequestError: its token does not have the right ``all``.
+        """
+        if self.connection.access is None or not self.connection.access.all:
+            raise InvalidRequestError(f"{action} concerns all clients: the connection token needs the right 'all'")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
+from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.handover import Handover
 from jumpseat.sessions.replay import decode_records, replay_records
 from jumpseat.store.git import working_directory_context
@@ -55,8 +57,9 @@ LOG_FORMAT_VERSION: Final = 1
 class SessionRegistry:
     """Creates, loads, closes and deletes sessions.
 
-    ``announce`` is called with the type, the session id and the metadata of each lifecycle notification, which all
-    connections of the process receive.
+    ``announce`` is called with the type, the session id, the metadata and the token's name of each lifecycle
+    notification, which all connections receive for which the session exists. ``seen_by`` returns the registry as
+    the connections with some rights see it: this is the only place where sessions are kept apart.
     """
 
     def __init__(
@@ -65,7 +68,7 @@ class SessionRegistry:
         models: ModelSource,
         environment: Environment,
         tasks: TaskGroup,
-        announce: Callable[[str, str, SessionMetadata | None], None],
+        announce: Callable[[str, str, SessionMetadata | None, str | None], None],
         *,
         allow_unasked: bool,
         allow_old_clients: bool,
@@ -84,6 +87,8 @@ class SessionRegistry:
         self._live: dict[str, Session] = {}
         self._closing: dict[str, anyio.Event] = {}
         self._folders: dict[str, SessionFolder] = {}
+        self._access = EVERYTHING
+        self._views: dict[Access, SessionRegistry] = {EVERYTHING: self}
         # Live sessions that were loaded from the disk: they are kept when they close, even without a prompt.
         self._loaded: set[str] = set()
         self._handover = Handover(store.ownership, tasks, self._give_up)
@@ -107,6 +112,16 @@ class SessionRegistry:
             store_checkpoint=self._store_checkpoint,
         )
 
+    def seen_by(self, access: Access) -> SessionRegistry:
+        """Return the registry for connections with these rights: other sessions do not exist there."""
+        view = self._views.get(access)
+        if view is None:
+            view = self._views[access] = copy(self)
+            view._access = access
+            if not access.all:
+                view.store = self.store.seen_by(access.sees)
+        return view
+
     # --- creating and loading -----------------------------------------------------------------------------------
 
     def create(self, session_id: str | None, settings: SessionSettings, attachment: Attachment) -> Session:
@@ -128,9 +143,9 @@ class SessionRegistry:
             session.attach(attachment)
             check_choice(settings.tool_choice, session.tools.names())
             context = working_directory_context(settings.cwd, host_git=settings.host_git)
-            folder.create(workspace_of(session_id, context, started_at))
+            folder.create(workspace_of(session_id, context, started_at, created_by=self._access.name))
             created = True
-            self._announce("session.created", session_id, self._metadata(session))
+            self._announce("session.created", session_id, self._metadata(session), folder.created_by)
             session.emit(
                 events.SessionStart(
                     session_id=session_id,
@@ -163,20 +178,26 @@ class SessionRegistry:
             SessionNotFoundError: there is no live session with that id.
             SessionInUseError: the session is live in another process.
         """
-        session = self._live.get(session_id)
+        session = self._find(session_id)
         if session is None:
             folder = self.store.folder(session_id)
-            if self.store.ownership.has_other_owner(folder.path):
+            if self._access.sees(folder.created_by) and self.store.ownership.has_other_owner(folder.path):
                 owner = self.store.ownership.owner(folder.path)
                 raise SessionInUseError(session_id, owner and owner.pid, "resume it to continue it here")
             raise SessionNotFoundError(session_id)
+        return session
+
+    def _find(self, session_id: str) -> Session | None:
+        session = self._live.get(session_id)
+        if session is None or not self._access.sees(self._folders[session_id].created_by):
+            return None
         return session
 
     async def find_live(self, session_id: str) -> Session | None:
         """Return the session if it is live. If it is being closed, wait until its log is complete."""
         while (closed := self._closing.get(session_id)) is not None:
             await closed.wait()
-        return self._live.get(session_id)
+        return self._find(session_id)
 
     def load(self, session_id: str, settings: SessionSettings) -> Session:
         """Load a session from the disk: its conversation, model, mode and agent. Other settings are as given.
@@ -276,7 +297,7 @@ class SessionRegistry:
 
     async def detach_and_close(self, session_id: str, client: Client) -> None:
         """Detach a client from a session, and close the session if it was the last one. Ignores unknown ids."""
-        session = self._live.get(session_id)
+        session = self._find(session_id)
         if session is None:
             return
         attachment = session.clients.get(client)
@@ -355,6 +376,7 @@ class SessionRegistry:
         """
         session = await self.find_live(session_id)
         folder = self._folders[session_id] if session else self.store.get_existing(session_id)
+        created_by = folder.created_by
         if session is not None:
             with anyio.CancelScope(shield=True):
                 await self.close(session)
@@ -362,7 +384,7 @@ class SessionRegistry:
         if folder.path.exists():
             folder.claim()
         folder.remove()
-        self._announce("session.deleted", session_id, None)
+        self._announce("session.deleted", session_id, None, created_by)
 
     async def run_session_end_hooks(self) -> None:
         """Run the session-end hooks of all sessions concurrently."""
@@ -372,7 +394,7 @@ class SessionRegistry:
 
     async def save(self, session_id: str) -> None:
         """Flush the log of a session to disk. Does nothing if it is not live."""
-        if session_id in self._live:
+        if self._find(session_id) is not None:
             await self._folders[session_id].log.save()
 
     def is_open(self, session_id: str) -> bool:
@@ -421,9 +443,10 @@ class SessionRegistry:
             InvalidRequestError: there is no event ``up_to``, or the session has never had a prompt.
             StoreError: the copy cannot be made.
         """
-        source = self._folders.get(session_id) or self.store.get_existing(session_id)
+        live = self._find(session_id) is not None
+        source = self._folders[session_id] if live else self.store.get_existing(session_id)
         new_id = str(uuid.uuid4())
-        self.store.fork(source, new_id, up_to, name)
+        self.store.fork(source, new_id, up_to, name, self._access.name)
         return new_id
 
     # --- reading ------------------------------------------------------------------------------------------------
@@ -484,7 +507,12 @@ class SessionRegistry:
         folder = self._folders.get(session.id)
         if folder is not None and session.first_prompt is not None:
             folder.set_summary(shorten(session.first_prompt))
-        self._announce("session.updated", session.id, self._metadata(session))
+        self._announce(
+            "session.updated",
+            session.id,
+            self._metadata(session),
+            folder.created_by if folder is not None else None,
+        )
 
 
 def _exists(session_id: str) -> InvalidRequestError:

@@ -11,8 +11,9 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,6 +46,7 @@ class Workspace:
     """The content of ``workspace.yaml``. Times are ISO 8601.
 
     ``user_named`` says whether the user or a program chose ``name``; ``summary`` is the first prompt, shortened.
+    ``created_by`` is the name of the connection token that created the session.
     """
 
     id: str
@@ -58,6 +60,7 @@ class Workspace:
     summary_count: int = 0
     name: str | None = None
     user_named: bool = False
+    created_by: str | None = None
 
     def metadata(self, modified_time: str) -> SessionMetadata:
         """Return the metadata that lists show."""
@@ -77,7 +80,7 @@ class Workspace:
         return {
             name: value
             for name in Workspace.__slots__
-            if name != "summary" and (value := getattr(self, name)) is not None
+            if name not in ("summary", "created_by") and (value := getattr(self, name)) is not None
         }
 
 
@@ -118,6 +121,12 @@ class SessionFolder:
     def workspace(self) -> Workspace | None:
         """The content of ``workspace.yaml`` of a live session."""
         return self._workspace
+
+    @property
+    def created_by(self) -> str | None:
+        """The name of the connection token that created the session; ``None`` if that had no name."""
+        workspace = self._workspace or self.read_workspace()
+        return workspace.created_by if workspace is not None else None
 
     def create(self, workspace: Workspace, *, is_new: bool = True) -> None:
         """Create the folder, and make this process the owner of the session.
@@ -233,7 +242,9 @@ class SessionFolder:
             return None
         values = cast("dict[str, Any]", raw)
         times = {name: _iso(values.get(name)) for name in ("created_at", "updated_at")}
-        texts = {name: values.get(name) for name in ("git_root", "repository", "branch", "summary", "name")}
+        texts = {
+            name: values.get(name) for name in ("git_root", "repository", "branch", "summary", "name", "created_by")
+        }
         return Workspace(
             id=self.path.name,
             cwd=_text(values.get("cwd")) or "",
@@ -304,6 +315,13 @@ class SessionStore:
         self.ownership = Ownership(home)
         self._root = home / "session-state"
         self._tasks = tasks
+        self._sees: Callable[[str | None], bool] | None = None
+
+    def seen_by(self, sees: Callable[[str | None], bool]) -> SessionStore:
+        """Return a view in which only those sessions exist for whose ``created_by`` ``sees`` is true."""
+        view = copy(self)
+        view._sees = sees
+        return view
 
     def folder(self, session_id: str) -> SessionFolder:
         """Return the folder of a session, existing or not.
@@ -322,7 +340,7 @@ class SessionStore:
             SessionNotFoundError: there is no log of such a session.
         """
         folder = self.folder(session_id)
-        if not folder.log.path.is_file():
+        if not folder.log.path.is_file() or not self._is_seen(folder):
             raise SessionNotFoundError(session_id)
         return folder
 
@@ -363,8 +381,10 @@ class SessionStore:
         best = max(self.list(), key=fit, default=None) if context is not None else next(iter(self.list()), None)
         return best.session_id if best is not None else None
 
-    def fork(self, source: SessionFolder, session_id: str, up_to: str | None, name: str | None) -> None:
-        """Copy a session under a new id: its events before ``up_to``, its plan and its files.
+    def fork(
+        self, source: SessionFolder, session_id: str, up_to: str | None, name: str | None, created_by: str | None
+    ) -> None:
+        """Copy a session under a new id for a token: its events before ``up_to``, its plan and its files.
 
         Raises:
             InvalidRequestError: there is no such event, or no prompt to copy.
@@ -385,6 +405,7 @@ class SessionStore:
             replace(old, id=session_id) if old else Workspace(session_id, cwd="", created_at="", updated_at="")
         )
         workspace.created_at = workspace.updated_at = now
+        workspace.created_by = created_by
         workspace.name, workspace.user_named = name or workspace.name, bool(name) or workspace.user_named
         try:
             fork.create(workspace)
@@ -407,11 +428,20 @@ class SessionStore:
         except OSError:
             return
         for name in filter(_is_name, names):
-            yield SessionFolder(self._root / name, self._tasks, self.ownership)
+            folder = SessionFolder(self._root / name, self._tasks, self.ownership)
+            if self._is_seen(folder):
+                yield folder
+
+    def _is_seen(self, folder: SessionFolder) -> bool:
+        return self._sees is None or self._sees(folder.created_by)
 
 
 def workspace_of(
-    session_id: str, context: WorkingDirectoryContext, created_at: str, summary: str | None = None
+    session_id: str,
+    context: WorkingDirectoryContext,
+    created_at: str,
+    summary: str | None = None,
+    created_by: str | None = None,
 ) -> Workspace:
     """Return the workspace of a new session in ``context``."""
     return Workspace(
@@ -423,6 +453,7 @@ def workspace_of(
         repository=context.repository,
         branch=context.branch,
         summary=summary,
+        created_by=created_by,
     )
 
 

@@ -176,7 +176,7 @@ def test_the_environment_selects_the_site_of_the_apis(
 
 def test_the_login_of_the_environment_has_its_source_and_site() -> None:
     def found(auth_token: str | None = None, **environ: str) -> TokenLogin | None:
-        return login_of_environment(Options(environ=environ, port=None, auth_token=auth_token))
+        return login_of_environment(Options(environ=environ, auth_token=auth_token))
 
     assert found() is None
     assert found("t", GH_TOKEN="other") == TokenLogin("t", "token", HOST)

@@ -335,7 +335,7 @@ def configured(server: ModelServer, **work: Any) -> Models:
         "quiet": {"type": "openai", "base_url": f"{server.url}/quiet", "models": ["q"]},
         "keyless": {"type": "openai", "base_url": server.url, "api_key_env": "NOT_SET", "list_models": True},
     }
-    return Models(Config.model_validate({"adapters": adapters}), Options(environ={}, port=None))
+    return Models(Config.model_validate({"adapters": adapters}), Options(environ={}))
 
 
 async def test_only_the_selected_providers_are_requested_and_declared_models_come_first(
@@ -380,7 +380,7 @@ async def test_an_alias_is_listed_with_known_facts_about_its_model(server: Model
     adapters = {"work": {"type": "openai", "base_url": server.url, "models": [{"id": "gpt-5", "vision": False}]}}
     aliases = {"fast": {"adapter": "work", "model": "gpt-5"}, "odd": {"adapter": "work", "model": "m"}}
     config = Config.model_validate({"adapters": adapters, "models": aliases})
-    models = await Models(config, Options(environ={}, port=None)).catalogue.list()
+    models = await Models(config, Options(environ={})).catalogue.list()
 
     fast, odd, work = models
     assert fast == replace(work, id="fast", name="fast")

@@ -67,7 +67,7 @@ async def build(server: ModelServer) -> AsyncGenerator[Make, None]:
         auth_token: str | None = None,
         **config: Any,
     ) -> Models:
-        options = Options(environ={**apis, **(environ or {})}, port=None, auth_token=auth_token)
+        options = Options(environ={**apis, **(environ or {})}, auth_token=auth_token)
         opened.append(Models(Config.model_validate(config), options))
         return opened[-1]
 
@@ -640,7 +640,7 @@ async def test_a_copilot_api_that_does_not_respond_hides_no_other_models(server:
     server.replies.append(Reply(silent=True, ending="hang"))
     environ = {"COPILOT_API_URL": f"{server.url}/copilot"}
     config = Config.model_validate(two_adapters(server))
-    models = Models(config, Options(environ=environ, port=None, auth_token=TOKEN), list_timeout_s=0.01)
+    models = Models(config, Options(environ=environ, auth_token=TOKEN), list_timeout_s=0.01)
     with anyio.fail_after(5):
         listed = await models.catalogue.list()
     await models.connections.close()

@@ -39,7 +39,7 @@ async def server() -> AsyncGenerator[ModelServer]:
 
 @pytest.fixture
 async def models() -> AsyncGenerator[Models]:
-    models = Models(Config(), Options(environ={}, port=None))
+    models = Models(Config(), Options(environ={}))
     yield models
     await models.connections.close()
 
@@ -194,7 +194,7 @@ async def test_a_copilot_provider_without_a_list_of_models_is_called_by_chat_com
 
 @pytest.mark.parametrize("kind", ["gemini", "gemini_interactions"])
 async def test_the_endpoint_of_a_wire_without_a_name_in_the_protocol_is_refused(kind: str) -> None:
-    models = Models(Config(), Options(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}, port=None))
+    models = Models(Config(), Options(environ={"COPILOT_ALLOW_GET_PROVIDER_ENDPOINT": "true"}))
     with pytest.raises(InvalidRequestError, match="which has no endpoint for clients"):
         await models.endpoint(settings("m", provider={"type": kind, "apiKey": "k"}))
     await models.connections.close()
@@ -202,7 +202,7 @@ async def test_the_endpoint_of_a_wire_without_a_name_in_the_protocol_is_refused(
 
 async def test_the_well_known_key_of_gemini_configures_its_adapter(server: ModelServer) -> None:
     environ = {"GEMINI_API_KEY": "k", "GEMINI_BASE_URL": server.url, "GEMINI_MODEL": "gemini-pro-latest"}
-    models = Models(Config(), Options(environ=environ, port=None))
+    models = Models(Config(), Options(environ=environ))
     server.replies.append(json_reply(GEMINI["gemini"]))
     resolved = await models.resolve(settings())
     async with resolved.model.stream(ModelRequest(resolved.wire_name, "", [], stream=False)) as stream:
@@ -247,7 +247,7 @@ async def test_without_any_default_the_first_registered_model_is_used(server: Mo
 
     configured = Models(
         Config.model_validate({"adapters": {"mine": {"type": "openai", "models": ["own"]}}}),
-        Options(environ={}, port=None),
+        Options(environ={}),
     )
     assert await configured.default_name(settings(**registry(server))) == "mine/own"
 
@@ -392,7 +392,7 @@ async def test_a_copilot_model_is_called_over_a_wire_that_serves_it(
 ) -> None:
     environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
     server.replies += [json_reply({"data": [{"id": "m", "supported_endpoints": endpoints}]}), answer]
-    models = Models(Config(), Options(environ=environ, port=None))
+    models = Models(Config(), Options(environ=environ))
     with anyio.fail_after(5):
         resolved = await models.resolve(settings("m"))
         async with resolved.model.stream(ModelRequest("m", "", [], stream=False)) as stream:
@@ -407,7 +407,7 @@ async def test_a_copilot_model_is_called_over_a_wire_that_serves_it(
 async def test_a_copilot_model_without_a_known_wire_is_an_error(server: ModelServer) -> None:
     environ = {"COPILOT_API_URL": server.url, "GH_TOKEN": "t"}
     server.replies.append(json_reply({"data": [{"id": "m", "supported_endpoints": ["ws:/other"]}]}))
-    models = Models(Config(), Options(environ=environ, port=None))
+    models = Models(Config(), Options(environ=environ))
     with pytest.raises(ConfigError, match="'m' only by unsupported endpoints: ws:/other"), anyio.fail_after(5):
         await models.resolve(settings("m"))
     await models.connections.close()

@@ -24,7 +24,7 @@ DECLARED_AND_LISTED = {
 
 
 def models(adapters: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Models:
-    options = Options(environ={"ANTHROPIC_API_KEY": "k", **(environ or {})}, port=None, auto_login=False)
+    options = Options(environ={"ANTHROPIC_API_KEY": "k", **(environ or {})}, auto_login=False)
     return Models(Config.model_validate({"adapters": adapters}), options)
 
 

@@ -76,7 +76,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
 
 def models(url: str) -> Models:
     environ = {"THROWAWAY_API_KEY": "the-key", "THROWAWAY_BASE_URL": url}
-    return Models(Config(), Options(environ=environ, port=None))
+    return Models(Config(), Options(environ=environ))
 
 
 def test_a_new_provider_is_listed_with_its_alias_and_its_variables() -> None:

@@ -149,6 +149,7 @@ async function run() {
         cwd: plan.working_directory,
         cliPath: plan.executable,
         logLevel: "error",
+        useStdio: plan.transport.kind === "stdio",
     });
     await client.start();
     const server = client.cliProcess;

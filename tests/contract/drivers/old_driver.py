@@ -13,6 +13,7 @@ import contextlib
 import io
 import json
 import logging
+import subprocess
 import sys
 import traceback
 from importlib.metadata import version
@@ -51,6 +52,7 @@ class Recorder(logging.Handler):
 def new_client(plan):
     path = {"cli_path": plan["executable"]} if plan["executable"] else {}
     options = {**path, "cwd": plan["working_directory"], "log_level": "error"}
+    options["use_stdio"] = plan["transport"]["kind"] == "stdio"
     if TAKES_DICTIONARIES:
         return CopilotClient(options)
     return CopilotClient(copilot.SubprocessConfig(**options))
@@ -164,8 +166,23 @@ async def inspect(client, plan, recorder):
     report["sessions"] = [member(session, "sessionId") for session in await client.list_sessions()]
 
 
+class Server(subprocess.Popen):
+    """The server, of which these SDKs lose sight over TCP, so that they do not end it."""
+
+    started = None
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        Server.started = self
+
+
+subprocess.Popen = Server
+
+
 async def stop(client, recorder):
-    server, connection = client._process, client._client
+    server, connection = Server.started, client._client
+    assert server is not None
+    assert server.stderr is not None
     # The SDK waits up to a second for each of its readers before it ends the server that they read from.
     connection._read_thread = None
     reader = getattr(connection, "_stderr_thread", None)
@@ -177,7 +194,9 @@ async def stop(client, recorder):
         reader.join(timeout=5)
         stderr = connection.get_stderr_output()
     else:
+        server.terminate()
         stderr = server.stderr.read().decode()
+        server.wait(timeout=5)
     recorder.seen["stderr"] += stderr.splitlines()
 
 

@@ -32,6 +32,9 @@ DENIED_BY_RULE: Final = "Permission denied by a rule"
 NOT_AVAILABLE: Final = PermissionDecision(kind="user-not-available")
 CANCELLED: Final = PermissionDecision(kind="cancelled")
 
+STORED_DECISIONS: Final = frozenset({"approve-for-location", "approved-for-location", "approve-permanently"})
+"""The decisions of clients that are stored, and apply to other sessions, too."""
+
 # The kind in `permission.completed` for each decision of a client; other kinds are passed on unchanged.
 _COMPLETED: Final[dict[str, str]] = {
     "approve-once": "approved",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jumpseat.agent.permissions.questions import STORED_DECISIONS
 from jumpseat.agent.permissions.rules import KINDS, Rule, Rules
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, UnsupportedError
@@ -31,8 +32,14 @@ from jumpseat_protocol.wire import to_wire
 
 
 def handle_pending_permission_request(ctx: Context, params: HandlePendingPermissionRequestParams) -> SuccessResult:
-    """Answer a permission request. Only the first decision counts; ``no-result`` leaves the request to others."""
+    """Answer a permission request. Only the first decision counts; ``no-result`` leaves the request to others.
+
+    Raises:
+        InvalidRequestError: the decision would be stored for all sessions, and the client may not do that.
+    """
     session = ctx.registry.live(params.session_id)
+    if params.result.kind in STORED_DECISIONS:
+        ctx.require_all(f"the decision {params.result.kind!r}")
     if params.result.kind == "no-result":
         return SuccessResult(success=False)
     return SuccessResult(success=session.permissions.questions.pending.answer(params.request_id, params.result))
@@ -135,8 +142,14 @@ def _set_paths(session: Session, paths: PathsConfig) -> None:
 
 
 async def modify_rules(ctx: Context, params: ModifyRulesParams) -> SuccessResult:
-    """Add and remove approval rules, of the session or of its location."""
+    """Add and remove approval rules, of the session or of its location.
+
+    Raises:
+        InvalidRequestError: a rule is invalid, or the client may not change those of a location.
+    """
     permissions = ctx.registry.live(params.session_id).permissions
+    if params.scope == "location":
+        ctx.require_all("a rule of a location")
     add, remove = _rules(params.add), _rules(params.remove)
     await permissions.change_rules(params.scope, add, remove, remove_all=params.remove_all)
     return SuccessResult()

@@ -1,0 +1,78 @@
+"""The rights of a connection, and the tokens that give them."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from typing import Final
+
+from jumpseat.store.connection_tokens import ConnectionToken, ConnectionTokenFile
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rights of a connection.
+
+    ``name`` is the name of its token, which its sessions are stored with; ``None`` without a name.
+    With ``all`` it sees the sessions of all tokens and may change the server for everybody. ``digest`` tells its
+    token from later ones of the same name.
+    """
+
+    name: str | None = None
+    all: bool = True
+    digest: str | None = None
+
+    def sees(self, created_by: str | None) -> bool:
+        """Return whether sessions exist for this connection that the token of a name created."""
+        return self.all or (created_by is not None and created_by == self.name)
+
+
+EVERYTHING: Final = Access()
+NOTHING: Final = Access(all=False)
+
+
+class Gate:
+    """Decides which access a connection token gives.
+
+    ``token`` gives access to everything. ``named`` are tokens with names. Without either, no token is needed.
+    """
+
+    def __init__(self, token: str | None = None, named: ConnectionTokenFile | None = None) -> None:
+        self._token = token
+        self._named = named
+
+    @property
+    def initial_access(self) -> Access | None:
+        """The access of a new connection; ``None`` if it has to present a token first."""
+        return EVERYTHING if self._token is None and self._named is None else None
+
+    def access_of(self, token: str | None) -> Access | None:
+        """Return the access that a token gives; ``None`` if it is missing, wrong or revoked."""
+        if self.initial_access is not None:
+            return self.initial_access
+        if not token:
+            return None
+        if self._token is not None and hmac.compare_digest(_bytes(token), _bytes(self._token)):
+            return EVERYTHING
+        named = self._named.find(token) if self._named is not None else None
+        return None if named is None else _access(named)
+
+    @property
+    def can_revoke(self) -> bool:
+        """Return whether a token may be revoked while the server runs."""
+        return self._named is not None
+
+    def is_valid(self, access: Access) -> bool:
+        """Return whether the token that gave ``access`` has not been revoked since. Reads a file."""
+        if access.name is None or self._named is None:
+            return True
+        return any(_access(token) == access for token in self._named.all())
+
+
+def _access(token: ConnectionToken) -> Access:
+    return Access(token.name, token.all, token.digest)
+
+
+def _bytes(token: str) -> bytes:
+    # JSON may hold lone surrogates.
+    return token.encode("utf-8", "surrogatepass")

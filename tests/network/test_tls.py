@@ -1,0 +1,79 @@
+"""TLS: our client and the server over real sockets, with a certificate that only the client's context trusts."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import anyio
+import pytest
+
+from jumpseat.errors import ConfigError
+from jumpseat.network.tls import server_context
+from jumpseat_client import HandshakeError, ProviderConfig, connect_tcp
+from tests.support.certificates import certificate as certificate
+from tests.support.server import WAIT_S, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+
+def arguments(certificate: tuple[Path, Path]) -> list[str]:
+    return ["--tls-cert", str(certificate[0]), "--tls-key", str(certificate[1]), "--host", "0.0.0.0"]
+
+
+async def test_a_client_that_trusts_the_certificate_runs_a_turn(
+    tmp_path: Path, certificate: tuple[Path, Path]
+) -> None:
+    context = ssl.create_default_context(cafile=certificate[0])
+    async with running_server(tmp_path, tcp=True, token="sesame", args=arguments(certificate)) as server:
+        port = server.port or 0
+        async with connect_tcp("127.0.0.1", port, token="sesame", tls=context) as client:
+            session = await client.create_session(provider=ProviderConfig(**scripted({"text": "over TLS"})))
+            assert await session.ask("hello") == "over TLS"
+            # More than one TLS record, and more than is allowed before the first request.
+            text = "x" * 1_000_000
+            assert (await client.ping(text)).message == f"pong: {text}"
+        with pytest.raises(HandshakeError, match="AUTHENTICATION_FAILED"):
+            async with connect_tcp("127.0.0.1", port, token="wrong", tls=context):
+                pass
+
+
+async def test_other_handshakes_fail_and_leave_the_server_serving(
+    tmp_path: Path, certificate: tuple[Path, Path]
+) -> None:
+    context = ssl.create_default_context(cafile=certificate[0])
+    async with running_server(tmp_path, tcp=True, token="sesame", args=arguments(certificate)) as server:
+        port = server.port or 0
+        with pytest.raises(HandshakeError, match="self-signed certificate"):
+            async with connect_tcp("127.0.0.1", port, token="sesame", tls=True):
+                pass
+        with pytest.raises(HandshakeError, match="localhost"):
+            async with connect_tcp("localhost", port, token="sesame", tls=context):
+                pass
+        with pytest.raises(HandshakeError), anyio.fail_after(WAIT_S):
+            async with connect_tcp("127.0.0.1", port, token="sesame"):
+                pass
+        async with connect_tcp("127.0.0.1", port, token="sesame", tls=context) as client:
+            await client.ping()
+    assert "sesame" not in server.stderr
+
+
+async def test_a_client_with_tls_is_told_that_the_server_has_none(tmp_path: Path) -> None:
+    async with running_server(tmp_path, tcp=True, token="sesame") as server:
+        with pytest.raises(HandshakeError, match="could not connect"):
+            async with connect_tcp("127.0.0.1", server.port or 0, token="sesame", tls=True):
+                pass
+
+
+def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    cert, key = map(str, certificate)
+    broken = tmp_path / "broken.pem"
+    broken.write_text("nonsense")
+    for arguments, words in {
+        (str(tmp_path / "none.pem"), key): "does not exist",
+        (str(broken), key): "--tls-cert and --tls-key",
+        (cert, str(broken)): "--tls-cert and --tls-key",
+        (str(tmp_path), key): "--tls-cert and --tls-key",
+    }.items():
+        with pytest.raises(ConfigError, match=words):
+            server_context(*arguments)
