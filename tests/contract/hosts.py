@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import signal
 import socket
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -22,6 +21,7 @@ import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from jumpseat.store.connection_tokens import ConnectionTokenFile
 from tests.support.fake_openai import MODEL, FakeOpenAI, JsonObject
 from tests.support.forked import ForkedProcess, Program, executable, fork
 from tests.support.toolchains import Sdk
@@ -184,12 +184,15 @@ class Host:
 
     @contextlib.asynccontextmanager
     async def _reachable_server(self) -> AsyncGenerator[JsonObject]:
-        """Yield the connection options of a server; start the server if the SDK does not."""
+        """Yield the connection options of a server; start it, with a named token, if the SDK does not."""
         if self.transport != "uri":
             yield {"kind": self.transport, "port": free_port()}
             return
-        token = secrets.token_hex(8)
-        environment = self._environment() | {"COPILOT_HOME": str(self.home), "COPILOT_CONNECTION_TOKEN": token}
+        # The sessions of earlier runs belong to the name.
+        tokens = ConnectionTokenFile(self.home)
+        tokens.revoke("host")
+        token = tokens.add("host", all_sessions=False)
+        environment = self._environment() | {"COPILOT_HOME": str(self.home)}
         errors = self.home.with_name("server.stderr")
         command = [executable(), "--headless", "--port", "0"]
         async with spawned(command, self.workspace, environment, errors) as server:

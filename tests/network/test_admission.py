@@ -105,6 +105,22 @@ async def test_messages_are_small_before_the_first_valid_request(tmp_path: Path)
             assert len((await wire.response(2))["result"]["message"]) > FIRST_MESSAGE_BYTES
 
 
+async def send_forever(stream: SocketStream, data: bytes) -> None:
+    while True:
+        await stream.send(data)
+
+
+async def test_a_client_that_reads_no_refusals_is_closed(tmp_path: Path) -> None:
+    """The kernel buffers some megabytes in each direction; the server buffers no more than a little beyond."""
+    refused = frame(request(1, "ping")) * 1000
+    async with running_server(tmp_path, tcp=True, token="sesame") as server:
+        before = server.rss_bytes()
+        async with await anyio.connect_tcp("127.0.0.1", server.port or 0) as stream:
+            with anyio.fail_after(WAIT_S), pytest.raises(anyio.BrokenResourceError):
+                await send_forever(stream, refused)
+        assert server.rss_bytes() - before < 16 << 20
+
+
 async def test_a_flood_of_silent_connections_breaks_neither_turns_nor_new_clients(tmp_path: Path) -> None:
     """200 connections, with 120 file handles; a command needs handles of its own."""
     async with (

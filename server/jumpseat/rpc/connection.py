@@ -55,6 +55,8 @@ DELTAS: Final = frozenset(
 )
 # The largest message before the first valid request.
 FIRST_MESSAGE_BYTES: Final = 64 * 1024
+# The bytes of responses to invalid requests that a client may leave unread until then.
+FIRST_UNREAD_BYTES: Final = 64 * 1024
 # A turn waits once this long for a client that does not read, and afterwards goes on without waiting.
 DRAIN_TIMEOUT_S: Final = 10.0
 
@@ -93,7 +95,7 @@ class Connection:
         self._settled = anyio.Event()
         self.wire = Wire(self._body, self._framing_error, self._handle_close)
         if peer is not None:
-            self.wire.limit_messages(FIRST_MESSAGE_BYTES)
+            self.wire.limit(FIRST_MESSAGE_BYTES, FIRST_UNREAD_BYTES)
         self.peer = JsonRpcPeer(self.wire.send, tasks, mask)
 
     def serve(
@@ -123,7 +125,7 @@ class Connection:
         """Lift the limits that apply until the first valid request."""
         if not self.admitted:
             self.admitted = True
-            self.wire.limit_messages(MAX_BODY_BYTES)
+            self.wire.limit(MAX_BODY_BYTES)
             self._settled.set()
 
     async def wait_until_settled(self) -> None:

@@ -68,6 +68,7 @@ class Wire(asyncio.Protocol):
         self._out: asyncio.WriteTransport | None = None
         self._frames: list[bytes] = []
         self._queued_bytes = 0
+        self._broken_bytes = BROKEN_BYTES
         self._drained = anyio.Event()
         self._drained.set()
         self._closed = False
@@ -135,9 +136,10 @@ class Wire(asyncio.Protocol):
             self._flush()
         await self._drained.wait()
 
-    def limit_messages(self, max_bytes: int) -> None:
-        """Refuse longer messages from now on."""
-        self._decoder.max_body_bytes = max_bytes
+    def limit(self, message_bytes: int, unread_bytes: int = BROKEN_BYTES) -> None:
+        """Refuse longer messages from now on, and close the connection when the peer leaves more bytes unread."""
+        self._decoder.max_body_bytes = message_bytes
+        self._broken_bytes = unread_bytes
 
     def abort(self) -> None:
         """Close both sides at once, without sending the queued messages."""
@@ -159,7 +161,7 @@ class Wire(asyncio.Protocol):
         self._frames.clear()
         self._queued_bytes = 0
         self._out.write(data)
-        if self._out.get_write_buffer_size() > BROKEN_BYTES:
+        if self._out.get_write_buffer_size() > self._broken_bytes:
             log.error("a client has stopped reading: closing its connection")
             self._out.abort()
             self._handle_loss()
