@@ -14,6 +14,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -30,6 +31,7 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
+from jumpseat.child_environment import OWN, ChildEnvironment
 from jumpseat.cli import Options, TcpOptions
 from jumpseat.config import CompactionConfig, Config, SandboxSection, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError
@@ -37,6 +39,8 @@ from jumpseat.log_setup import log_to_stderr, mask_logs
 from jumpseat.mcp.hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.network.serving import serve_tcp
+from jumpseat.owner_only import restrict_contents, restrict_home
+from jumpseat.process_memory import protect_memory
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
@@ -81,14 +85,8 @@ GRACE_S: Final = 0.1
 DISCONNECT_S: Final = 0.3
 # The time until the connections of a revoked token are closed.
 REVOCATION_CHECK_S: Final = 1.0
-# Credentials of the server itself, which child processes do not get.
-OWN_SECRETS: Final = (
-    "COPILOT_CONNECTION_TOKEN",
-    "COPILOT_SDK_AUTH_TOKEN",
-    "GITHUB_COPILOT_API_TOKEN",
-    "COPILOT_HMAC_KEY",
-    "CAPI_HMAC_KEY",
-)
+# Folders in the home folder that only the server writes to.
+WRITTEN: Final = ("session-state", "memories", "quarantine")
 
 
 class ClientConnection(Client, Protocol):
@@ -117,17 +115,33 @@ class App:
 
     def __init__(self, options: Options, tasks: TaskGroup) -> None:
         self._home = home = home_folder(options.environ)
+        for folder in restrict_home(home, WRITTEN):
+            tasks.start_soon(partial(anyio.to_thread.run_sync, abandon_on_cancel=True), restrict_contents, folder)
         config = load_config(home, environment_providers())
         self.protocol = options.protocol
         self.secrets = Secrets()
         self.trust = TrustedFolders(home, config.trusted_folders)
-        self.models = Models(config, options, home, self.secrets, tasks=tasks, is_trusted=self.trust.is_trusted)
+        children = ChildEnvironment(
+            options.whole_environ,
+            passed=config.environment.passed,
+            values=(options.auth_token,),
+        )
+        self.models = Models(
+            config,
+            options,
+            home,
+            self.secrets,
+            tasks=tasks,
+            is_trusted=self.trust.is_trusted,
+            child_environment=children,
+        )
         self.user_settings = UserSettings(home)
         store = SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
         self.plugins = PluginFolders(_folders(options.plugin_dirs))
         self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home(), self.plugins)
-        self.web = ConfiguredWeb(config, options.environ)
+        self.web = ConfiguredWeb(config, options.environ, children.variables_for)
+        children.withhold(self.web.key_variables)
         memories = MemoryStore(home, by_default=config.tools.memory.enabled)
         mask_logs(self.secrets)
         self.connections: set[ClientConnection] = set()
@@ -138,8 +152,7 @@ class App:
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
-        environ = {name: value for name, value in os.environ.items() if name not in OWN_SECRETS}
-        sandboxes = Sandboxes(_sandbox_settings(config.sandbox), home, environ, self.web.connect)
+        sandboxes = Sandboxes(_sandbox_settings(config.sandbox), home, children.variables(), self.web.connect)
         self.declarations = Declarations(
             config.tools.declared,
             home,
@@ -148,10 +161,12 @@ class App:
             built_in=BUILTIN_NAMES,
             always=config.default_tools,
             sandboxes=sandboxes,
+            of_command=children.variables_for,
         )
         self.mcp_config = McpConfigFile(home)
         self.mcp = McpHosts(
-            environ,
+            # Servers inherit a few of these only, but their configuration can name any.
+            {name: value for name, value in options.whole_environ.items() if name not in OWN},
             config.mcp.servers,
             self.mcp_config,
             trusted=self.trust.is_trusted,
@@ -160,12 +175,13 @@ class App:
             plugins=self.plugins,
             sandboxes=sandboxes,
         )
+        protect_memory(children.credentials())
         self.registry = SessionRegistry(
             store,
             self.models,
             Environment(
                 BUILTIN_TOOLS,
-                environ,
+                children.variables,
                 sources=(
                     self.mcp.source,
                     *session_sources(

@@ -60,6 +60,9 @@
     [tools.lint]                        # a declared tool, or a group of tools: docs/tools.md
     cmds = [["make", "lint"]]
 
+    [environment]                       # of commands and other child processes
+    pass = ["GH_TOKEN"]                 # keys and tokens that they get; default: none
+
     [hooks]
     timeout_s = 60.0                    # of one hook, and of rewriting the system message
 
@@ -271,6 +274,12 @@ class LimitsConfig(_Section):
     calls_per_answer: int | None = Field(default=None, ge=1)
 
 
+class EnvironmentConfig(_Section):
+    """The environment of child processes. ``passed`` are the names of credentials that they get nevertheless."""
+
+    passed: list[str] = Field(default_factory=list, alias="pass")
+
+
 class HooksConfig(_Section):
     """Limits of hooks. ``patience_s`` is the former spelling of ``timeout_s``, still accepted."""
 
@@ -345,6 +354,7 @@ class Config(_Section):
     retry: RetryConfig = Field(default_factory=RetryConfig)
     compaction: CompactionConfig = Field(default_factory=CompactionConfig)
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
+    environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig)
     hooks: HooksConfig = Field(default_factory=HooksConfig)
     clients: ClientsConfig = Field(default_factory=ClientsConfig)
     services: dict[Literal["jina", "tavily"], ServiceConfig] = Field(

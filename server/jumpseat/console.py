@@ -27,7 +27,6 @@ from jumpseat.adapters.models.diagnosis import (
 )
 from jumpseat.adapters.models.known_adapters import (
     COPILOT,
-    GITHUB_TOKENS,
     KnownAdapter,
     known_adapters,
     place_of,
@@ -157,7 +156,7 @@ async def _show_models(command: Command, models: Models) -> int:
 async def _of_copilot(models: Models) -> list[ModelInfo]:
     login = await models.copilot.own_login()
     if login is None:
-        raise ConfigError(f"there is no GitHub token: set one of {', '.join(GITHUB_TOKENS)}")
+        raise ConfigError(f"there is no GitHub token: set one of {', '.join(PROVIDERS[COPILOT].key_variables)}")
     return await models.copilot.models(login)
 
 

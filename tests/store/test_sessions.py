@@ -385,7 +385,7 @@ def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:
     return SessionRegistry(
         store,
         OneModel(model),
-        Environment((), {}),
+        Environment((), dict),
         tasks,
         lambda _kind, _id, _metadata, _owner: None,
         allow_unasked=False,

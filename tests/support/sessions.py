@@ -266,7 +266,7 @@ def make_session(
         models=OneModel(_model(script), model_info or ModelInfo(MODEL), known),
         make_tools=lambda session: ToolOrchestrator(
             session,
-            Environment(tuple(builtin), {"PATH": os.environ["PATH"]} if declared else {}, sources),
+            Environment(tuple(builtin), (lambda: {"PATH": os.environ["PATH"]}) if declared else dict, sources),
             settings.cwd / "temp",
         ),
         read_instructions=lambda _settings: instructions,

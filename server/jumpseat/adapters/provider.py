@@ -47,9 +47,9 @@ class ProviderInfo:
     that type. ``adapter`` is the adapter's class as ``"module:Class"``, relative to ``jumpseat.adapters.wires``, or
     absolute. ``family`` is the kind of endpoint that clients of the protocol know, ``None`` for others.
 
-    ``key_variable`` is the environment variable in which users keep their key; ``environment`` names the variables
-    that configure the provider by themselves. ``options`` are defaults of ``Endpoint.options``, ``headers`` go with
-    every request.
+    ``key_variable`` is the environment variable in which users keep their key, ``other_key_variables`` are further
+    ones; ``environment`` names the variables that configure the provider by themselves. ``options`` are defaults of
+    ``Endpoint.options``, ``headers`` go with every request.
 
     ``listing`` reads the provider's list of models, ``None`` where it has none. ``settings`` are the entries of the
     settings schema, in the order of a form. ``own_limits`` marks a host that limits models in its own way, so that
@@ -62,12 +62,18 @@ class ProviderInfo:
     family: EndpointFamily | None = "openai"
     default_base_url: str | None = None
     key_variable: str | None = None
+    other_key_variables: tuple[str, ...] = ()
     environment: EnvironmentVariables | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     listing: ModelListing | None = None
     settings: SettingEntries = field(default_factory=dict[str, SettingEntry])
     own_limits: bool = False
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """The environment variables in which users keep their key, the preferred one first."""
+        return (() if self.key_variable is None else (self.key_variable,)) + self.other_key_variables
 
     def load(self) -> Adapter:
         """Import the adapter's class and create an adapter for this provider."""

@@ -148,8 +148,16 @@ class _Values(dict[str, Any]):
 class EnvResolver:
     """Looks up the values of ``env`` entries. There is one per process, which caches entries with ``cache_s``."""
 
-    def __init__(self, environ: Mapping[str, str], *, cwd: Path | None = None) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        of_command: Callable[[str], Mapping[str, str]] | None = None,
+        *,
+        cwd: Path | None = None,
+    ) -> None:
+        """``of_command`` returns the environment of a command, by default ``environ``; ``cwd`` is its folder."""
         self._environ = environ
+        self._of_command = of_command
         self._cwd = cwd
         self._cached: dict[tuple[str, str], tuple[float, Any, EnvEntry]] = {}
         self._entries: dict[tuple[str, str], tuple[Any, EnvEntry]] = {}
@@ -237,7 +245,8 @@ class EnvResolver:
     async def run_command(self, command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str | Missing:
         """Run a shell command and return its output without trailing white space."""
         try:
-            status, output = await _run(command, self._environ, self._cwd, timeout_s)
+            environ = self._environ if self._of_command is None else self._of_command(command)
+            status, output = await _run(command, environ, self._cwd, timeout_s)
         except TimeoutError:
             return Missing(f"its command took longer than {timeout_s:g} s")
         except OSError as error:

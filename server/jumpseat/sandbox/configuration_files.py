@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from jumpseat.owner_only import create_private_folder
 from jumpseat.sandbox.git_files import is_git_folder, is_harmless, read_small, settings_of
 from jumpseat.sandbox.places import START_FILES
 
@@ -218,7 +219,7 @@ def move_away(path: str, roots: Iterable[Path], target: Path) -> Path | None:
 
 
 def _rename(descriptor: int, name: str, path: Path, target: Path) -> Path:
-    target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_private_folder(target)
     moved = _unused(target, name)
     try:
         os.rename(name, moved, src_dir_fd=descriptor)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.to_thread
 
+from jumpseat.owner_only import create_private_folder
 from jumpseat.sandbox.configuration_files import ConfigurationFiles, Snapshot, move_away, new_files, restore
 from jumpseat.sandbox.git_files import work_tree_folder
 from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
@@ -351,7 +352,7 @@ class SessionSandbox:
         name = re.sub(r"[^\w.-]", "_", main.name)[:40] or "root"
         digest = hashlib.sha256(os.fsencode(os.path.realpath(main))).hexdigest()[:12]
         folder = self._sandboxes.home / "caches" / f"{name}-{digest}"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_private_folder(folder)
         return folder
 
     def _settle(self, confined: Confined) -> list[str]:

@@ -16,7 +16,6 @@ from jumpseat.services.direct import parse_url
 from jumpseat.tools.web import Page, WebError
 
 BASE_URL: Final = "https://r.jina.ai"
-KEY: Final = "JINA_API_KEY"
 
 
 class JinaFetcher:

@@ -5,7 +5,7 @@ Modules that import httpx are imported only then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 from anyio.abc import ByteStream
@@ -20,14 +20,23 @@ if TYPE_CHECKING:
 
 SEARCH_KEY: Final = "TAVILY_API_KEY"
 """The environment variable that enables the search service without any configuration."""
+FETCH_KEY: Final = "JINA_API_KEY"
+"""The environment variable of the key of the service that can fetch pages."""
 
 
 class ConfiguredWeb:
     """The configured web access of the process. Close it at the end."""
 
-    def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        environ: Mapping[str, str],
+        of_command: Callable[[str], Mapping[str, str]] | None = None,
+    ) -> None:
+        """``of_command`` returns the environment of a command that prints a key, by default ``environ``."""
         self._config = config
         self._environ = environ
+        self._of_command = of_command
         self._fetcher: Fetcher | None = None
         self._searcher: Searcher | None = None
         self._transport: HttpTransport | None = None
@@ -35,6 +44,12 @@ class ConfiguredWeb:
     def can_search(self) -> bool:
         """Return whether a search service is configured."""
         return "tavily" in self._config.services or bool(self._environ.get(SEARCH_KEY))
+
+    def key_variables(self) -> list[str]:
+        """Return the names of the environment variables that hold keys of services, whether set or not."""
+        named = (service.api_key for service in self._config.services.values())
+        values = (key.get("value") if isinstance(key, dict) else key for key in named)
+        return [SEARCH_KEY, FETCH_KEY, *(value for value in values if isinstance(value, str))]
 
     def fetcher(self) -> Fetcher:
         if self._fetcher is None:
@@ -65,7 +80,7 @@ class ConfiguredWeb:
         if settings.service == "jina":
             from jumpseat.services import jina
 
-            caller = self._caller("jina", base_url=jina.BASE_URL, variable=jina.KEY, optional=True)
+            caller = self._caller("jina", base_url=jina.BASE_URL, variable=FETCH_KEY, optional=True)
             return jina.JinaFetcher(caller, self._host_policy())
         from jumpseat.services.direct import DirectFetcher
 
@@ -92,7 +107,7 @@ class ConfiguredWeb:
             name,
             self._config.services.get(name, ServiceConfig()),
             self._transport,
-            EnvResolver(self._environ),
+            EnvResolver(self._environ, self._of_command),
             base_url=base_url,
             variable=variable,
             optional=optional,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from jumpseat.errors import StoreError
+from jumpseat.owner_only import create_private_folder, owner_only
 
 INDEX: Final = "index.md"
 LONGEST_TITLE: Final = 80
@@ -59,8 +60,8 @@ class Checkpoints:
         number = max([after, *(checkpoint.number for checkpoint in self.list())]) + 1
         path = self.root / f"{number:03}-{_slug(title)}.md"
         try:
-            self.root.mkdir(exist_ok=True)
-            path.write_text(f"# {title}\n\n{text}\n", encoding="utf-8", errors="replace")
+            create_private_folder(self.root)
+            _write(path, f"# {title}\n\n{text}\n")
             self.write_index()
         except OSError as error:
             raise StoreError(f"cannot write {path.name!r}: {error.strerror or error}") from error
@@ -72,12 +73,12 @@ class Checkpoints:
         Raises:
             OSError: the file cannot be written.
         """
-        self.root.mkdir(exist_ok=True)
+        create_private_folder(self.root)
         lines = [
             f"- {checkpoint.number}: [{checkpoint.title}]({checkpoint.path.name})\n" for checkpoint in self.list()
         ]
         text = "# Checkpoints\n" + ("\n" if lines else "") + "".join(lines)
-        (self.root / INDEX).write_text(text, encoding="utf-8", errors="replace")
+        _write(self.root / INDEX, text)
 
     def drop_after(self, number: int) -> None:
         """Remove the checkpoints above ``number``.
@@ -102,10 +103,15 @@ class Checkpoints:
         """
         copied = [checkpoint for checkpoint in self.list() if checkpoint.number <= up_to]
         if copied:
-            other.root.mkdir(exist_ok=True)
+            create_private_folder(other.root)
             for checkpoint in copied:
                 shutil.copyfile(checkpoint.path, other.root / checkpoint.path.name)
             other.write_index()
+
+
+def _write(path: Path, text: str) -> None:
+    with open(path, "w", encoding="utf-8", errors="replace", opener=owner_only) as file:
+        file.write(text)
 
 
 def _title(path: Path) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from jumpseat.errors import InvalidRequestError, StoreError
+from jumpseat.owner_only import create_private_folder, owner_only
 
 LARGEST_BYTES: Final = 16 * 1024 * 1024
 """Largest file that is read, because its text has to fit into one response."""
@@ -36,21 +37,20 @@ def read_text(path: Path) -> str | None:
         raise StoreError(f"cannot read {path.name!r}: {error.strerror or error}") from error
 
 
-def write_text(path: Path, content: str, *, private: bool = False) -> None:
+def write_text(path: Path, content: str) -> None:
     """Write a file atomically, creating its parent folders: readers see the old text or the new one.
 
-    A ``private`` file has mode 0600.
+    The file has mode 0600, a new folder 0700.
 
     Raises:
         StoreError: the file cannot be written.
     """
     draft = path.parent / f".{uuid.uuid4().hex}.tmp"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_private_folder(path.parent)
         try:
-            if private:
-                draft.touch(0o600)
-            draft.write_bytes(content.encode())
+            with open(draft, "xb", opener=owner_only) as file:
+                file.write(content.encode())
             draft.replace(path)
         except BaseException:
             with suppress(OSError):

@@ -103,7 +103,7 @@ class McpConfigFile:
 
     def _write(self, whole: Mapping[str, Any]) -> None:
         # The settings of servers may hold secrets.
-        write_text(self._path, orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode() + "\n", private=True)
+        write_text(self._path, orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode() + "\n")
 
 
 def _part(whole: Mapping[str, Any], name: str, otherwise: Any) -> Any:

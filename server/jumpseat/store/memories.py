@@ -19,6 +19,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.memories import Memory, MemoryScope
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
+from jumpseat.owner_only import create_private_folder, owner_only
 from jumpseat.store.files import write_text
 from jumpseat.store.git import working_directory_context
 
@@ -73,10 +74,10 @@ class MemoryStore:
         path = self._path(settings, memory.scope)
         line = {"fact": memory.fact, **more, "vote": vote, "reason": reason, "at": utc_now()}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_private_folder(path.parent)
             # One write per line; a line that another process left torn is ended first.
             torn = path.is_file() and not _ends_with_newline(path)
-            with path.open("ab", buffering=0) as file:
+            with open(path, "ab", buffering=0, opener=owner_only) as file:
                 file.write((b"\n" if torn else b"") + orjson.dumps(line) + b"\n")
             if path.stat().st_size > COMPACTED_BYTES:
                 self._compact(path, memory.scope)

@@ -15,6 +15,7 @@ import orjson
 from pydantic import Field, ValidationError
 
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.owner_only import owner_only
 from jumpseat_protocol.sessions import CustomAgentConfig, DefaultAgentConfig, MemoryOptions, SessionOptions
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str],
     )
     draft = folder / f"{FILE}.tmp"
     try:
-        draft.write_bytes(orjson.dumps(options.wire()))
+        with open(draft, "wb", opener=owner_only) as file:
+            file.write(orjson.dumps(options.wire()))
         draft.replace(folder / FILE)
     except OSError:
         log.exception("cannot write %s", folder / FILE)

@@ -31,6 +31,7 @@ import anyio
 from pydantic import BaseModel, ValidationError
 
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
+from jumpseat.owner_only import create_private_folder, owner_only
 
 log = logging.getLogger(__name__)
 
@@ -214,7 +215,7 @@ class Ownership:
         """Lock a range; returns ``False`` if another process has locked it."""
         if self._fd is None:
             try:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                create_private_folder(self._folder)
                 self._fd = os.open(self._folder / "locks", os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
                 raise StoreError(f"cannot create the locks of sessions: {error.strerror or error}") from error
@@ -247,7 +248,8 @@ class Ownership:
             for mark, _ in marks(folder):
                 if _read_mark(mark).startswith(_OURS):
                     mark.unlink()
-            self._mark_of(folder).write_text(f"{_OURS} {self._name}\n", encoding="ascii")
+            with open(self._mark_of(folder), "w", encoding="ascii", opener=owner_only) as file:
+                file.write(f"{_OURS} {self._name}\n")
 
     def _mark_of(self, folder: Path) -> Path:
         return folder / f"inuse.{os.getpid()}.lock"
@@ -316,7 +318,7 @@ else:
         """Create a named pipe, with both of its ends open: without a writer, a reader would see its end."""
         # Renamed when it is open, because a pipe without a reader counts as unused.
         draft = path.with_suffix(".tmp")
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_private_folder(path.parent)
         os.mkfifo(draft, 0o600)
         reader = os.open(draft, os.O_RDONLY | os.O_NONBLOCK)
         writer = os.open(draft, os.O_WRONLY | os.O_NONBLOCK)

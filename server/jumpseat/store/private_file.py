@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar, cast
 import orjson
 
 from jumpseat.errors import StoreError
+from jumpseat.owner_only import create_private_folder
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class PrivateFile:
             StoreError: the file cannot be written, or another process holds the lock.
         """
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            create_private_folder(self._path.parent)
             with self._locked():
                 try:
                     values = self._load() or {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -18,6 +18,7 @@ import anyio
 import anyio.to_thread
 
 from jumpseat.errors import StoreError
+from jumpseat.owner_only import owner_only
 
 if TYPE_CHECKING:
     import sqlite3
@@ -113,6 +114,8 @@ class SessionDatabase:
         import sqlite3
 
         try:
+            with open(path, "ab", opener=owner_only):
+                pass
             with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(path)) as target:
                 source.backup(target)
         except sqlite3.Error as error:
@@ -151,6 +154,9 @@ class SessionDatabase:
     def _open(self) -> sqlite3.Connection:
         import sqlite3
 
+        # SQLite gives its journal the mode of the database, and reports errors itself.
+        with suppress(OSError), open(self.path, "ab", opener=owner_only):
+            pass
         connection = sqlite3.connect(self.path, timeout=TIMEOUT_S, isolation_level=None)
         try:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)

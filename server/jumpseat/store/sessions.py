@@ -24,6 +24,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import iso_time, utc_now
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.owner_only import create_private_folder, owner_only, restrict_contents
 from jumpseat.store.checkpoints import Checkpoint, Checkpoints
 from jumpseat.store.event_log import FileEventLog, read_log
 from jumpseat.store.files import WorkspaceFiles
@@ -137,7 +138,7 @@ class SessionFolder:
             StoreError: the folder cannot be written.
         """
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            create_private_folder(self.path)
             self.claim()
             if is_new and self.log.path.exists():
                 raise InvalidRequestError(f"session {self.path.name!r} already exists")
@@ -225,7 +226,8 @@ class SessionFolder:
         ]
         target = self.path / "workspace.yaml"
         draft = target.with_suffix(f".{os.getpid()}.tmp")
-        draft.write_text("".join(lines), encoding="utf-8")
+        with open(draft, "w", encoding="utf-8", opener=owner_only) as file:
+            file.write("".join(lines))
         draft.replace(target)
         self._workspace = workspace
 
@@ -409,7 +411,8 @@ class SessionStore:
         workspace.name, workspace.user_named = name or workspace.name, bool(name) or workspace.user_named
         try:
             fork.create(workspace)
-            fork.log.path.write_bytes(b"".join(_of_fork(record, session_id) for record in records))
+            with open(fork.log.path, "wb", opener=owner_only) as file:
+                file.writelines(_of_fork(record, session_id) for record in records)
             if source.plan_path.is_file():
                 shutil.copyfile(source.plan_path, fork.plan_path)
             if source.files.root.is_dir():
@@ -417,6 +420,8 @@ class SessionStore:
             source.checkpoints.copy_to(fork.checkpoints, _last_checkpoint(records))
             fork.drop_checkpoints(_last_checkpoint(records))
             source.database.copy_to(fork.database.path)
+            # Copies have the modes of files that the model's tools have written.
+            restrict_contents(fork.path)
         except (OSError, shutil.Error) as error:
             fork.remove()
             raise StoreError(f"cannot copy the session: {error}") from error

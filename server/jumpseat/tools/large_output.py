@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from jumpseat.owner_only import create_private_folder, owner_only
+
 PREVIEW_CHARACTERS: Final = 500
 
 
@@ -25,8 +27,9 @@ def spill(text: str, max_bytes: int, folder: Path) -> str:
     suffix = "".join(random.choices(string.ascii_lowercase + string.digits, k=6))  # noqa: S311 - a name, no secret
     path = folder / f"{int(time.time() * 1000)}-copilot-tool-output-{suffix}.txt"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        create_private_folder(folder)
+        with open(path, "xb", opener=owner_only) as file:
+            file.write(data)
         saved = f"Saved to: {path}"
     except OSError as error:
         saved = f"It could not be saved: {error.strerror or error}"

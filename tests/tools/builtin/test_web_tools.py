@@ -176,7 +176,7 @@ async def test_search_results_are_shown_with_their_urls() -> None:
 
 
 def offered(web: Pages | None) -> list[str]:
-    tools = Environment(BUILTIN_TOOLS, {}, web=web).builtin_tools()
+    tools = Environment(BUILTIN_TOOLS, dict, web=web).builtin_tools()
     return [tool.name for tool in tools if tool.name.startswith("web_")]
 
 

@@ -22,11 +22,11 @@ does not inherit its key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import anyio
 import anyio.to_thread
@@ -37,6 +37,7 @@ from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.known import WITHHELD, Known, default_key, uses_other_server
 from jumpseat.adapters.declared.short_form import PROTOCOLS, expand_short_form
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, load_adapter
+from jumpseat.declared.env import SECRET_NAME
 from jumpseat.declared.files import (
     as_mapping,
     declaration_files,
@@ -191,6 +192,24 @@ class Catalogue:
             ) from None
         self._ready[declaration.name] = (monotonic() + KEEP_CHOICES_S, ready)
         return ready
+
+    def key_variables(self) -> Iterator[str]:
+        """Yield the environment variables that hold keys of adapters, including those of projects.
+
+        Adapters of installed packages are included after their first use.
+        """
+        files = (path.stem for path in [*self._files(), *self._project_files()])
+        for name in {*self._registered, *self.configured, *files, *self._known}:
+            try:
+                env = self.get(name).declaration.env
+            except ConfigError:
+                continue
+            for entry, raw in env.items():
+                value = cast("Mapping[str, Any]", raw).get("value") if isinstance(raw, Mapping) else raw
+                if isinstance(value, str) and value and (SECRET_NAME.search(entry) or SECRET_NAME.search(value)):
+                    yield value
+        for project in self._projects.values():
+            yield from project.key_variables()
 
     def registered(self) -> list[str]:
         """Return the names registered by clients, in order of registration."""

@@ -292,6 +292,19 @@ class ConfiguredAdapters:
         config = self.configured.get(name) or self.fallback.get(name)
         return None if config is None or self.is_undeclared(name, config) else self.catalogue.get(name)
 
+    def key_variables(self) -> set[str]:
+        """Return the names of all environment variables that hold keys of providers, whether set or not."""
+        found = {
+            *("COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"),
+            *(variable for info in PROVIDERS.values() for variable in info.key_variables),
+            *(config.api_key_env for config in self._config.adapters.values() if config.api_key_env is not None),
+        }
+        # Only declared adapters have other keys; the catalogue takes time to import.
+        declares = bool(self._files) or any(config.declaration for config in self._config.adapters.values())
+        if declares or "catalogue" in vars(self):
+            found.update(self.catalogue.key_variables())
+        return found
+
     def register(self, raw: Mapping[str, Any]) -> Known:
         """Register an adapter declared by a client.
 

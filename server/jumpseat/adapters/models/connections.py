@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from jumpseat.agent.client import Client
     from jumpseat.agent.interfaces import ResolvedModel
     from jumpseat.agent.model import Model
+    from jumpseat.child_environment import ChildEnvironment
     from jumpseat.cli import Options
     from jumpseat.declared.env import EnvResolver
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 class Connections:
     """Creates models that can be called. ``tunnel`` is set while a client makes all requests."""
 
-    def __init__(self, options: Options, mask: Callable[[str], str] = str) -> None:
-        """``mask`` removes secrets from recorded strings.
+    def __init__(self, options: Options, mask: Callable[[str], str], child_environment: ChildEnvironment) -> None:
+        """``mask`` removes secrets from recorded strings, ``child_environment`` is that of commands.
 
         Raises:
             ConfigError: the folder for recordings is not writable, or contains none to replay.
@@ -43,6 +44,7 @@ class Connections:
         self.tunnel: Tunnel | None = None
         self._environ = options.environ
         self._whole_environ = options.whole_environ
+        self.child_environment = child_environment
         self._make_middleware = _middleware(options, mask)
         self._transport: HttpTransport | None = None
         self._scripts: dict[str, ScriptedModel] = {}
@@ -165,7 +167,7 @@ class Connections:
     def _resolver(self) -> EnvResolver:
         from jumpseat.declared.env import EnvResolver
 
-        return EnvResolver(self._whole_environ)
+        return EnvResolver(self._whole_environ, self.child_environment.variables_for)
 
 
 def user_agent(client_name: str | None) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import anyio
 
 from jumpseat.adapters.failures import Redactor
+from jumpseat.adapters.providers.copilot import PROVIDER
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.errors import ClientCallError, InvalidRequestError, ProviderAuthError
 from jumpseat_protocol.accounts import AuthCredentials
@@ -29,7 +30,6 @@ log = logging.getLogger(__name__)
 
 GITHUB: Final = "https://github.com"
 HOST_VARIABLES: Final = ("COPILOT_GH_HOST", "GH_HOST")
-TOKEN_VARIABLES: Final = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 COPILOT_API: Final = "copilot-api-token"
 """The type of a token that is accepted by the Copilot API but not by GitHub."""
 
@@ -167,7 +167,7 @@ def login_of_environment(options: Options) -> TokenLogin | None:
         return TokenLogin(options.auth_token, "token", host)
     if environ.get("COPILOT_API_URL") and (token := environ.get("GITHUB_COPILOT_API_TOKEN")):
         return TokenLogin(token, COPILOT_API, host)
-    token = next((environ[name] for name in TOKEN_VARIABLES if environ.get(name)), None)
+    token = next((environ[name] for name in PROVIDER.key_variables if environ.get(name)), None)
     return TokenLogin(token, "env", host) if token else None
 
 

@@ -57,7 +57,7 @@ class CopilotSource:
         if self._borrowed is None:
             from jumpseat.adapters.models.copilot_login import login_of_gh
 
-            self._borrowed = await login_of_gh(self._environ)
+            self._borrowed = await login_of_gh(self._connections.child_environment.variables())
         return self._borrowed
 
     def login_with_token(self, token: str) -> Login:

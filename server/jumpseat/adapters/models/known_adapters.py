@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from jumpseat.adapters.declared.known import Known
 
 COPILOT: Final = "copilot"
-GITHUB_TOKENS: Final = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
-"""The environment variables of GitHub tokens, the preferred one first."""
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 
@@ -128,9 +126,7 @@ def _entry_text(raw: Any) -> str | None:
 
 def _built_in_adapter(name: str, environ: Mapping[str, str]) -> KnownAdapter:
     provider = PROVIDERS[name]
-    key_env = provider.key_variable
-    if name == COPILOT:
-        key_env = next((variable for variable in GITHUB_TOKENS if environ.get(variable)), key_env)
+    key_env = next(filter(environ.get, provider.key_variables), provider.key_variable)
     return KnownAdapter(
         name=name,
         origin="built in",

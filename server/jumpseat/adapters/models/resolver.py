@@ -22,6 +22,7 @@ from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.child_environment import ChildEnvironment
 from jumpseat.config import AdapterConfig, Config
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
 from jumpseat_protocol.server import AuthStatusResult
@@ -55,6 +56,7 @@ class Models:
         list_timeout_s: float = LIST_TIMEOUT_S,
         tasks: TaskGroup | None = None,
         is_trusted: Callable[[Path], bool] = lambda _: False,
+        child_environment: ChildEnvironment | None = None,
     ) -> None:
         """Create the models without any I/O except for the recordings' folder.
 
@@ -66,6 +68,7 @@ class Models:
             list_timeout_s: time limit for providers when listing models.
             tasks: runs requests for model lists that outlive their waiters.
             is_trusted: decides which projects may declare adapters.
+            child_environment: the environment of commands that print keys; learns the variables of all keys.
 
         Raises:
             ConfigError: the folder for recordings is not writable, or contains none to replay.
@@ -73,7 +76,9 @@ class Models:
         self._config = config
         self._environ = options.environ
         self.adapters = ConfiguredAdapters(config, options.environ, home, is_trusted)
-        self.connections = Connections(options, mask)
+        child_environment = child_environment or ChildEnvironment(options.whole_environ)
+        child_environment.withhold(self.adapters.key_variables)
+        self.connections = Connections(options, mask, child_environment)
         # The GitHub CLI's login is used only if no adapter is configured.
         self.copilot = CopilotSource(
             options, self.connections, borrows=options.auto_login and not self.adapters.configured

@@ -25,6 +25,7 @@ PROVIDER: Final = ProviderInfo(
     adapter="copilot:CopilotChatAdapter",
     default_base_url=COPILOT_API_URL,
     key_variable=KEY_VARIABLE,
+    other_key_variables=("GH_TOKEN", "GITHUB_TOKEN"),
     settings=CHAT,
 )
 

@@ -41,8 +41,11 @@ class Declarations:
         built_in: Iterable[str] = (),
         always: Iterable[str] = (),
         sandboxes: Sandboxes | None = None,
+        of_command: Callable[[str], Mapping[str, str]] | None = None,
     ) -> None:
-        """``sandboxes`` confine the commands of the tools."""
+        """``sandboxes`` confine the commands of the tools; ``of_command`` is as in
+        :class:`~jumpseat.declared.env.EnvResolver`.
+        """
         self._configured = configured
         self._home = home
         self._environ = environ
@@ -50,6 +53,7 @@ class Declarations:
         self._built_in = frozenset(built_in)
         self._always = tuple(always)
         self._sandboxes = sandboxes
+        self._of_command = of_command
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -63,7 +67,7 @@ class Declarations:
         """Return the resolver of the values of ``env``."""
         from jumpseat.declared.env import EnvResolver
 
-        return EnvResolver(self._environ)
+        return EnvResolver(self._environ, self._of_command)
 
     @property
     def is_loaded(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,14 +18,14 @@ CALLS_PER_ANSWER: Final = 128
 class Environment:
     """Shared by the tools of all sessions.
 
-    ``builtin`` are the built-in tools that are the same in all sessions, ``environ`` is the environment of child
-    processes, ``sources`` make the other tools of a session, ``web`` is what the web tools use. A client has
+    ``builtin`` are the built-in tools that are the same in all sessions, ``environ`` returns the environment of
+    child processes, ``sources`` make the other tools of a session, ``web`` is what the web tools use. A client has
     ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands. Of one
     answer of a model, at most ``calls_per_answer`` tool calls run.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
-    environ: Mapping[str, str]
+    environ: Callable[[], dict[str, str]]
     sources: tuple[MakeSource, ...] = ()
     web: Web | None = None
     client_tool_s: float | None = None

@@ -1,0 +1,74 @@
+"""Files and folders that only their owner can read: all that the server itself writes.
+
+The umask stays that of the user, because functions of declared tools and adapters create files in this process, as
+do the programs that they start.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def owner_only(path: str, flags: int) -> int:
+    """Open a file, with mode 0600 if it is new; an ``opener`` for :func:`open`."""
+    return os.open(path, flags, 0o600)
+
+
+def create_private_folder(path: Path) -> None:
+    """Create a folder and its missing parents, all with mode 0700. An existing folder is left as it is.
+
+    Raises:
+        OSError: the folder cannot be created, or the path is that of a file.
+    """
+    if not path.parent.exists():
+        create_private_folder(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
+
+
+def restrict_home(home: Path, written: Collection[str]) -> list[Path]:
+    """Take the rights of other users from ``home`` and from its files; nobody else reaches anything in it then.
+
+    Returns the folders called one of ``written`` whose contents older versions of the server have written with
+    rights of other users, for :func:`restrict_contents`.
+    """
+    if sys.platform == "win32" or not _restrict(home):
+        return []
+    wide: list[Path] = []
+    with suppress(OSError), os.scandir(home) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                _restrict(Path(entry))
+            elif entry.name in written and entry.is_dir(follow_symlinks=False):
+                wide.append(Path(entry))
+    return wide
+
+
+def restrict_contents(folder: Path) -> None:
+    """Take the rights of other users from ``folder`` and everything in it; links are not followed."""
+    _restrict(folder)
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            if not path.is_symlink():
+                _restrict(path)
+
+
+def _restrict(path: Path) -> bool:
+    """Take the rights of other users from ``path``; return whether they had any."""
+    try:
+        mode = path.stat().st_mode
+        if mode & _OTHERS:
+            path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+            return True
+    except OSError:
+        # Missing, or that of another user.
+        pass
+    return False

@@ -1,0 +1,42 @@
+"""Keep other processes of the same user from reading this process: its memory, and its first environment.
+
+Child processes run with the user's rights: the memory of the server and ``/proc/PID/environ`` would give them its
+credentials. Linux only; elsewhere nothing is done (see docs/platforms.md).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+_PR_SET_DUMPABLE: Final = 4
+_ENVIRONMENT: Final = slice(47, 49)
+"""The start and end of the environment, among the fields of ``/proc/PID/stat`` after the name."""
+
+
+def protect_memory(credentials: Collection[str]) -> None:
+    """Make this process unreadable for others, and erase the variables ``credentials`` from its first environment.
+
+    ``os.environ`` keeps them. Child processes are readable again. Root can read every process that it may trace:
+    against a server that runs as root, erasing only prevents the plain look at ``/proc/PID/environ``.
+    """
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    try:
+        stat = Path("/proc/self/stat").read_bytes()
+    except OSError:
+        return
+    # pid (name) state ...: the name may contain anything, parentheses included.
+    begin, end = map(int, stat[stat.rindex(b")") + 2 :].split(b" ")[_ENVIRONMENT])
+    if not begin < end:
+        return
+    for entry in ctypes.string_at(begin, end - begin).split(b"\0"):
+        name, equals, value = entry.partition(b"=")
+        if equals and name.decode(errors="replace") in credentials:
+            ctypes.memset(begin + len(name) + 1, 0, len(value))
+        begin += len(entry) + 1
