@@ -37,6 +37,8 @@ ROOMS: dict[str, set[str]] = {
     "child_environment": set(),
     "process_memory": set(),
     "owner_only": set(),
+    "descendants": {"descendants_watch"},
+    "descendants_watch": set(),
     "watchdog": set(),
     "cli": set(),
     "config": {"validation", "errors", "regular_files", "toml_text"},
@@ -95,7 +97,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "tools.orchestrator": {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "agent.shell"),
-        *("errors", "sandbox", "tools", "tools.shell"),
+        *("descendants", "errors", "sandbox", "tools", "tools.shell"),
     },
     "services": {
         "sandbox",
@@ -110,6 +112,7 @@ ROOMS: dict[str, set[str]] = {
         "tools",
     },
     "mcp": {
+        "descendants",
         *("validation", "agent", "agent.conversation", "agent.permissions", "agent.session", "decompression"),
         *("errors", "json_text", "process_groups", "regular_files", "sandbox", "tools"),
     },
@@ -160,7 +163,7 @@ ROOMS: dict[str, set[str]] = {
     "app": {
         *("log_setup", "network"),
         *("acp", "adapters.models", "adapters.providers", "agent", "agent.permissions", "agent.session"),
-        *("child_environment", "cli", "config", "errors"),
+        *("child_environment", "cli", "config", "descendants", "errors"),
         *("mcp", "owner_only", "process_memory", "rpc", "sandbox", "services", "sessions", "store", "tools"),
         *("tools.builtin", "tools.declared", "tools.orchestrator", "watchdog"),
     },

@@ -1,8 +1,8 @@
 """The composition root, which creates and connects all parts, and the life of the process.
 
-One root task group owns every task. The process ends at the end of stdin (stdio), on SIGTERM or SIGINT, or on
-``runtime.shutdown``: sessions are stopped and written, children are killed, and the process exits within half a
-second.
+One root task group owns every task. The process ends at the end of stdin (stdio), on SIGTERM, SIGINT or SIGHUP,
+or on ``runtime.shutdown``: sessions are stopped and written, children are killed, and the process exits within half
+a second.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.child_environment import OWN, ChildEnvironment
 from jumpseat.cli import Options, TcpOptions
 from jumpseat.config import CompactionConfig, Config, SandboxSection, home_folder, load_config
+from jumpseat.descendants import Descendants
 from jumpseat.errors import ConfigError, JumpseatError
 from jumpseat.log_setup import log_to_stderr, mask_logs
 from jumpseat.mcp.hosts import McpHosts
@@ -87,6 +88,7 @@ DISCONNECT_S: Final = 0.3
 REVOCATION_CHECK_S: Final = 1.0
 # Folders in the home folder that only the server writes to.
 WRITTEN: Final = ("session-state", "memories", "quarantine")
+_ENDING: Final = {signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if sys.platform != "win32" else ())}
 
 
 class ClientConnection(Client, Protocol):
@@ -121,6 +123,7 @@ class App:
         self.protocol = options.protocol
         self.secrets = Secrets()
         self.trust = TrustedFolders(home, config.trusted_folders)
+        self._descendants = Descendants()
         children = ChildEnvironment(
             options.whole_environ,
             passed=config.environment.passed,
@@ -174,8 +177,10 @@ class App:
             logins=LoginTokens(McpTokenFile(home)),
             plugins=self.plugins,
             sandboxes=sandboxes,
+            descendants=self._descendants,
         )
-        protect_memory(children.credentials())
+        if not config.environment.readable:
+            protect_memory(children.credentials())
         self.registry = SessionRegistry(
             store,
             self.models,
@@ -199,6 +204,7 @@ class App:
                 client_tool_s=config.clients.tool_timeout_s,
                 sandboxes=sandboxes,
                 calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
+                descendants=self._descendants,
             ),
             tasks,
             self.announce,
@@ -294,6 +300,7 @@ class App:
                 await self.web.aclose()
             for connection in list(self.connections):
                 connection.close()
+            self._descendants.close()
 
     async def close_revoked(self) -> None:
         """Close the connections whose tokens are revoked, until cancelled."""
@@ -410,11 +417,12 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
     async with anyio.create_task_group() as tasks:
         app = App(options, tasks)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _ENDING:
             if sys.platform == "win32":
                 # Event loops of Windows receive no signals: a handler of the process wakes the loop.
                 signal.signal(number, lambda _number, _frame: loop.call_soon_threadsafe(app.stop))
-            else:
+            elif number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                # `nohup` makes a process ignore SIGHUP.
                 loop.add_signal_handler(number, app.stop)
         if options.tcp is None:
             assert pipes is not None
@@ -424,7 +432,7 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
             await serve_tcp(options.tcp, app)
         # A second signal must not reach an event loop that is being closed.
         if sys.platform != "win32":
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         await app.close()
         tasks.cancel_scope.cancel()
     return 0

@@ -62,6 +62,7 @@
 
     [environment]                       # of commands and other child processes
     pass = ["GH_TOKEN"]                 # keys and tokens that they get; default: none
+    readable = false                    # true: they, and debuggers, can read the memory of the server
 
     [hooks]
     timeout_s = 60.0                    # of one hook, and of rewriting the system message
@@ -275,9 +276,14 @@ class LimitsConfig(_Section):
 
 
 class EnvironmentConfig(_Section):
-    """The environment of child processes. ``passed`` are the names of credentials that they get nevertheless."""
+    """What child processes can read of the server.
+
+    ``passed`` are the names of credentials that they get nevertheless. With ``readable``, all processes of the user
+    can read the memory of the server, as debuggers and profilers do.
+    """
 
     passed: list[str] = Field(default_factory=list, alias="pass")
+    readable: bool = False
 
 
 class HooksConfig(_Section):

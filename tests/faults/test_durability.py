@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.events import data_of
 from tests.support.model_server import ModelServer, Reply, event_stream
-from tests.support.server import JsonObject, RunningServer, Wire, calls, running_server, scripted
+from tests.support.server import READABLE, JsonObject, RunningServer, Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -376,7 +376,7 @@ FILE_LIMIT = FILE_LIMIT_BLOCKS * 512
 @asynccontextmanager
 async def full_disk(folder: Path) -> AsyncGenerator[RunningServer]:
     """Run a server whose files are limited to some kilobytes; another session of it must keep working."""
-    async with running_server(folder, file_limit_blocks=FILE_LIMIT_BLOCKS) as server:
+    async with running_server(folder, config=READABLE, file_limit_blocks=FILE_LIMIT_BLOCKS) as server:
         other = await server.wire.create(scripted({"text": "fine"}))
         yield server
         events = await server.wire.prompt(other)

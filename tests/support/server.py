@@ -44,6 +44,9 @@ EXIT_S: Final = 5.0
 WAIT_S: Final = 10.0
 """Seconds that a test waits for one message before it fails."""
 
+READABLE: Final = "[environment]\nreadable = true\n"
+"""The ``config.toml`` of a server whose ``/proc`` entries a test reads: otherwise only root could."""
+
 _MARK: Final = "SERVER_UNDER_TEST"
 _INHERITED: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR")
 _ENVIRON_READS: Final = 10_000

@@ -16,6 +16,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.descendants import Descendants
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolve_config
 from jumpseat.mcp.credentials import Credentials
@@ -53,7 +54,7 @@ class HostServices:
 
     ``environ`` holds the variables that servers may use, ``reserved`` the tool names that no server may take,
     ``logins`` the tokens of stored logins. ``find`` returns the servers of a session with such settings, by name.
-    ``sandboxes`` confine servers over stdio.
+    ``sandboxes`` confine servers over stdio, ``descendants`` ends what they leave behind.
     """
 
     environ: Mapping[str, str]
@@ -61,6 +62,11 @@ class HostServices:
     logins: LoginTokens
     find: Callable[[SessionSettings], dict[str, ServerEntry]]
     sandboxes: Sandboxes | None = None
+    descendants: Descendants | None = None
+
+    def environ_of(self, session_id: str) -> Mapping[str, str]:
+        """Return the variables that the servers of a session may use."""
+        return self.environ if self.descendants is None else self.descendants.marked(self.environ, session_id)
 
 
 @dataclass(slots=True)
@@ -317,7 +323,7 @@ class McpHost:
                 self._set_status(state, connection.status, connection.error)
 
         context = ConnectionContext(
-            environ=self._services.environ,
+            environ=self._services.environ_of(self.session.id),
             secrets=services.secrets,
             cwd=lambda: self.session.settings.cwd,
             indirect=lambda: self.env_mode == "indirect",

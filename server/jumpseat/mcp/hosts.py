@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.descendants import Descendants
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.tool import Tool
 
@@ -44,7 +45,7 @@ class McpHosts:
     ``environ`` holds the variables that servers may use, ``servers`` are those of ``config.toml`` and ``user``
     those of ``mcp-config.json``. ``trusted`` decides which folders may define servers, ``reserved`` are the tool
     names that no server may take, ``logins`` are the tokens of stored logins, and ``plugins`` define servers, too.
-    ``sandboxes`` confine servers over stdio.
+    ``sandboxes`` confine servers over stdio, ``descendants`` ends what they leave behind.
     """
 
     def __init__(
@@ -57,12 +58,14 @@ class McpHosts:
         logins: LoginTokens,
         plugins: Plugins,
         sandboxes: Sandboxes | None = None,
+        descendants: Descendants | None = None,
     ) -> None:
         self.environ = environ
         self.reserved = reserved
         self.user = user
         self.logins = logins
         self.sandboxes = sandboxes
+        self.descendants = descendants
         self._servers = servers
         self._trusted = trusted
         self._plugins = plugins
@@ -147,7 +150,9 @@ class McpSource:
             from jumpseat.mcp.host import HostServices, McpHost
 
             hosts = self._hosts
-            services = HostServices(hosts.environ, hosts.reserved, hosts.logins, hosts.find, hosts.sandboxes)
+            services = HostServices(
+                hosts.environ, hosts.reserved, hosts.logins, hosts.find, hosts.sandboxes, hosts.descendants
+            )
             self.host = McpHost(self.session, services)
         return self.host
 

@@ -22,6 +22,7 @@ from mcp.client._transport import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
 
+from jumpseat.descendants import PREFIX
 from jumpseat.json_text import read_json
 from jumpseat.process_groups import kill_group, terminate_group, terminate_members
 from jumpseat.sandbox.session import Confined, SessionSandbox
@@ -72,9 +73,8 @@ class ServerFailedError(Exception):
 
 def child_environment(environ: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a server: the inherited variables of ``environ``, overridden by ``given``."""
-    inherited = {
-        name: value for name, value in environ.items() if name in INHERITED or name.startswith(("LC_", "XDG_"))
-    }
+    prefixes = ("LC_", "XDG_", PREFIX)
+    inherited = {name: value for name, value in environ.items() if name in INHERITED or name.startswith(prefixes)}
     return {**inherited, **given}
 
 

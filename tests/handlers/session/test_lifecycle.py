@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from jumpseat.agent.conversation.conversation import INTERRUPTED
-from tests.support.server import Wire, calls, running_server, scripted
+from tests.support.server import READABLE, Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -447,7 +447,7 @@ async def test_a_resumed_session_keeps_the_options_that_the_client_does_not_set(
 
 
 async def test_idle_sessions_hold_no_open_files(tmp_path: Path) -> None:
-    async with running_server(tmp_path) as server:
+    async with running_server(tmp_path, config=READABLE) as server:
         for _ in range(30):
             await server.wire.create(HELLO)
         await server.wait_until_logs_are_closed()

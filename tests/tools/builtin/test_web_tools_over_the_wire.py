@@ -12,7 +12,7 @@ import pytest
 from tests.support.events import tool_texts
 from tests.support.model_server import ModelServer, json_reply, text_reply
 from tests.support.provided import at, send_prompt, serving
-from tests.support.server import Wire, calls, running_server, scripted
+from tests.support.server import READABLE, Wire, calls, running_server, scripted
 from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
@@ -168,7 +168,7 @@ async def test_calling_a_model_over_http_imports_no_terminal_modules(tmp_path: P
 
 
 async def test_tools_that_are_not_called_import_no_heavy_modules(tmp_path: Path) -> None:
-    async with running_server(tmp_path) as server:
+    async with running_server(tmp_path, config=READABLE) as server:
         session = await server.wire.create(scripted({"text": "hi"}))
         await server.wire.prompt(session)
         maps = anyio.Path(f"/proc/{server.process.pid}/maps")

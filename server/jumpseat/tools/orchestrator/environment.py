@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from jumpseat.descendants import Descendants
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.tool import BuiltinTool, MakeSource
 from jumpseat.tools.web import Web
@@ -20,8 +21,9 @@ class Environment:
 
     ``builtin`` are the built-in tools that are the same in all sessions, ``environ`` returns the environment of
     child processes, ``sources`` make the other tools of a session, ``web`` is what the web tools use. A client has
-    ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands. Of one
-    answer of a model, at most ``calls_per_answer`` tool calls run.
+    ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands,
+    ``descendants`` ends what they leave behind. Of one answer of a model, at most ``calls_per_answer`` tool calls
+    run.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
@@ -31,6 +33,12 @@ class Environment:
     client_tool_s: float | None = None
     sandboxes: Sandboxes | None = None
     calls_per_answer: int = CALLS_PER_ANSWER
+    descendants: Descendants | None = None
+
+    def child_environ(self, session_id: str) -> dict[str, str]:
+        """Return the environment of a child process of a session."""
+        environ = self.environ()
+        return environ if self.descendants is None else self.descendants.marked(environ, session_id)
 
     def builtin_tools(self) -> list[BuiltinTool[Any]]:
         """Return the built-in tools that this server can offer; whether a client can is another matter."""

@@ -34,6 +34,8 @@ class ToolOrchestrator:
         self._shells = Shells(session.services.tasks, session.clients.terminals, sandbox)
         self._tools = OfferedTools(session, environment)
         execution = CallExecution(session, environment, self._tools, self._shells)
+        self._session_id = session.id
+        self._descendants = environment.descendants
         self._calls = ToolCalls(session, self._tools, execution, output_dir, environment.calls_per_answer)
 
     async def discover(self, prompt: str) -> None:
@@ -84,3 +86,5 @@ class ToolOrchestrator:
             tasks.start_soon(self._shells.close, grace_s)
             for source in self._tools.sources:
                 tasks.start_soon(source.close, grace_s)
+        if self._descendants is not None:
+            await self._descendants.end(self._session_id, grace_s)
