@@ -25,8 +25,7 @@ TERMINAL = ROOT / "clients" / "python" / "jumpseat_terminal"
 # What each room of the server imports of the others, directly: imports inside functions and for types count.
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
-    "members": set(),
-    "validation": {"errors", "members"},
+    "validation": {"errors"},
     "git": set(),
     "process_groups": set(),
     "json_text": set(),
@@ -42,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
     "watchdog": set(),
     "cli": set(),
     "config": {"validation", "errors", "regular_files", "toml_text"},
-    "declared": {"validation", "members", "errors", "process_groups", "regular_files", "toml_text"},
+    "declared": {"validation", "errors", "process_groups", "regular_files", "toml_text"},
     "agent": {"errors"},
     "agent.shell": {"agent", "errors"},
     "agent.conversation": {"agent", "errors", "regular_files"},
@@ -62,11 +61,10 @@ ROOMS: dict[str, set[str]] = {
     "adapters": {"validation", "agent", "agent.conversation", "declared", "errors", "json_text"},
     "adapters.wires": {"adapters", "agent", "errors"},
     "adapters.providers": {"adapters", "adapters.wires", "agent", "errors"},
-    "adapters.transport": {"adapters", "agent", "decompression", "errors"},
+    "adapters.transport": {"adapters", "agent", "declared", "decompression", "errors"},
     "adapters.recording": {"adapters", "adapters.transport", "agent", "decompression", "errors"},
     "adapters.declared": {
         "validation",
-        "members",
         "adapters",
         "adapters.providers",
         "adapters.wires",
@@ -91,7 +89,6 @@ ROOMS: dict[str, set[str]] = {
     },
     "tools.declared": {
         "validation",
-        "members",
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "declared", "errors"),
         *("process_groups", "sandbox", "tools", "tools.shell"),
     },
@@ -136,7 +133,7 @@ ROOMS: dict[str, set[str]] = {
         *("agent", "agent.model_calls", "completion", "errors", "sessions", "tools.builtin", "tools.declared"),
     },
     # The handlers are imported by their names in `rpc/routes.py`.
-    "rpc": {"validation", "members", "errors", "json_text", "handlers", "sessions"},
+    "rpc": {"validation", "errors", "json_text", "handlers", "sessions"},
     "acp.translation": {"agent", "errors", "rpc", "store"},
     "acp.editor": {"acp.translation", "agent", "agent.session", "agent.turns", "errors", "sessions", "store"},
     "acp.methods": {

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
+from urllib.parse import unquote
 
 TYPES: Final = ("string", "number", "integer", "boolean", "array", "object", "null")
 
@@ -46,9 +47,52 @@ def schema_problem(schema: Any, path: str = "parameters") -> str | None:
     if _is_type(declared) and declared != "object":
         return f"{path}.type: expected an object schema, got type {declared!r}"
     try:
-        return next(_problems(schema, path), None)
+        return next(_problems(schema, path), None) or reference_problem(cast("Mapping[str, Any]", schema), path)
     except RecursionError:
         return f"{path}: the schema is nested too deeply"
+
+
+def reference_problem(schema: Mapping[str, Any], path: str = "parameters") -> str | None:
+    """Return the first reference to a part that the schema does not have, ``None`` if there is none.
+
+    References to anchors and to other documents are not followed, nor are those of schemas with an ``$id`` inside.
+    """
+    found = list(_references(schema, path))
+    if any(keyword == "$id" and where != f"{path}.$id" for where, keyword, _ in found):
+        return None
+    for where, keyword, target in found:
+        if keyword == "$ref" and isinstance(target, str) and target.startswith("#/") and not _has(schema, target):
+            return f"{where}: the schema has no {target!r:.100}"
+    return None
+
+
+def _references(node: Any, path: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield the place, the keyword and the value of each ``$ref`` and ``$id`` in a schema."""
+    if isinstance(node, Mapping):
+        for key, value in cast("Mapping[str, Any]", node).items():
+            where = f"{path}.{key}"
+            if key in ("$ref", "$id"):
+                yield where, key, value
+            # These hold values instead of schemas.
+            if key not in ("const", "default", "enum", "examples"):
+                yield from _references(value, where)
+    elif isinstance(node, list):
+        for number, value in enumerate(cast("list[Any]", node)):
+            yield from _references(value, f"{path}.{number}")
+
+
+def _has(schema: Any, pointer: str) -> bool:
+    """Return whether a schema has a part at ``pointer``, a JSON pointer in the form of a fragment."""
+    node = schema
+    for raw in pointer.removeprefix("#/").split("/"):
+        step = unquote(raw).replace("~1", "/").replace("~0", "~")
+        if isinstance(node, Mapping) and step in node:
+            node = cast("Mapping[str, Any]", node)[step]
+        elif isinstance(node, list) and step.isdecimal() and int(step) < len(cast("list[Any]", node)):
+            node = cast("list[Any]", node)[int(step)]
+        else:
+            return False
+    return True
 
 
 def json_problem(schema: Any, path: str = "parameters") -> str | None:

@@ -20,6 +20,7 @@
         ├── ProviderContextError     the conversation is too long for the model
         ├── ProviderRequestError     another 4xx: the provider rejects the request
         │   ├── ProviderFilterError  a content filter of the provider blocked the prompt or the answer
+        │   ├── UnwritableBodyError  the body has a value that JSON cannot represent
         │   └── ProviderToolsError   the provider rejects the request because the model cannot call tools
         ├── ProviderOverloadedError  5xx
         ├── ProviderTransportError   no connection, a time-out, a broken connection
@@ -158,6 +159,10 @@ class ProviderContextError(ProviderError):
 
 class ProviderRequestError(ProviderError):
     """Another 4xx: the provider rejects the request."""
+
+
+class UnwritableBodyError(ProviderRequestError):
+    """The body of a request has a value that JSON cannot represent. Nothing was sent."""
 
 
 class ProviderFilterError(ProviderRequestError):

@@ -458,6 +458,29 @@ async def test_what_cannot_be_honoured_is_refused(server: RunningServer) -> None
                 assert expected in error["message"]
 
 
+async def test_a_choice_that_the_provider_cannot_express_and_tools_that_are_not_sent_cause_warnings(
+    tmp_path: Path,
+) -> None:
+    declared = """
+def parse_chat(data):
+    return {"status": "success", "output": {"content": "Hi."}}
+ADAPTER = {"url": "%s", "opts": {"stream": False}, "handlers": {"parse_chat": parse_chat}}
+"""
+    answer = {"candidates": [{"content": {"parts": [{"text": "Hi."}]}, "finishReason": "STOP"}]}
+    adapters = tmp_path / "home" / "adapters"
+    adapters.mkdir(parents=True)
+    async with ModelServer(json_reply(answer), json_reply({})) as model:
+        (adapters / "mine.py").write_text(declared % model.url)
+        async with running_server(tmp_path) as ours:
+            params = {"model": "m", "prompt": "a", "tools": [TOOL], "toolChoice": {"parallel": False}}
+            gemini = await ours.wire.call("jumpseat.complete", {**params, "provider": provider("gemini", model)})
+            mine = await ours.wire.call("jumpseat.complete", {**params, "adapter": "mine"})
+    assert gemini["warnings"] == [
+        "m may call several tools at once, because its provider has no setting for parallel: false."
+    ]
+    assert [warning.partition(":")[0] for warning in mine["warnings"]] == ["Tools are not sent to the model"]
+
+
 async def test_two_running_streams_cannot_have_one_id(tmp_path: Path) -> None:
     head = b'data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'
     async with ModelServer(event_stream(head, ending="hang")) as model, running_server(tmp_path) as ours:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import anyio
 import pytest
 
 from jumpseat.declared.calling import HandlerError, bind, call
@@ -75,3 +77,34 @@ async def test_a_function_with_too_many_parameters_is_named_with_its_definition(
     with pytest.raises(HandlerError) as caught:
         await call("parse_chat", bind(parse, VALUES, ORDERS), 5)
     assert str(caught.value) == f"parse_chat: TypeError at test_calling.py:{parse.__code__.co_firstlineno}"
+
+
+async def test_an_asynchronous_function_can_be_cancelled_and_timed_out() -> None:
+    async def wait() -> None:
+        await anyio.sleep_forever()
+
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await call("tool 'x': cmds[0]", bind(wait, {}, ORDERS), 5)
+    assert scope.cancelled_caught
+    with pytest.raises(HandlerError) as caught:
+        await call("setup", bind(wait, {}, ORDERS), 0.01)
+    assert caught.value.timed_out
+
+
+async def test_what_an_asynchronous_function_raises_stays_in_it() -> None:
+    async def leave(error: BaseException) -> None:
+        raise error
+
+    async def catch_and_go_on() -> str:
+        with suppress(ValueError):
+            await leave(ValueError())
+        return "went on"
+
+    for error in (GeneratorExit(), SystemExit(), KeyboardInterrupt(), StopAsyncIteration()):
+        with pytest.raises(HandlerError) as caught:
+            await call("setup", bind(leave, {"error": error}, {1: ("error",)}), 5)
+        assert caught.value.reason == type(error).__name__
+    assert await call("setup", bind(catch_and_go_on, {}, ORDERS), 5) == "went on"
+    # A function in a thread may return a coroutine.
+    assert await call("setup", bind(lambda: catch_and_go_on(), {}, ORDERS), 5) == "went on"

@@ -19,6 +19,8 @@ from jumpseat_protocol.tool_checks import name_problem, schema_problem
         {"properties": {"type": {"type": ["string", "null"]}, "items": {}, "enum": True}, "required": ["type"]},
         {"type": "object", "additionalProperties": False, "properties": {"a": {"items": [{"type": "null"}]}}},
         {"type": "object", "properties": {"a": {"default": {"type": "x"}, "examples": [{"type": 1}], "const": 1}}},
+        {"properties": {"a/b": {"anyOf": [{"$ref": "#"}, {"$ref": "#/properties/a~1b/anyOf/0"}, {"$ref": "#x"}]}}},
+        {"properties": {"a": {"$id": "https://x.invalid/a", "items": {"$ref": "#/$defs/of-a"}}}},
     ],
     ids=str,
 )
@@ -39,6 +41,10 @@ def test_valid_schemas_have_no_problem(schema: dict[str, Any]) -> None:
         ({"properties": {"a": {"oneOf": [{"type": "int"}]}}}, "parameters.properties.a.oneOf.0.type: unknown type"),
         ({"properties": {"a": {"enum": "x"}}}, "parameters.properties.a.enum: expected an array"),
         ({"required": [1]}, "parameters.required: expected an array of strings"),
+        (
+            {"properties": {"a": {"items": {"$ref": "#/$defs/b"}}}, "$defs": {"a": {}}},
+            "parameters.properties.a.items.$ref",
+        ),
         ({"$defs": {"a": {"not": {"type": "date"}}}}, "parameters.$defs.a.not.type: unknown type 'date'"),
     ],
     ids=str,

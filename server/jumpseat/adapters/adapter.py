@@ -177,6 +177,9 @@ class Adapter(ABC):
     cites_as: Literal["anthropic", "openai"] | None = None
     """The provider whose form the citations have; ``None`` where there are no citations."""
 
+    limits_calls: bool = True
+    """Whether a request can ask for one tool call at a time."""
+
     default_options: Mapping[str, Any] = MappingProxyType({})
     default_headers: Mapping[str, str] = MappingProxyType({})
 
@@ -240,7 +243,7 @@ class ForeignAdapter(Adapter):
     def __init__(self, inner: Any) -> None:
         super().__init__(inner.name)
         self._inner = inner
-        for member in ("hosted", "hosted_by", "cites_as", "structured_output", "sees"):
+        for member in ("hosted", "hosted_by", "cites_as", "structured_output", "sees", "limits_calls"):
             if hasattr(inner, member):
                 setattr(self, member, getattr(inner, member))
 

@@ -16,6 +16,7 @@ def capabilities(adapter: Adapter, model: str) -> Capabilities:
         structured_output=adapter.structured_output(model),
         images=adapter.sees(model),
         citations=adapter.cites_as,
+        limits_calls=adapter.limits_calls,
     )
 
 

@@ -76,13 +76,16 @@ class Capabilities:
 
     ``hosted_tools`` are names of :class:`HostedTool`. ``structured_output`` is when a request can carry a response
     format. ``images`` is whether the model takes images. ``citations`` is the provider whose citation format the
-    model uses, of the two that clients know.
+    model uses, of the two that clients know. ``limits_calls`` is whether a request can ask for one tool call at a
+    time. ``drops_tools`` is the reason why requests contain no tools, for the user; empty if they do.
     """
 
     hosted_tools: frozenset[str] = frozenset()
     structured_output: StructuredOutput = "always"
     images: bool = True
     citations: Literal["anthropic", "openai"] | None = None
+    limits_calls: bool = True
+    drops_tools: str = ""
 
 
 @dataclass(frozen=True, slots=True)

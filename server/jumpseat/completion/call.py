@@ -21,7 +21,7 @@ from jumpseat.agent.model import (
 )
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.structured import with_response_format
-from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol, without_native_tools
+from jumpseat.agent.model_calls.tool_protocol import uses_xml, with_tool_protocol, without_native_tools
 from jumpseat.completion.conversion import WireBlocks
 from jumpseat.completion.request import build_request
 from jumpseat.errors import ProviderProtocolError, ProviderToolsError
@@ -57,7 +57,8 @@ async def open_answer(models: Models, params: CompleteParams) -> AsyncGenerator[
         ProviderError: the call failed; also while iterating.
     """
     resolved, request = await build_request(models, params)
-    warning = check_capability(request, resolved.known)
+    can = resolved.model.capabilities(resolved.wire_name)
+    warning = check_capability(request, resolved.known, can, xml_tools=uses_xml(resolved.info))
     warnings = [warning] if warning else []
     async with AsyncExitStack() as stack:
         try:

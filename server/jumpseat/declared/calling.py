@@ -13,9 +13,10 @@ import inspect
 import logging
 import math
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from types import coroutine
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -165,8 +166,10 @@ async def call(place: str, bound: Bound, timeout_s: float, mask: Mask = str) -> 
     try:
         with anyio.move_on_after(timeout_s) as scope:
             if is_async:
-                return await bound.function(*bound.args, **bound.kwargs)
+                return await _on_loop(bound.function(*bound.args, **bound.kwargs))
             found = await anyio.to_thread.run_sync(_run, bound, abandon_on_cancel=True)
+            if inspect.iscoroutine(found):
+                return await _on_loop(found)
             return await found if inspect.isawaitable(found) else found
     except anyio.get_cancelled_exc_class() as error:
         if anyio.current_effective_deadline() == -math.inf:
@@ -174,12 +177,37 @@ async def call(place: str, bound: Bound, timeout_s: float, mask: Mask = str) -> 
         # The call was not cancelled: the function itself raised this.
         raise failure(place, error, bound.function, mask) from None
     except GeneratorExit:
-        # The call itself is closed; in a thread, a function that raises this has failed like any other.
+        # The call itself is closed. A function that raises this has failed like any other.
         raise
     except BaseException as error:
         raise failure(place, error, bound.function, mask) from None
     assert scope.cancelled_caught
     raise timeout(place, bound.function, timeout_s)
+
+
+@coroutine
+def _on_loop(awaited: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Run a coroutine of the user.
+
+    Raises:
+        _FatalError: the coroutine has raised ``GeneratorExit``, as only the end of the call itself should.
+    """
+    resume: Callable[[Any], Any] = awaited.send
+    value: Any = None
+    while True:
+        try:
+            waiting = resume(value)
+        except StopIteration as stop:
+            return stop.value
+        except GeneratorExit as error:
+            raise _FatalError("GeneratorExit").with_traceback(error.__traceback__) from error
+        try:
+            resume, value = awaited.send, (yield waiting)
+        except GeneratorExit:
+            awaited.close()
+            raise
+        except BaseException as error:
+            resume, value = awaited.throw, error
 
 
 def timeout(place: str, function: Callable[..., Any] | None, timeout_s: float) -> HandlerError:

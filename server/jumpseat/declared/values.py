@@ -22,7 +22,7 @@ def problem_in_json(value: Any, place: str) -> str | None:
             return f"{found}: expected a finite number"
         if isinstance(node, int) and not -(2**63) <= node < 2**64:
             return f"{found}: expected an integer of at most 64 bits"
-        if not isinstance(node, dict | list | str | int | float | None):
+        if not isinstance(node, dict | list | tuple | str | int | float | None):
             return f"{found}: expected a value that JSON can represent, got {type(node).__name__}"
     return None
 

@@ -132,6 +132,7 @@ class ToolContext:
     the user only and must be called from the call's own task. ``ask_user`` takes a question, choices and whether a
     free answer is allowed; it raises ``ClientCallError`` if nobody answers. ``line`` is set for sequential tools.
     ``confined_only`` is set if the call is allowed only because it stays in the sandbox.
+    ``refused`` words the outcome if the turn is aborted; a tool may set it while it prepares a call.
     """
 
     call_id: str
@@ -148,6 +149,7 @@ class ToolContext:
     notify: Notify = _notify_nobody
     approve: Approve = _deny
     confined_only: bool = False
+    refused: Refused | None = None
 
     def resolve(self, path: str) -> Path:
         """Make ``path`` absolute against the working directory; expand ``~``, keep symbolic links."""

@@ -114,6 +114,14 @@ def test_extending_merges_tables_and_replaces_everything_else() -> None:
             "mine.raw: '--upload-file' is not supported; supported: --insecure",
         ),
         ({"name": "x", "raw": ["--proxy"]}, "mine.raw: '--proxy' needs a value"),
+        (
+            {"name": "x", "schema": {"model": {"default": ["m"]}}},
+            "mine.schema.model.default: expected the name of a model, got an array",
+        ),
+        (
+            {"name": "x", "schema": {"heat": {"type": "number", "default": "hot"}}},
+            "mine.schema.heat.default: expected a number, got a string",
+        ),
     ],
 )
 def test_an_invalid_field_of_a_declaration_is_named(raw: dict[str, Any], text: str) -> None:

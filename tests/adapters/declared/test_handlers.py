@@ -118,6 +118,11 @@ BUGS: Final[Mapping[str, tuple[str, str, str]]] = {
         "parse_chat",
         "must return {{status, output}}, got a table with status, content (mine.py:{line})",
     ),
+    "a parser with an unknown status": (
+        "def broken(data):  # here\n    return {'status': 'ok', 'output': {'content': 'x'}}",
+        "parse_chat",
+        "must return the status 'success' or 'error', got a string (mine.py:{line})",
+    ),
     "a parser that finds nothing": (
         "def broken(data):  # here\n    return None",
         "parse_chat",

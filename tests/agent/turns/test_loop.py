@@ -23,7 +23,16 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.conversation.portability import check_capability
-from jumpseat.agent.model import Capabilities, Completed, ModelEvent, ModelInfo, ModelRequest, TextDelta, ToolSpec
+from jumpseat.agent.model import (
+    Capabilities,
+    Completed,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    TextDelta,
+    ToolChoice,
+    ToolSpec,
+)
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.settings import SessionSettings
@@ -448,22 +457,39 @@ def test_tool_calls_as_xml_are_reported_as_such() -> None:
     request = ModelRequest("m", "", [UserMessage([TextBlock("?")])], tools=[ToolSpec("add", "", {})])
     as_xml = "m is not known to support tool calls, and was asked to write them as XML."
 
-    assert check_capability(request, plain, xml_tools=True) == as_xml
-    both = check_capability(replace(request, reasoning_effort="low"), plain, xml_tools=True)
+    assert check_capability(request, plain, Capabilities(), xml_tools=True) == as_xml
+    both = check_capability(replace(request, reasoning_effort="low"), plain, Capabilities(), xml_tools=True)
     assert both == f"{as_xml} m is not known to support reasoning (effort 'low'). The request was sent anyway."
 
 
+def test_a_request_for_one_call_at_a_time_and_tools_that_are_not_sent_cause_a_warning() -> None:
+    tools, alone = [ToolSpec("add", "", {})], ToolChoice(parallel=False)
+    request = ModelRequest("m", "", [UserMessage([TextBlock("?")])], tools=tools, tool_choice=alone)
+    known, plain, limited = ModelInfo("m"), Capabilities(), Capabilities(limits_calls=False)
+    warning = "m may call several tools at once, because its provider has no setting for parallel: false."
+
+    assert check_capability(request, known, limited) == warning
+    assert check_capability(request, known, limited, xml_tools=True) == ""
+    assert check_capability(replace(request, tool_choice=ToolChoice(parallel=True)), known, limited) == ""
+    assert check_capability(request, known, plain) == ""
+    assert check_capability(request, known, Capabilities(drops_tools="Not sent.")) == "Not sent."
+    assert check_capability(replace(request, tools=[]), known, Capabilities(drops_tools="Not sent.")) == ""
+
+
 def test_images_for_a_model_without_vision_cause_a_warning() -> None:
-    blind, sees = ModelInfo("m", vision=False), ModelInfo("m", vision=True)
+    blind, sees, can = ModelInfo("m", vision=False), ModelInfo("m", vision=True), Capabilities()
     picture = ImageBlock("AAAA", "image/png")
     for message in (UserMessage([picture]), ToolMessage([ToolResultBlock("c", "t", "", images=[picture])])):
         request = ModelRequest("m", "", [message])
-        assert check_capability(request, blind) == "m is not known to support images. The request was sent anyway."
-        assert check_capability(request, sees) == ""
-        assert check_capability(request, ModelInfo("m")) == ""
+        assert (
+            check_capability(request, blind, can)
+            == "m is not known to support images. The request was sent anyway."
+        )
+        assert check_capability(request, sees, can) == ""
+        assert check_capability(request, ModelInfo("m"), can) == ""
         # With vision switched off, another warning reports the omitted images.
-        assert check_capability(replace(request, vision=False), blind) == ""
-    assert check_capability(ModelRequest("m", "", [UserMessage([TextBlock("?")])]), blind) == ""
+        assert check_capability(replace(request, vision=False), blind, can) == ""
+    assert check_capability(ModelRequest("m", "", [UserMessage([TextBlock("?")])]), blind, can) == ""
 
 
 async def test_a_model_with_unknown_capabilities_causes_no_warning() -> None:

@@ -105,6 +105,11 @@ def test_keys_around_a_callback_are_merged_into_its_tool() -> None:
         ({"cmds": NOOP, "handlers": {"setup": "x"}}, "t.toml.handlers.setup: expected a function, got a string"),
         ({"cmds": NOOP, "output": {"success": "x"}}, "t.toml.output.success: expected a function"),
         ({"cmds": NOOP, "env": 1}, "t.toml.env: expected a function"),
+        ({"cmds": NOOP, "env": {"a": {"valeu": "x"}}}, r"t.toml.env.a.valeu: unknown, did you mean 'value'\?"),
+        (
+            {"cmds": NOOP, "parameters": {"a": {"$ref": "#/$defs/b"}}},
+            r"parameters.properties.a.\$ref: the schema has no '#/\$defs/b'",
+        ),
         ({"cmds": NOOP, "enabled": "no"}, "t.toml.enabled: expected a function"),
         ({"cmds": NOOP, "system_prompt": 1}, "t.toml.system_prompt: expected a function"),
         ({"cmds": NOOP, "parameters": 1}, "t.toml.parameters: expected a table"),

@@ -111,6 +111,25 @@ async def test_an_abort_calls_cancelled_of_the_running_tool(tasks: TaskGroup) ->
     assert [completion.success for completion in completed(made)] == [False]
 
 
+async def test_an_abort_calls_cancelled_and_on_exit_of_a_tool_that_is_set_up(tasks: TaskGroup) -> None:
+    trace: list[str] = []
+    running = anyio.Event()
+
+    async def endless() -> None:
+        running.set()
+        await anyio.sleep_forever()
+
+    tool = traced(trace, good)
+    handlers = {**tool["handlers"], "setup": endless}
+    made = session_of(tasks, {"t": {**tool, "handlers": handlers}}, ("t", {}))
+    made.send("go")
+    await running.wait()
+    await made.session.abort("user_initiated")
+
+    assert trace == ["Cancelled", "Exit"]
+    assert [completion.success for completion in completed(made)] == [False]
+
+
 async def test_an_abort_calls_cancelled_of_a_tool_that_awaits_permission(tasks: TaskGroup) -> None:
     trace: list[str] = []
     made = session_of(tasks, {"t": traced(trace, good)}, ("t", {}), approve_all=False)

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from jumpseat.adapters.adapter import Network, Timeouts
 from jumpseat.adapters.declared.functions import TIMEOUT_S
 from jumpseat.adapters.declared.handlers import Handler, read_handlers
-from jumpseat.adapters.declared.schema import SchemaEntry
+from jumpseat.adapters.declared.schema import SchemaEntry, check_defaults
 from jumpseat.declared.env import is_scalar, read_entry
 from jumpseat.errors import ConfigError
 from jumpseat.validation import config_error, kind_of
@@ -152,6 +152,7 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
         if name in TEXTS and not (is_scalar(entry.value) or callable(entry.value)):
             raise ConfigError(f"{where}.env.{name}: expected a string, got {kind_of(entry.value)}")
     timeouts_of(where, declaration.opts.get(TIMEOUTS), {})
+    check_defaults(where, declaration.settings)
     return declaration
 
 

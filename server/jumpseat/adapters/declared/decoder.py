@@ -358,8 +358,10 @@ def checked_result(functions: Functions, name: str, result: Any) -> JsonObject:
         AdapterError: it is not ``{status, output}``, or a field has the wrong type.
     """
     table = as_object(result)
-    if table.get("status", "success") not in ("success", "error") or "output" not in table:
+    if "output" not in table:
         raise functions.unusable(name, RESULT, result)
+    if (status := table.get("status", "success")) not in ("success", "error"):
+        raise functions.unusable(name, "return the status 'success' or 'error'", status)
     output: Any = table["output"]
     if isinstance(output, str):
         return table

@@ -10,7 +10,15 @@ from urllib.parse import urlsplit
 from jumpseat.adapters.adapter import Adapter
 from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL, Declaration
 from jumpseat.adapters.declared.functions import value_from
-from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaEntry, choices_of, default_of
+from jumpseat.adapters.declared.schema import (
+    MODEL,
+    WIRE_MODEL,
+    Choice,
+    SchemaEntry,
+    choices_of,
+    default_of,
+    model_problem,
+)
 from jumpseat.adapters.declared.view import AdapterView, Table
 from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.providers import PROVIDERS
@@ -189,4 +197,21 @@ def _choices(declaration: Declaration, entry: SchemaEntry) -> tuple[list[Choice]
     view = AdapterView(declaration.model_copy(update={"settings": {}}))
     view.schema = Table(declaration.settings)
     where = f"adapter {declaration.name!r}: schema.{MODEL}"
-    return choices_of(where, entry, view), default_of(MODEL, entry, view)
+    default = default_of(MODEL, entry, view)
+    if default is not None and (problem := model_problem(default)) is not None:
+        raise ConfigError(f"{where}.default: {problem}")
+    return choices_of(where, entry, view), default
+
+
+def drops_tools(declaration: Declaration) -> str:
+    """Return the reason why the requests of an adapter without a wire contain no tools; empty if they do."""
+    opts = declaration.opts
+    if declaration.handler("build_tools") is not None:
+        return ""
+    if opts.get(TOOL_PROTOCOL) == "xml" or opts.get("tools") is False:
+        # The model calls tools as XML in its text.
+        return ""
+    return (
+        "Tools are not sent to the model: add the handler build_tools, or set opts.tools to false, so that the"
+        " model calls them as XML."
+    )

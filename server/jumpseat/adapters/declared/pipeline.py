@@ -36,6 +36,7 @@ from jumpseat.adapters.declared.declaration import (
 )
 from jumpseat.adapters.declared.decoder import HandlerDecoder, InlineDecoder, MetaDecoder
 from jumpseat.adapters.declared.functions import Functions, value_from
+from jumpseat.adapters.declared.known import drops_tools
 from jumpseat.adapters.declared.schema import SchemaEntry
 from jumpseat.adapters.declared.settings import apply_settings
 from jumpseat.adapters.declared.view import AdapterView, Table
@@ -93,7 +94,15 @@ class DeclaredCaller:
         return self.declaration.name if own or self.wire is None else self.wire.signature
 
     def capabilities(self, model: str) -> Capabilities:
-        can = capabilities(self.wire, model) if self.wire is not None else Capabilities(structured_output="never")
+        if self.wire is not None:
+            can = capabilities(self.wire, model)
+        else:
+            can = Capabilities(
+                structured_output="never", limits_calls=False, drops_tools=drops_tools(self.declaration)
+            )
+        if self.declaration.handler("build_tools") is not None:
+            # The handler gets the tools, but not the choice.
+            can = replace(can, limits_calls=False)
         if self.declaration.handler("build_structured_output") is not None:
             can = replace(can, structured_output="always")
         return can

@@ -17,7 +17,7 @@ from jumpseat.adapters.adapter import Outcome, PreparedCall
 from jumpseat.adapters.declared.declaration import BASE_URL, Declaration
 from jumpseat.adapters.declared.describe import source_of_entry
 from jumpseat.adapters.declared.functions import TIMEOUT_S
-from jumpseat.adapters.declared.known import TOOL_PROTOCOL
+from jumpseat.adapters.declared.known import drops_tools
 from jumpseat.adapters.declared.pipeline import DeclaredCaller, is_computed
 from jumpseat.adapters.declared.samples import (
     ARGUMENTS,
@@ -92,21 +92,7 @@ async def rehearse(caller: DeclaredCaller, model: str, *, vision: bool) -> Rehea
         request = conversation if answer.calls else _question(model)
         await run.call(replace(request, stream=answer.body is None), answer)
     await run.other_requests()
-    return Rehearsal(tuple(run.problems), untried, _warning_about_tools(caller))
-
-
-def _warning_about_tools(caller: DeclaredCaller) -> str:
-    declaration = caller.declaration
-    opts = declaration.opts
-    if caller.wire is not None or declaration.handler("build_tools") is not None:
-        return ""
-    if opts.get(TOOL_PROTOCOL) == "xml" or opts.get("tools") is False:
-        # The model calls tools as XML in its text.
-        return ""
-    return (
-        "Tools are not sent to the model: add the handler build_tools, or set opts.tools to false, so that the"
-        " model calls them as XML."
-    )
+    return Rehearsal(tuple(run.problems), untried, (drops_tools(declaration) if caller.wire is None else ""))
 
 
 class _Run:

@@ -102,6 +102,26 @@ def default_of(key: str, entry: SchemaEntry, view: Any) -> Any:
     return value_from(view, f"schema.{key}.default", default) if callable(default) else default
 
 
+def check_defaults(where: str, schema: Mapping[str, SchemaEntry]) -> None:
+    """Validate the types of the default values, except for those that functions return.
+
+    Raises:
+        ConfigError: a default has the wrong type, or that of the model is not a string.
+    """
+    for key, entry in schema.items():
+        default: Any = entry.default
+        if default is None or callable(default):
+            continue
+        problem = model_problem(default) if key == MODEL else _type_problem(entry.type, default)
+        if problem is not None:
+            raise ConfigError(f"{where}.schema.{key}.default: {problem}")
+
+
+def model_problem(name: Any) -> str | None:
+    """Return the reason why ``name`` cannot name a model, ``None`` if it can."""
+    return None if isinstance(name, str) else f"expected the name of a model, got {kind_of(name)}"
+
+
 def choices_of(where: str, entry: SchemaEntry, view: Any) -> list[Choice]:
     """Return the choices of an entry in their order.
 

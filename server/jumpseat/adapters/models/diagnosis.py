@@ -24,6 +24,7 @@ from jumpseat.errors import (
     ProviderRequestError,
     ProviderTransportError,
     ReplayError,
+    UnwritableBodyError,
 )
 
 WORKS: Final = 0
@@ -180,6 +181,8 @@ def _refusal(message: str, error: ProviderError, facts: Facts) -> str:
             f"The key was accepted, but model {facts.model!r} is not available with it: {message}. Check the name "
             f"(jumpseat models {facts.adapter} lists the declared ones), and that the account may use the model."
         )
+    if isinstance(error, UnwritableBodyError):
+        return f"The request was not sent: {message}. A function or a value of the adapter put it there."
     if isinstance(error, ProviderRequestError) and error.status is None:
         return f"The request cannot be sent: {message}. Check the base URL and the headers."
     return f"{facts.address} was reached and rejected the request: {message}."

@@ -28,8 +28,9 @@ from jumpseat.adapters.transport.tunnel import REDACTOR, SESSION, SOCKET
 from jumpseat.adapters.wire import parse_json
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest
+from jumpseat.declared.values import problem_in_json
 from jumpseat.decompression import ACCEPT_ENCODING
-from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError
+from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, UnwritableBodyError
 
 ENDED_GRACE_S: Final = 5.0
 """Time limit for ``PreparedCall.ended`` after a call, including a cancelled one."""
@@ -276,8 +277,11 @@ class HttpModel:
         call = prepared.request
         try:
             content = _json_bytes(_websocket_message(call.body) if call.socket else call.body)
-        except (TypeError, ValueError) as error:
-            raise _unwritable_request(endpoint, request, error) from None
+        except (TypeError, ValueError, RecursionError) as error:
+            problem = problem_in_json(call.body, "body") or str(error)
+            raise _redactor(endpoint, request, prepared).redact_error(
+                UnwritableBodyError(f"the request cannot be written as JSON: {problem}")
+            ) from None
 
         def redactor() -> Redactor:
             return _redactor(endpoint, request, prepared)
@@ -321,7 +325,7 @@ class HttpModel:
 
 
 def _unwritable_request(endpoint: Endpoint, request: ModelRequest, error: Exception) -> ProviderError:
-    """Return the error for an invalid base URL or for a value that JSON cannot represent."""
+    """Return the error for an invalid base URL, or for a header that HTTP cannot carry."""
     return _redactor(endpoint, request, None).redact_error(
         ProviderRequestError(f"cannot write the request: {error}")
     )

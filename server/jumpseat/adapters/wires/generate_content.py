@@ -81,6 +81,7 @@ class GenerateContentAdapter(Adapter):
 
     name: str = NAME
     hosted: Mapping[str, JsonObject] = HOSTED
+    limits_calls: bool = False
 
     def structured_output(self, model: str) -> StructuredOutput:
         return "always" if _NEW.search(model) else "without_tools"

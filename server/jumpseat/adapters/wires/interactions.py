@@ -75,6 +75,7 @@ class InteractionsAdapter(Adapter):
 
     name: str = NAME
     hosted: Mapping[str, JsonObject] = HOSTED
+    limits_calls: bool = False
 
     def request(self, endpoint: Endpoint, request: ModelRequest) -> HttpRequest:
         return HttpRequest(

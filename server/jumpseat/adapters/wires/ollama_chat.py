@@ -77,6 +77,7 @@ class OllamaChatAdapter(BearerAdapter):
     """Chat at ``<base_url>/api/chat``."""
 
     name: str = "ollama"
+    limits_calls: bool = False
     path: ClassVar[str] = "/api/chat"
 
     def decoder(self, request: ModelRequest) -> Decoder:

@@ -33,6 +33,7 @@ class ThinkingChatAdapter(ChatAdapter):
     """Text and images, alternating roles, and reasoning in the conversation."""
 
     has_strict_tools = False
+    limits_calls: bool = False
 
     @abstractmethod
     def thinks(self, request: ModelRequest) -> bool:

@@ -21,7 +21,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import ModelInfo, ModelRequest
+from jumpseat.agent.model import Capabilities, ModelInfo, ModelRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +85,35 @@ def check_portability(messages: Iterable[Message], family: str, *, vision: bool 
     return Portability(reasoning, tuple(hosted), citations, signatures, images)
 
 
-def check_capability(request: ModelRequest, known: ModelInfo, *, xml_tools: bool = False) -> str:
+def check_capability(request: ModelRequest, known: ModelInfo, can: Capabilities, *, xml_tools: bool = False) -> str:
     """Return a warning about features used by ``request`` that the model lacks, or an empty string.
 
-    With ``xml_tools``, the model calls its tools as XML in its text, which needs no support.
+    ``known`` are facts about the model, and ``can`` those about its adapter. With ``xml_tools``, the model calls
+    tools as XML in its text, which needs no support.
     """
+    warnings: list[str] = []
     lacking: list[str] = []
     if known.vision is False and request.vision and any(_has_images(message) for message in request.messages):
         lacking.append("images")
-    as_xml = ""
-    if known.tools is False and request.tools and xml_tools:
-        as_xml = f"{known.id} is not known to support tool calls, and was asked to write them as XML."
-    elif known.tools is False and request.tools:
-        lacking.append("tool calls")
+    if request.tools and xml_tools:
+        if known.tools is False:
+            warnings.append(f"{known.id} is not known to support tool calls, and was asked to write them as XML.")
+    elif request.tools and can.drops_tools:
+        warnings.append(can.drops_tools)
+    elif request.tools:
+        if known.tools is False:
+            lacking.append("tool calls")
+        choice = request.tool_choice
+        if choice is not None and choice.parallel is False and not can.limits_calls:
+            warnings.append(
+                f"{known.id} may call several tools at once, because its provider has no setting for"
+                " parallel: false."
+            )
     if known.reasoning is False and request.reasoning_effort not in (None, "none", "off"):
         lacking.append(f"reasoning (effort {request.reasoning_effort!r})")
-    if not lacking:
-        return as_xml
-    sent = f"{known.id} is not known to support {' or '.join(lacking)}. The request was sent anyway."
-    return f"{as_xml} {sent}" if as_xml else sent
+    if lacking:
+        warnings.append(f"{known.id} is not known to support {' or '.join(lacking)}. The request was sent anyway.")
+    return " ".join(warnings)
 
 
 def _has_images(message: Message) -> bool:

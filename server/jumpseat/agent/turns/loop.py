@@ -264,7 +264,8 @@ def _warn_about_capability(session: Session, resolved: ResolvedModel, request: M
 
     The request is sent anyway, because the known capabilities may be out of date.
     """
-    found = check_capability(request, resolved.known, xml_tools=uses_xml(resolved.info))
+    can = resolved.model.capabilities(resolved.wire_name)
+    found = check_capability(request, resolved.known, can, xml_tools=uses_xml(resolved.info))
     if found and found != session.capability:
         session.emit(events.SessionWarning(warning_type="capability", message=found))
     session.capability = found

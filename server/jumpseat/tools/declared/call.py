@@ -101,6 +101,7 @@ class Call:
         self._steps: Sequence[Filled | Handler] = ()
         self._continues = False
         self._asks_each = False
+        self._is_set_up = False
         self._has_exited = False
         # The reports of the commands, the result of the last function, and the reports that the model must get even
         # if functions have added other text.
@@ -113,6 +114,7 @@ class Call:
     async def prepare(self) -> Prepared | ToolOutcome:
         """Check the arguments, resolve values and run ``setup``; return the call with the permission it needs."""
         name, view = self._definition.name, self._view
+        self._ctx.refused = self.refused
         try:
             view.use_arguments(lenient(view.args, self._definition.parameters))
             problems = problems_of(view.args, self._definition.parameters)
@@ -161,9 +163,10 @@ class Call:
             name, before, leave = owed
             if name == definition.name and isinstance(before, ToolView):
                 view.take_over(before)
-                self._continues = True
+                self._continues = self._is_set_up = True
                 return
             await leave()
+        self._is_set_up = True
         if definition.build_cmd is not None:
             view.cmds = [await self._handlers.call("build_cmd", definition.build_cmd)]
         await self._handlers.handle("setup")
@@ -382,7 +385,7 @@ class Call:
             await self._exit()
 
     async def _exit(self) -> None:
-        if not self._has_exited:
+        if self._is_set_up and not self._has_exited:
             self._has_exited = True
             # The call has its result even if this fails.
             with suppress(HandlerError):

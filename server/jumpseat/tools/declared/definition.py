@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.declared.env import read_entry
 from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.conventions import is_of_2024
 from jumpseat.tools.declared.schema import read_signature
@@ -272,9 +273,12 @@ def _with_short_keys(declared: _Declaration) -> Options:
 def _env(where: str, raw: Any) -> Mapping[str, Any] | Handler:
     if raw is None:
         return {}
-    if isinstance(raw, Mapping):
-        return cast("Mapping[str, Any]", raw)
-    return _function(f"{where}.env", raw)
+    if not isinstance(raw, Mapping):
+        return _function(f"{where}.env", raw)
+    entries = cast("Mapping[str, Any]", raw)
+    for name, entry in entries.items():
+        read_entry(f"{where}.env.{name}", entry)
+    return entries
 
 
 def _functions(

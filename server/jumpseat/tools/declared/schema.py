@@ -25,6 +25,7 @@ from jumpseat.declared.paths import follow
 from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import ConfigError
 from jumpseat_protocol.members import hint
+from jumpseat_protocol.tool_checks import reference_problem
 
 _KEYWORDS: Final = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
 _ATTRIBUTES: Final = "_attr"
@@ -229,5 +230,6 @@ def _check(where: str, parameters: JsonObject) -> None:
                 f"{where}: {error.place('parameters')}: unknown type {value!r}, {hint(value, _TYPES)}"
             ) from None
         raise ConfigError(f"{where}: {error.place('parameters')} is not a JSON Schema: {error}") from None
-    if (problem := problem_in_json(parameters, "parameters")) is not None:
+    problem = problem_in_json(parameters, "parameters") or reference_problem(parameters)
+    if problem is not None:
         raise ConfigError(f"{where}: {problem}")

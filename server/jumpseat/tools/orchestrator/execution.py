@@ -104,7 +104,7 @@ class SharedState:
 class WithAbort(Protocol):
     """Does work for a call; if the turn is aborted meanwhile, keeps the outcome."""
 
-    async def __call__(self, prepared: Prepared, work: Callable[[], Awaitable[T]], /) -> T: ...
+    async def __call__(self, work: Callable[[], Awaitable[T]], /) -> T: ...
 
 
 class CallExecution:
@@ -187,14 +187,12 @@ class CallExecution:
             return await self._decide(request, asked, limits, call, state)
 
         ctx = self._context(call, line, approve)
-        prepared = await tool.prepare(ctx, call)
+        with_abort = partial(_with_abort, state, index, ctx)
+        prepared = await with_abort(lambda: _prepare(tool, ctx, call))
         if isinstance(prepared, ToolOutcome):
             return prepared
         request = _request_after_hook(prepared.permission, call, hook)
-        with_abort = partial(_with_abort, state, index)
-        verdict = await with_abort(
-            prepared, lambda: self._decide(prepared.permission, request, prepared.guard, call, state)
-        )
+        verdict = await with_abort(lambda: self._decide(prepared.permission, request, prepared.guard, call, state))
         if verdict.status != "allowed":
             ends_turn = verdict.status == "rejected"
             outcome = ToolOutcome(verdict.message, "rejected" if ends_turn else "denied", ends_turn=ends_turn)
@@ -202,7 +200,7 @@ class CallExecution:
         ctx.confined_only = verdict.confined_only
         if verdict.arguments is None or verdict.arguments == call.arguments:
             _settle_path(ctx, request)
-            return await with_abort(prepared, prepared.run)
+            return await with_abort(prepared.run)
         return await self._run_changed(tool, ctx, call, verdict.arguments, with_abort)
 
     async def _decide(
@@ -262,7 +260,8 @@ class CallExecution:
     ) -> ToolOutcome:
         """Run ``call`` with the arguments that a person has changed, and tell the model about the change."""
         text = canonical_json(arguments)
-        prepared = await tool.prepare(ctx, ToolUseBlock(call.id, call.name, text, arguments))
+        changed = ToolUseBlock(call.id, call.name, text, arguments)
+        prepared = await with_abort(lambda: _prepare(tool, ctx, changed))
         if isinstance(prepared, ToolOutcome):
             outcome = prepared
         elif (forbidden := await self._denial(prepared, call)) is not None:
@@ -270,7 +269,7 @@ class CallExecution:
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
         else:
-            outcome = await with_abort(prepared, prepared.run)
+            outcome = await with_abort(prepared.run)
         outcome.arguments = arguments
         outcome.contexts.append(
             f"The user changed the arguments of the call `{call.id}` of `{call.name}` before allowing it."
@@ -323,13 +322,21 @@ async def _deny(_request: PermissionRequest, _limits: ApprovalLimits) -> Verdict
     return Verdict("denied", CANCELLED)
 
 
-async def _with_abort(state: SharedState, index: int, prepared: Prepared, work: Callable[[], Awaitable[T]]) -> T:
+async def _prepare(tool: Tool, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
+    ctx.refused = None
+    prepared = await tool.prepare(ctx, call)
+    ctx.refused = prepared.refused if isinstance(prepared, Prepared) else None
+    return prepared
+
+
+async def _with_abort(state: SharedState, index: int, ctx: ToolContext, work: Callable[[], Awaitable[T]]) -> T:
     """Do ``work`` for a call; if the turn is aborted meanwhile, keep the tool's outcome of that."""
     try:
         return await work()
     except anyio.get_cancelled_exc_class():
-        with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
-            state.aborted[index] = await _refused_outcome(prepared, failure(INTERRUPTED), cancelled=True)
+        if ctx.refused is not None:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_WITHIN_S):
+                state.aborted[index] = await ctx.refused(failure(INTERRUPTED), cancelled=True)
         raise
 
 
