@@ -155,6 +155,11 @@ def test_a_question_names_the_server_the_real_path_and_the_whole_memory() -> Non
     assert "g<U+0456>thub.example (host: xn--" in shown(url)[0]
 
 
+def test_a_form_begins_with_the_name_of_the_server_that_asks() -> None:
+    form = events.ElicitationRequested(request_id="r", message="Sign in again", elicitation_source="notes")
+    assert [step.message for step in Feed().steps(form)] == ["notes asks: Sign in again"]
+
+
 def test_output_cannot_leave_its_fence() -> None:
     (content,) = tool_calls.output("```\n# not a heading", "bash")
     assert content["content"]["text"].startswith("````console\n```")

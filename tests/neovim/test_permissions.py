@@ -50,6 +50,30 @@ def test_a_diff_is_shown_with_the_question_and_not_applied_before_the_answer(tmp
         assert nvim.text().endswith("It is there.")
 
 
+def test_the_target_of_a_link_and_lines_like_a_header_are_shown_with_the_question(tmp_path: Path) -> None:
+    text = "++ b/made.txt\n-- a/made.txt\n"
+    create = {"tool_calls": [{"name": "create", "arguments": {"path": "linked/made.sql", "file_text": text}}]}
+    with running_neovim(tmp_path, script=[create, {"text": "Done."}]) as nvim:
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (nvim.folder / "linked").symlink_to(outside)
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('make a file')")
+        nvim.until("#questions > 0")
+        assert nvim.lua(FLOAT) == {
+            "title": " May the agent create linked/made.sql? ",
+            "lines": [
+                f"# leads to {outside}/made.sql",
+                "@@ -0,0 +1,2 @@",
+                "+++ b/made.txt",
+                "+-- a/made.txt",
+            ],
+        }
+        nvim.lua("open_question('Reject')")
+        nvim.idle()
+        assert not (outside / "made.sql").exists()
+
+
 @pytest.mark.parametrize("answer", ["Reject", ""])
 def test_a_rejection_and_a_closed_question_run_nothing_and_end_the_turn(tmp_path: Path, answer: str) -> None:
     with running_neovim(tmp_path, script=[SHELL, {"text": "Never said."}]) as nvim:

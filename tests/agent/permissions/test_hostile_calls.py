@@ -16,6 +16,7 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.permissions.rules import Rules, parse_rule
 from jumpseat.agent.shell.syntax import parse_shell
+from jumpseat.sandbox.configuration_files import GITHUB_NAMES, NAMES
 from jumpseat.tools.shell.permission import shell_permission
 from jumpseat_protocol.permissions import (
     PermissionRequest,
@@ -293,6 +294,13 @@ def test_files_that_configure_nothing_are_written_with_an_approval(project: Path
     request = WritePermission(intention="", file_name=str(project / path), diff="")
     approval = ApprovalRecord(SessionApproval(kind="write"))
     assert decide(permissions(project, approvals=[approval]), request).status == "allowed"
+
+
+def test_file_tools_ask_about_everything_that_the_sandbox_keeps_commands_from_changing(project: Path) -> None:
+    approval = ApprovalRecord(SessionApproval(kind="write"))
+    for name in (*NAMES, *(f".github/{name}" for name in GITHUB_NAMES)):
+        request = WritePermission(intention="", file_name=str(project / "sub" / name), diff="")
+        assert decide(permissions(project, approvals=[approval]), request).status == "denied", name
 
 
 def test_start_files_are_protected_in_a_session_in_the_home_folder(

@@ -194,7 +194,8 @@ function M.ask(session, asked, answer)
   function question.show()
     local message = asked.message
     if asked.elicitationSource then
-      message = ("%s (requested by %s)"):format(message, asked.elicitationSource)
+      -- The source comes first: no message of a server can pass for one of another source.
+      message = ("%s asks: %s"):format(questions.one_line(asked.elicitationSource), message)
     end
     local accept = "Answer"
     if asked.url then

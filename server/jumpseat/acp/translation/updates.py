@@ -17,6 +17,7 @@ from jumpseat.acp.translation.diffs import Reader
 from jumpseat.store.sessions import shorten
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import PermissionRequest
+from jumpseat_protocol.visible import exact_line
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -216,10 +217,13 @@ class Translator:
                 if payload.result.kind.startswith("approved") and payload.tool_call_id in self.calls:
                     yield _call_update({"toolCallId": payload.tool_call_id, "status": "in_progress"})
             case events.ElicitationRequested():
+                # The source comes first: no message of a server can pass for one of the editor or of jumpseat.
+                source = payload.elicitation_source
+                message = f"{exact_line(source)} asks: {payload.message}" if source else payload.message
                 if payload.url is not None:
-                    yield AskToOpen(payload.request_id, payload.message, payload.url)
+                    yield AskToOpen(payload.request_id, message, payload.url)
                 else:
-                    yield AskForm(payload.request_id, payload.message, payload.requested_schema or {})
+                    yield AskForm(payload.request_id, message, payload.requested_schema or {})
             case events.ElicitationCompleted():
                 yield Withdraw(payload.request_id)
             case events.AssistantUsage():
