@@ -79,7 +79,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "tools": {
         *("validation", "agent", "agent.conversation", "agent.permissions", "agent.session", "errors"),
-        *("owner_only", "sandbox"),
+        *("owner_only", "regular_files", "sandbox"),
     },
     "tools.shell": {"agent", "agent.shell", "errors", "process_groups", "sandbox", "tools"},
     "tools.search": {"git", "tools"},
@@ -135,7 +135,10 @@ ROOMS: dict[str, set[str]] = {
     # The handlers are imported by their names in `rpc/routes.py`.
     "rpc": {"validation", "errors", "json_text", "handlers", "sessions"},
     "acp.translation": {"agent", "errors", "rpc", "store"},
-    "acp.editor": {"acp.translation", "agent", "agent.session", "agent.turns", "errors", "sessions", "store"},
+    "acp.editor": {
+        *("acp.translation", "agent", "agent.session", "agent.turns", "errors", "regular_files", "sessions"),
+        "store",
+    },
     "acp.methods": {
         *("acp.editor", "acp.translation", "agent", "agent.session", "agent.turns", "errors", "sessions"),
         *("rpc", "store"),

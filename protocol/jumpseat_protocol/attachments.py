@@ -1,6 +1,6 @@
 """The attachments of a prompt. They are stored and sent as received; this module validates the known types.
 
-Types and fields that are newer than this server are not validated.
+Fields that are newer than this server are not validated; other types are refused, except those of GitHub.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def problem_of(attachment: Mapping[str, Any]) -> str | None:
         return "type: expected a string"
     model = KINDS.get(kind) or (GitHubAttachment if kind.startswith("github_") else None)
     if model is None:
-        return None
+        # Accepted, it would reach no model, and SDKs cannot parse the event of a prompt that has it.
+        return f"type: unknown type {kind[:64]!r}, expected one of {', '.join(KINDS)} or another github_ type"
     try:
         checked = model.model_validate(attachment)
     except ValidationError as error:

@@ -180,6 +180,8 @@ INVALID = {
     "c": ("---\nname: 'a\"b'\n---\nx", "invalid name: expected 1 to 128 letters, digits and . _ - :"),
     "d": ("---\nname: 3\n---\nx", "invalid name: expected 1 to 128 letters, digits and . _ - :"),
     "e": ("---\nx: " + "[" * 5000 + "\n---\n", "the front matter is not YAML"),
+    "e2": ("---\nx: &x [1]\ny: [*x, *x]\n---\nx", "the front matter contains an alias"),
+    "e3": (f"---\nx: {'x' * 20_000}\n---\nx", "the front matter has more than 16384 characters"),
     "f": ("x" * 300_000, "cannot be read: more than 262144 bytes"),
 }
 

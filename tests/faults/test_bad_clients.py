@@ -96,11 +96,16 @@ async def test_a_client_that_stops_reading_uses_bounded_memory_and_delays_no_oth
         else:
             pytest.fail("the session of the stuck client has not ended")
         assert server.rss_bytes() - before < 48 << 20
-        # When it reads again, it gets the essential events: the whole answer and the end.
+        # When it reads again, it gets everything, the last deltas as one, before the message and the end.
         stuck.resume_reading()
         await stuck.event("session.idle", session=session)
         message = await stuck.event("assistant.message", session=session)
         assert len(message["data"]["content"]) == 900_000
+        kinds = [event["type"] for event in stuck.events(session)]
+        deltas = data_of(stuck.events(session), "assistant.message_delta")
+        assert "".join(delta["deltaContent"] for delta in deltas) == message["data"]["content"]
+        assert len(deltas) < 150_000
+        assert "assistant.message_delta" not in kinds[kinds.index("assistant.message") :]
 
 
 async def test_a_client_that_dies_after_half_a_frame_affects_no_other(tmp_path: Path) -> None:

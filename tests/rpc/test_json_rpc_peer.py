@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from jumpseat.errors import ClientCallError, InvalidRequestError
-from jumpseat.rpc.json_rpc_peer import Dialect, JsonRpcPeer, OutgoingId
+from jumpseat.rpc.json_rpc_peer import MAX_OPEN_REQUESTS, Dialect, JsonRpcPeer, OutgoingId
 from jumpseat_protocol.envelope import (
     INTERNAL_ERROR,
     INVALID_OPERATION,
@@ -79,6 +79,20 @@ def pygls_calls(folder: str = "/pygls/") -> Generator[set[str]]:
 
 async def hang(_params: Any) -> None:
     await anyio.sleep_forever()
+
+
+async def test_requests_beyond_a_limit_are_refused_until_others_end(wire: Wire) -> None:
+    wire.methods["hang"] = hang
+    for number in range(MAX_OPEN_REQUESTS + 2):
+        wire.request("hang", msg_id=number)
+    await wire.until_sent(2)
+    assert [message["id"] for message in wire.sent] == [MAX_OPEN_REQUESTS, MAX_OPEN_REQUESTS + 1]
+    assert {message["error"]["code"] for message in wire.sent} == {INVALID_REQUEST}
+    wire.receive(method="$/cancelRequest", params={"id": 7})
+    await wire.until_sent(3)
+    wire.request("hang", msg_id="again")
+    await checkpoint()
+    assert len(wire.sent) == 3
 
 
 # --- pygls carries each kind of message ---------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from jumpseat.errors import ClientCallError
+from jumpseat.rpc.held_deltas import HeldDeltas
 from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
 from jumpseat.rpc.protocol2 import Protocol2, Question
 from jumpseat.rpc.transport import Wire
@@ -43,7 +44,7 @@ from jumpseat_protocol.wire import WireModel
 
 log = logging.getLogger(__name__)
 
-# Left out for a client that has stopped reading: the complete content follows in a persisted event.
+# Joined for a client that has stopped reading.
 DELTAS: Final = frozenset(
     {
         "assistant.message_delta",
@@ -57,6 +58,8 @@ DELTAS: Final = frozenset(
 FIRST_MESSAGE_BYTES: Final = 64 * 1024
 # The bytes of responses to invalid requests that a client may leave unread until then.
 FIRST_UNREAD_BYTES: Final = 64 * 1024
+# With more characters in deltas that wait, these are sent.
+HELD_CHARS: Final = 8 << 20
 # A turn waits once this long for a client that does not read, and afterwards goes on without waiting.
 DRAIN_TIMEOUT_S: Final = 10.0
 
@@ -91,9 +94,10 @@ class Connection:
         self._on_close = on_close
         self._peer = peer
         self._slow = False
+        self._held = HeldDeltas()
         self.admitted = peer is None
         self._settled = anyio.Event()
-        self.wire = Wire(self._body, self._framing_error, self._handle_close)
+        self.wire = Wire(self._body, self._framing_error, self._handle_close, on_read=self._release)
         if peer is not None:
             self.wire.limit(FIRST_MESSAGE_BYTES, FIRST_UNREAD_BYTES)
         self.peer = JsonRpcPeer(self.wire.send, tasks, mask)
@@ -106,9 +110,19 @@ class Connection:
         self._protocol2 = Protocol2(self.peer, self._tasks, concerns)
 
     def deliver(self, session_id: str, event: Event) -> None:
-        """Send a session event. Deltas are not sent to a client that is far behind."""
-        if event.type in DELTAS and self.wire.lossy:
+        """Send a session event. For a client that is far behind, deltas wait, and those of a message are joined."""
+        is_delta = event.type in DELTAS
+        if is_delta and self.wire.lossy and self._held.size < HELD_CHARS and self._held.hold(session_id, event):
             return
+        self._release(None if is_delta else session_id)
+        self._send_event(session_id, event)
+
+    def _release(self, session_id: str | None = None) -> None:
+        """Send the deltas that wait, those of one session or of all."""
+        for held_session, held in self._held.take(session_id):
+            self._send_event(held_session, held)
+
+    def _send_event(self, session_id: str, event: Event) -> None:
         encoded: Any = orjson.Fragment(event.encode())
         if self.protocol == 2 and self._protocol2 is not None:
             if self._protocol2.intercept(session_id, event):
@@ -151,7 +165,7 @@ class Connection:
             await self.wire.drain()
         self._slow = scope.cancelled_caught
         if self._slow:
-            log.warning("a client has stopped reading; its deltas may be left out")
+            log.warning("a client has stopped reading; its deltas are joined")
 
     async def invoke_hook(
         self, session_id: str, hook_type: str, hook_input: dict[str, Any]

@@ -20,7 +20,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import anyio
 import orjson
@@ -45,6 +45,10 @@ else:
     json_rpc = import_json_rpc()
 
 log = logging.getLogger(__name__)
+
+MAX_OPEN_REQUESTS: Final = 4096
+"""Limit on the requests of one peer that run at the same time."""
+
 # pygls logs every message in full, and with it prompts and keys.
 logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
 
@@ -91,6 +95,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         self._dialect = dialect
         self._ids = itertools.count(1)
         self._closed = False
+        self._running = 0
 
     @property
     def closed(self) -> bool:
@@ -248,20 +253,31 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
     def _send_handler_result(self, future: Future[Any], *, msg_id: RequestId) -> None:
         """Run a handler's awaitable in our task group: pygls would start a task without a parent."""
         if future.exception() is None and inspect.isawaitable(work := future.result()):
+            if self._running >= MAX_OPEN_REQUESTS:
+                if inspect.iscoroutine(work):
+                    work.close()
+                message = f"more than {MAX_OPEN_REQUESTS} requests are open, expected fewer"
+                self._send_response(msg_id, error=json_rpc.ResponseError(code=INVALID_REQUEST, message=message))
+                self._request_futures.pop(msg_id, None)
+                return
             running = self._request_futures[msg_id] = _RunningRequest()
             running.add_done_callback(partial(super()._send_handler_result, msg_id=msg_id))
+            self._running += 1
             self._tasks.start_soon(self._run, work, running)
         else:
             super()._send_handler_result(future, msg_id=msg_id)
 
     async def _run(self, work: Awaitable[Any], request: _RunningRequest) -> None:
-        with request.scope:
-            try:
-                result = await work
-            except Exception as exc:
-                request.set_exception(self._rpc_exception(exc))
-            else:
-                request.set_result(result)
+        try:
+            with request.scope:
+                try:
+                    result = await work
+                except Exception as exc:
+                    request.set_exception(self._rpc_exception(exc))
+                else:
+                    request.set_result(result)
+        finally:
+            self._running -= 1
         if not request.done():
             request.set_exception(json_rpc.JsonRpcRequestCancelled("request cancelled"))
 

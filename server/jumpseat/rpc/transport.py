@@ -2,8 +2,8 @@
 
 Messages are written once per turn of the event loop, all together. asyncio's transport buffers the bytes that the
 peer has not read. Three limits on this buffer keep a peer that stops reading from harming others: above
-``BUSY_BYTES`` producers are asked to wait, above ``LOSSY_BYTES`` deltas are left out, above ``BROKEN_BYTES`` the
-connection is closed.
+``BUSY_BYTES`` producers are asked to wait, above ``LOSSY_BYTES`` deltas wait and are joined, above ``BROKEN_BYTES``
+the connection is closed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,11 @@ LINES: Final = Framing(LineDecoder, encode_line)
 
 
 class Wire(asyncio.Protocol):
-    """The transport of one peer. ``on_body`` takes each message; ``on_close`` is called once, at the end."""
+    """The transport of one peer.
+
+    ``on_body`` takes each message; ``on_close`` is called once, at the end. ``on_read`` is called when the peer has
+    read most of the bytes that were more than ``BUSY_BYTES``.
+    """
 
     def __init__(
         self,
@@ -59,7 +63,9 @@ class Wire(asyncio.Protocol):
         on_framing_error: Callable[[FramingError], None],
         on_close: Callable[[], None],
         framing: Framing = HEADERS,
+        on_read: Callable[[], None] = lambda: None,
     ) -> None:
+        self._on_read = on_read
         self._on_body = on_body
         self._on_framing_error = on_framing_error
         self._on_close = on_close
@@ -105,6 +111,7 @@ class Wire(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._drained.set()
+        self._on_read()
 
     # --- the connection calls these -----------------------------------------------------------------------------
 
@@ -127,7 +134,7 @@ class Wire(asyncio.Protocol):
 
     @property
     def lossy(self) -> bool:
-        """Return whether more than ``LOSSY_BYTES`` are waiting, so that deltas should be left out."""
+        """Return whether more than ``LOSSY_BYTES`` are waiting, so that deltas should wait."""
         return self._out is not None and self._out.get_write_buffer_size() > LOSSY_BYTES
 
     async def drain(self) -> None:

@@ -6,6 +6,8 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
+import anyio.to_thread
+
 from jumpseat.agent.client import Attachment
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.model_calls.tool_choice import check_choice
@@ -38,16 +40,19 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
     ctx.process.user_settings.apply(settings)
     apply_options(settings, params)
-    check_agent(ctx, settings, params)
+    # A project may have hundreds of agents and skills, on a slow disk.
+    await anyio.to_thread.run_sync(check_agent, ctx, settings, params, abandon_on_cancel=True)
     disabled = [*ctx.process.user_settings.disabled_skills(), *settings.disabled_skills]
     settings.disabled_skills = list(dict.fromkeys(disabled))
     await ctx.models.copilot.authenticate(settings)
     await ctx.process.declarations.read(settings.cwd)
+    skills = await ctx.process.skills.find(settings)
+    ctx.process.skills.prepare(skills)
     session = ctx.registry.create(session_id, settings, _attachment(ctx, params))
     session.announce_agent(None)
     ctx.registry.store_options(session)
-    if skills := ctx.process.skills.for_session(session).to_wire():
-        session.emit(SessionSkillsLoaded(skills=skills))
+    if loaded := skills.to_wire():
+        session.emit(SessionSkillsLoaded(skills=loaded))
     ctx.mcp.begin(session)
     return session
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only
+from jumpseat.regular_files import read_whole
 
 LARGEST_BYTES: Final = 16 * 1024 * 1024
 """Largest file that is read, because its text has to fit into one response."""
@@ -27,14 +28,11 @@ def read_text(path: Path) -> str | None:
     try:
         if path.is_dir() or not path.exists():
             return None
-        if not path.is_file():
-            raise StoreError(f"cannot read {path.name!r}: it is not a regular file")
-        size = path.stat().st_size
-        if size > LARGEST_BYTES:
-            raise StoreError(f"cannot read {path.name!r}: {size} bytes are more than the limit of {LARGEST_BYTES}")
-        return path.read_bytes().decode("utf-8", "replace")
+        return read_whole(path, LARGEST_BYTES).decode("utf-8", "replace")
     except OSError as error:
         raise StoreError(f"cannot read {path.name!r}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise StoreError(f"cannot read {path.name!r}: {error}") from None
 
 
 def write_text(path: Path, content: str) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
@@ -13,6 +14,10 @@ from jumpseat.errors import StoreError
 from jumpseat.regular_files import read_whole, repository_root
 
 LARGEST_BYTES: Final = 256 * 1024
+LARGEST_FRONT: Final = 16 * 1024
+"""Limit on the characters of front matter: parsing YAML takes long."""
+MAX_BRACKETS: Final = 64
+"""Limit on the nested brackets of front matter, for which the parser takes quadratic time."""
 
 _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -67,10 +72,24 @@ def front_matter(text: str) -> dict[str, Any]:
     front = _FRONT.match(text)
     if front is None:
         return {}
+    if len(front[1]) > LARGEST_FRONT:
+        raise StoreError(f"the front matter has more than {LARGEST_FRONT} characters")
+    if _depth(front[1]) > MAX_BRACKETS:
+        raise StoreError("the front matter is not YAML: nested too deeply")
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        """Refuses aliases, of which a few lines stand for gigabytes."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType] - has no types
+                raise StoreError("the front matter contains an alias, expected the value itself")
+            return super().compose_node(parent, index)
+
     try:
-        values: Any = yaml.safe_load(front[1])
+        values: Any = yaml.load(front[1], Loader)  # noqa: S506 - a safe loader
+    except StoreError:
+        raise
     except Exception as error:
         # Not only YAMLError: invalid dates and deep nesting raise errors of other types.
         mark = getattr(error, "problem_mark", None)
@@ -80,6 +99,12 @@ def front_matter(text: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise StoreError("the front matter is not a mapping")
     return cast("dict[str, Any]", values)
+
+
+def _depth(text: str) -> int:
+    """Return the largest number of brackets that are open at one place."""
+    depths = accumulate(1 if mark in "[{" else -1 for mark in re.findall(r"[\[\]{}]", text))
+    return max(depths, default=0)
 
 
 def body(text: str) -> str:

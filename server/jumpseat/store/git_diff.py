@@ -18,11 +18,14 @@ import anyio.to_thread
 
 from jumpseat.errors import InvalidRequestError
 from jumpseat.git import MAX_OUTPUT_BYTES, GitError, run_git
+from jumpseat.regular_files import read_whole
 
 ChangeType: TypeAlias = Literal["added", "modified", "deleted", "renamed"]
 
 LARGEST_DIFF: Final = 256 * 1024
 """Limit on the diff of one file, in characters; longer diffs are left out."""
+LARGEST_TOTAL: Final = 16 * 1024 * 1024
+"""Limit on the diffs of all new files, in characters."""
 TIMEOUT_S: Final = 30.0
 
 _INHERITED: Final = (
@@ -168,7 +171,7 @@ class Repository:
     async def _untracked(self) -> list[FileChange]:
         listed = await _git(self._root, "ls-files", "--others", "--exclude-standard", "-z")
         names = [name for name in listed.split("\0") if name]
-        patches = await anyio.to_thread.run_sync(lambda: [_patch_of_new(self._root, name) for name in names])
+        patches = await anyio.to_thread.run_sync(_patches_of_new, self._root, names, abandon_on_cancel=True)
         return [self._change(name, "added", patch) for name, patch in zip(names, patches, strict=True)]
 
     def _change(self, path: str, kind: ChangeType, patch: str | None, old_path: str | None = None) -> FileChange:
@@ -202,17 +205,26 @@ def _quoted(path: str) -> str:
     return path if escaped == path else f'"{escaped}"'
 
 
+def _patches_of_new(root: Path, names: Sequence[str]) -> list[str | None]:
+    """Return the patch of each new file; ``None`` for those after :data:`LARGEST_TOTAL` characters."""
+    patches: list[str | None] = []
+    size = 0
+    for name in names:
+        patch = _patch_of_new(root, name) if size < LARGEST_TOTAL else None
+        size += len(patch or "")
+        patches.append(patch)
+    return patches
+
+
 def _patch_of_new(root: Path, name: str) -> str | None:
     """Return the patch that adds a file; ``None`` if it is too long, cannot be read or is not a file."""
     path = root / name
     try:
         if path.is_symlink():
             mode, data = "120000", os.readlink(path).encode()
-        elif path.is_file() and path.stat().st_size <= LARGEST_DIFF:
-            mode, data = "100755" if os.access(path, os.X_OK) else "100644", path.read_bytes()
         else:
-            return None
-    except OSError:
+            mode, data = "100755" if os.access(path, os.X_OK) else "100644", read_whole(path, LARGEST_DIFF)
+    except (OSError, ValueError):
         return None
     old, new = _quoted(f"a/{name}"), _quoted(f"b/{name}")
     header = f"diff --git {old} {new}\nnew file mode {mode}\n"

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.regular_files import read_regular, repository_root
+from jumpseat.regular_files import read_regular, repository_root, scan_folder
 
 LARGEST_BYTES: Final = 64 * 1024
 """Size to which a file is cut, because an instruction file must not fill the context."""
+MOST_FILES: Final = 100
+"""Limit on the files of one folder with instructions."""
+MOST_ENTRIES: Final = 10_000
+"""Limit on the entries that are looked at in one folder with instructions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,20 @@ def _candidates(settings: SessionSettings) -> Iterator[tuple[Path, Path]]:
 
 
 def _instruction_files(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.glob("**/*.instructions.md"))
-    except (OSError, ValueError):
-        return []
+    """Return the instruction files in a folder and the folders below; links to folders are not followed."""
+    found: list[Path] = []
+    pending, entries = [folder], 0
+    while pending:
+        current = pending.pop()
+        for entry in scan_folder(current):
+            entries += 1
+            if entries > MOST_ENTRIES:
+                return sorted(found)[:MOST_FILES]
+            if entry.is_folder and not entry.is_link:
+                pending.append(current / entry.name)
+            elif entry.name.endswith(".instructions.md"):
+                found.append(current / entry.name)
+    return sorted(found)[:MOST_FILES]
 
 
 def _read(path: Path, within: Path) -> str:

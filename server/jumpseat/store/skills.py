@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
 
+import anyio.to_thread
+
 from jumpseat.agent.plugins import Plugin, Plugins
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
@@ -50,13 +52,27 @@ class SkillLibrary:
         self._user_home = user_home
         self.plugins = plugins
         self._sessions: WeakKeyDictionary[Session, SessionSkills] = WeakKeyDictionary()
+        self._prepared: SessionSkills | None = None
 
     def for_session(self, session: Session) -> SessionSkills:
         """Return the skills of a live session."""
         skills = self._sessions.get(session)
         if skills is None:
-            skills = self._sessions[session] = SessionSkills(session.settings, self)
+            prepared, self._prepared = self._prepared, None
+            is_own = prepared is not None and prepared.settings is session.settings
+            skills = prepared if prepared is not None and is_own else SessionSkills(session.settings, self)
+            self._sessions[session] = skills
         return skills
+
+    async def find(self, settings: SessionSettings) -> SessionSkills:
+        """Find the skills for a session that is about to be created, in a thread."""
+        skills = SessionSkills(settings, self)
+        await anyio.to_thread.run_sync(skills.all, abandon_on_cancel=True)
+        return skills
+
+    def prepare(self, skills: SessionSkills) -> None:
+        """Use ``skills`` for the session that is created next with their settings."""
+        self._prepared = skills
 
     def places(self, settings: SessionSettings) -> list[Place]:
         """Return the skill folders of a session, in the order of precedence."""
@@ -83,14 +99,14 @@ class SessionSkills:
     """The skills of one session, found according to its ``settings``."""
 
     def __init__(self, settings: SessionSettings, library: SkillLibrary) -> None:
-        self._settings = settings
+        self.settings = settings
         self._library = library
         self._found_for: tuple[object, ...] | None = None
         self._found = Found[Skill]()
 
     def all(self) -> list[Skill]:
         """Return all skills; they are read again only after :meth:`reload` or a change of the settings."""
-        settings = self._settings
+        settings = self.settings
         key = (
             settings.cwd,
             settings.skills,
@@ -108,7 +124,7 @@ class SessionSkills:
 
     def is_enabled(self, name: str) -> bool:
         """Return whether a skill is not disabled."""
-        return name not in self._settings.disabled_skills
+        return name not in self.settings.disabled_skills
 
     def reload(self) -> Found[Skill]:
         """Read all skills again."""

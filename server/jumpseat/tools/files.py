@@ -10,6 +10,9 @@ from jumpseat.tools.tool import ToolOutcome, failure
 
 SNIFF_BYTES: Final = 8192
 
+MAX_COMPARISONS: Final = 4_000_000
+"""Product of the numbers of lines above which a diff shows all lines as changed, instead of comparing them."""
+
 
 def problem(path: str, error: OSError | ValueError) -> ToolOutcome:
     """Return the failed outcome for an error that concerns ``path``, as the model wrote it."""
@@ -55,13 +58,14 @@ def unified_diff(name: str, before: str | None, after: str, context: int = 3) ->
     head = _count_common(old, new, 0)
     tail = _count_common(old[::-1], new[::-1], head)
     start = max(0, head - context)
-    body = difflib.unified_diff(
-        old[start : len(old) - max(0, tail - context)],
-        new[start : len(new) - max(0, tail - context)],
-        n=context,
-        lineterm="",
-    )
-    hunks = [_shift(line, start) if line.startswith("@@ ") else line for line in list(body)[2:]]
+    before_lines = old[start : len(old) - max(0, tail - context)]
+    after_lines = new[start : len(new) - max(0, tail - context)]
+    if len(before_lines) * len(after_lines) > MAX_COMPARISONS:
+        sizes = f"@@ -{start + 1},{len(before_lines)} +{start + 1},{len(after_lines)} @@"
+        hunks = [sizes, *(f"-{line}" for line in before_lines), *(f"+{line}" for line in after_lines)]
+    else:
+        body = difflib.unified_diff(before_lines, after_lines, n=context, lineterm="")
+        hunks = [_shift(line, start) if line.startswith("@@ ") else line for line in list(body)[2:]]
     label = name.lstrip("/")
     header = ["--- /dev/null" if before is None else f"--- a/{label}", f"+++ b/{label}"]
     return readable("\n".join([*header, *hunks])) + "\n"

@@ -18,6 +18,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
+import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
@@ -326,8 +327,8 @@ class BuiltinTool(Described[A]):
     ``intention`` describes in a few words, for the user, what a call is about to do. ``permission`` returns the
     permission that a call needs, ``None`` if none. ``needs`` is a capability without which the tool is not offered:
     a client that can ask its user, access to the web, a configured search service. ``opens`` returns a file whose
-    unsaved state in the editor must be known before permission is asked. ``ready`` finds out what the permission
-    depends on.
+    unsaved state in the editor must be known before permission is asked; the request is then made in a thread,
+    because it shows the change of the file. ``ready`` finds out what the permission depends on.
     """
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
@@ -362,7 +363,10 @@ class BuiltinTool(Described[A]):
             await self.ready(ctx)
         if self.opens is not None:
             await ctx.files.open(self.opens(ctx, args))
-        return Prepared(self.permission(ctx, args), partial(self.run, ctx, args))
+            request = await anyio.to_thread.run_sync(self.permission, ctx, args)
+        else:
+            request = self.permission(ctx, args)
+        return Prepared(request, partial(self.run, ctx, args))
 
 
 def _slim(schema: JsonObject) -> JsonObject:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
 from typing import Final
 
+import anyio.to_thread
+
 from jumpseat.agent.editor import EditorFiles
 from jumpseat.errors import ClientCallError
+from jumpseat.regular_files import read_whole
 from jumpseat.tools.nofollow import create_file, open_place, replace_file
+
+LARGEST_READ: Final = 64 * 1024 * 1024
+"""Largest file that is read as a whole."""
 
 LARGEST_BYTES: Final = 8 * 1024 * 1024
 """Larger files are read from disk: they are rarely open, and an editor would send them as a whole."""
@@ -45,7 +52,10 @@ class Files:
     async def open(self, path: Path) -> None:
         """Ask the editor for unsaved changes to a file; reads use them until the file is opened again."""
         self._unsaved.pop(path, None)
-        if self._editor is None or (saved := _text(path)) is None:
+        if self._editor is None:
+            return
+        saved = await anyio.to_thread.run_sync(_text, path, abandon_on_cancel=True)
+        if saved is None:
             return
         text = await self._editor.read(path)
         # Editors may convert line endings; that alone is not a change.
@@ -57,16 +67,21 @@ class Files:
         return self._unsaved.get(path)
 
     def read(self, path: Path) -> bytes:
-        """Return the content of a file, with unsaved changes if it was opened.
+        """Return the content of a file, with unsaved changes if it was opened. Blocks while the disk is read.
 
         Raises:
-            OSError: the file cannot be read.
+            OSError: the file cannot be read, is not a regular file or is larger than :data:`LARGEST_READ`.
         """
         unsaved = self.unsaved(path)
         if unsaved is not None:
             return unsaved
         with open(self.open_for_reading(path), "rb") as file:
-            return file.read()
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+            content = file.read(LARGEST_READ + 1)
+        if len(content) > LARGEST_READ:
+            raise OSError(errno.EFBIG, f"it is larger than {LARGEST_READ} bytes", str(path))
+        return content
 
     async def replace(self, path: Path, data: bytes, mode: int) -> None:
         """Replace the content of a file and keep its mode.
@@ -112,9 +127,7 @@ class Files:
 def _text(path: Path) -> str | None:
     """Return the text of a file that an editor may have open; ``None`` if it is binary, large or missing."""
     try:
-        if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
-            return None
-        data = path.read_bytes()
+        data = read_whole(path, LARGEST_BYTES)
     except (OSError, ValueError):
         return None
     return None if b"\0" in data else data.decode("utf-8", "surrogateescape")

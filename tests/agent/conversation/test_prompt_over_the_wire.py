@@ -169,6 +169,7 @@ async def test_an_image_is_sent_to_a_model_with_vision(tmp_path: Path) -> None:
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"path": "x"}, "type"),
+    ({"type": "kind-of-tomorrow"}, "type: unknown type 'kind-of-tomorrow', expected one of file, directory,"),
     ({"type": "file"}, "path: Field required"),
     ({"type": "file", "path": 5}, "path: "),
     ({"type": "file", "path": "x", "lineRange": {"start": 1}}, "lineRange.end: Field required"),
@@ -188,7 +189,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 async def test_an_unusable_attachment_is_refused(tmp_path: Path) -> None:
-    fine = {"type": "kind-of-tomorrow"}
+    fine = {"type": "github_thing_of_tomorrow", "url": "https://github.com/x"}
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(at(provider), model="m")
         for attachment, what in REFUSED:

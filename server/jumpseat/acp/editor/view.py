@@ -32,6 +32,7 @@ from jumpseat.agent.model import ModelInfo
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.turns.commands import available_commands
 from jumpseat.errors import JumpseatError, SessionInUseError, SessionNotFoundError
+from jumpseat.regular_files import read_whole
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.models import session_models
 from jumpseat.store.files import read_text
@@ -176,10 +177,8 @@ class SessionView:
     def _text_of(self, path: str) -> str | None:
         """Return the masked text of a file, or ``None`` if it is missing, unreadable or too large."""
         try:
-            file = Path(path)
-            if not file.is_file() or file.stat().st_size > LARGEST_SHOWN_BYTES:
-                return None
-            return self._server.process.secrets(file.read_bytes().decode("utf-8", "replace"))
+            content = read_whole(Path(path), LARGEST_SHOWN_BYTES)
+            return self._server.process.secrets(content.decode("utf-8", "replace"))
         except (OSError, ValueError):
             return None
 

@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from jumpseat.agent.conversation.media import HEAD_BYTES, image_type
+from jumpseat.regular_files import read_regular, read_whole
 
 MAX_IMAGE_BYTES: Final = 10 * 1024 * 1024
 """Larger images are treated like other files."""
@@ -56,16 +57,11 @@ def _image(item: dict[str, Any], cwd: Path) -> dict[str, str] | None:
         return None
     path = cwd / item["path"]
     try:
-        # Reading a pipe could block for ever.
-        if not path.is_file() or path.stat().st_size > MAX_IMAGE_BYTES:
+        mime_type = image_type(read_regular(path, HEAD_BYTES))
+        if mime_type is None:
             return None
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-            mime_type = image_type(head)
-            if mime_type is None:
-                return None
-            data = head + file.read(MAX_IMAGE_BYTES)
+        data = read_whole(path, MAX_IMAGE_BYTES)
     except (OSError, ValueError):
-        # Missing, unreadable or an invalid path: the model gets the path, as of any file.
+        # Missing, unreadable, too large or an invalid path: the model gets the path, as of any file.
         return None
     return {"data": base64.b64encode(data).decode("ascii"), "mimeType": mime_type}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -19,12 +20,14 @@ import anyio
 import anyio.to_thread
 
 from jumpseat.agent.conversation.references import reference
+from jumpseat.regular_files import read_whole, scan_folder
 
 REMINDER: Final = "<reminder>Answer the user's request; use tools only where they help.</reminder>"
 
-READ_BYTES: Final = 1 << 20
-COUNTED_BYTES: Final = 64 << 20
+COUNTED_BYTES: Final = 16 << 20
 """The lines of larger files are not counted."""
+COUNTED_ITEMS: Final = 10_000
+"""The items of larger folders are not counted."""
 TIMEOUT_S: Final = 5.0
 """The longest time that a prompt waits for the disk."""
 
@@ -95,17 +98,18 @@ def _tagged_file(item: dict[str, Any], cwd: Path, *, look: bool) -> str | None:
 
 
 def _describe_directory(path: Path, _lines: Any) -> str:
-    return f"{sum(1 for _ in path.iterdir())} items"
+    if not path.is_dir():
+        raise ValueError(f"{str(path)!r} is not a folder")
+    count = sum(1 for _ in islice(scan_folder(path), COUNTED_ITEMS + 1))
+    return f"{count} items" if count <= COUNTED_ITEMS else f"more than {COUNTED_ITEMS} items"
 
 
 def _describe_file(path: Path, span: Any) -> str:
-    if not path.is_file():
-        # Reading a pipe could block for ever.
-        raise ValueError(f"{str(path)!r} is not a file")
     size = path.stat().st_size
     if size > COUNTED_BYTES:
         return f"{size} bytes"
-    lines = _count_lines(path)
+    content = read_whole(path, COUNTED_BYTES)
+    lines = _count_lines(content)
     if lines is None:
         return f"binary, {size} bytes"
     if not isinstance(span, dict):
@@ -116,19 +120,12 @@ def _describe_file(path: Path, span: Any) -> str:
     return f"{which} of {lines} lines"
 
 
-def _count_lines(path: Path) -> int | None:
-    """Count the lines of a text file, including an unterminated last one; ``None`` for a binary file.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    lines, last = 0, b"\n"
-    with path.open("rb") as file:
-        while piece := file.read(READ_BYTES):
-            if b"\0" in piece:
-                return None
-            lines, last = lines + piece.count(b"\n"), piece
-    return lines if last.endswith(b"\n") else lines + 1
+def _count_lines(content: bytes) -> int | None:
+    """Count the lines of a text, including an unterminated last one; ``None`` for binary content."""
+    if b"\0" in content:
+        return None
+    lines = content.count(b"\n")
+    return lines if not content or content.endswith(b"\n") else lines + 1
 
 
 def _on_one_line(text: str) -> str:

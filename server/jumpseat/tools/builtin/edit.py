@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import anyio.to_thread
 from pydantic.json_schema import SkipJsonSchema
 
 from jumpseat.tools.files import is_binary, problem, unified_diff
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.workspace_files import LARGEST_READ
 from jumpseat_protocol.permissions import WritePermission
-
-LARGEST_BYTES: Final = 64 * 1024 * 1024
 
 
 class EditArgs(ToolArgs):
@@ -31,7 +31,7 @@ async def run_edit(ctx: ToolContext, args: EditArgs) -> ToolOutcome:
     try:
         # Opened again, because the file may have changed while permission was asked.
         await ctx.files.open(path)
-        plan = _plan(ctx, path, args)
+        plan = await anyio.to_thread.run_sync(_plan, ctx, path, args)
         if isinstance(plan, ToolOutcome):
             return plan
         await ctx.files.replace(path, plan.after.encode("utf-8", "surrogateescape"), plan.mode)
@@ -39,10 +39,8 @@ async def run_edit(ctx: ToolContext, args: EditArgs) -> ToolOutcome:
         return failure("new_str contains an unpaired surrogate. Write the character itself.")
     except (OSError, ValueError) as error:
         return problem(args.path, error)
-    return ToolOutcome(
-        f"File {args.path} updated with changes.",
-        detail=unified_diff(str(path), plan.before, plan.after),
-    )
+    detail = await anyio.to_thread.run_sync(unified_diff, str(path), plan.before, plan.after)
+    return ToolOutcome(f"File {args.path} updated with changes.", detail=detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
     status = ctx.files.place(path).stat()
     if not stat.S_ISREG(status.st_mode):
         return failure(f"Path {args.path} is not a file. Give the path of a text file.")
-    if status.st_size > LARGEST_BYTES:
+    if status.st_size > LARGEST_READ:
         return failure(f"File {args.path} is too large to edit ({status.st_size} bytes). Use sed in bash.")
     # The file is replaced by renaming, which would work on a read-only file, too.
     if not os.access(path, os.W_OK):

@@ -8,6 +8,8 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import islice
+from pathlib import Path
 from typing import BinaryIO, Final
 
 import anyio.to_thread
@@ -20,11 +22,11 @@ from jumpseat.tools.files import SNIFF_BYTES, is_binary, problem, readable
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission
 
-INLINE_BYTES: Final = 256 * 1024
-"""Files up to this size are read without a thread, which would cost more than it saves."""
-
 SHOWN_BYTES: Final = 8 * 1024 * 1024
 """Most text that one call returns, whatever the size of the file."""
+
+SHOWN_ENTRIES: Final = 10_000
+"""Limit of the entries of a directory that one call returns."""
 
 
 class ViewArgs(ToolArgs):
@@ -34,8 +36,13 @@ class ViewArgs(ToolArgs):
 
 async def run_view(ctx: ToolContext, args: ViewArgs) -> ToolOutcome:
     path = ctx.resolve(args.path)
+    await ctx.files.open(path)
+    # A disk may be slow, and a folder may have a million entries.
+    return await anyio.to_thread.run_sync(_view, ctx, args, path, abandon_on_cancel=True)
+
+
+def _view(ctx: ToolContext, args: ViewArgs, path: Path) -> ToolOutcome:
     try:
-        await ctx.files.open(path)
         with _closing(ctx.files.open_for_reading(path)) as fd:
             status = os.fstat(fd)
             if stat.S_ISDIR(status.st_mode):
@@ -44,9 +51,7 @@ async def run_view(ctx: ToolContext, args: ViewArgs) -> ToolOutcome:
                 return failure(f"Path {args.path} is neither a file nor a directory.")
             if (unsaved := ctx.files.unsaved(path)) is not None:
                 return _view_lines(args, BytesIO(unsaved))
-            if status.st_size <= INLINE_BYTES:
-                return _view_file(args, os.dup(fd))
-            return await anyio.to_thread.run_sync(_view_file, args, os.dup(fd), abandon_on_cancel=True)
+            return _view_file(args, os.dup(fd))
     except (OSError, ValueError) as error:
         return problem(args.path, error)
 
@@ -126,7 +131,19 @@ def _number_line(number: int, line: bytes) -> str:
 def _entries(fd: int) -> list[str]:
     """Return the names in an open directory, those of directories with a slash at the end."""
     with os.scandir(fd) as entries:
-        return sorted(readable(entry.name) + ("/" if entry.is_dir() else "") for entry in entries)
+        names = sorted(_shown_name(entry) for entry in islice(entries, SHOWN_ENTRIES + 1))
+    if len(names) > SHOWN_ENTRIES:
+        names[SHOWN_ENTRIES:] = [f"[Stopped after {SHOWN_ENTRIES} entries. Use glob or bash to find others.]"]
+    return names
+
+
+def _shown_name(entry: os.DirEntry[str]) -> str:
+    try:
+        is_folder = entry.is_dir()
+    except OSError:
+        # A link that leads to itself, or into a folder that may not be searched.
+        is_folder = False
+    return readable(entry.name) + ("/" if is_folder else "")
 
 
 def _intention(args: ViewArgs) -> str:
