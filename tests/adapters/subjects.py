@@ -54,14 +54,14 @@ class Subject:
     def __str__(self) -> str:
         return self.name
 
-    def caller(self, base_url: str = BASE_URL) -> Caller:
-        """Return the caller for ``base_url``."""
+    def caller(self, base_url: str = BASE_URL, key: str = KEY) -> Caller:
+        """Return the caller for ``base_url`` with ``key``."""
         if self.name in PROVIDERS:
-            endpoint = Endpoint(base_url, api_key=KEY, headers=HEADERS, user_agent="jumpseat/0")
+            endpoint = Endpoint(base_url, api_key=key, headers=HEADERS, user_agent="jumpseat/0")
             return WireCaller(load_adapter(self.name), endpoint)
         known = CATALOGUE.get(self.name)
         endpoint = Endpoint("", headers=HEADERS, user_agent="jumpseat/0", options=known.declaration.options)
-        given = {"base_url": base_url, "api_key": KEY}
+        given = {"base_url": base_url, "api_key": key}
         resolver = EnvResolver({"PATH": os.environ["PATH"]})
         return DeclaredCaller(known.declaration, known.wire, resolver, given, endpoint, kind=known.kind)
 

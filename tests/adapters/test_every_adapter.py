@@ -45,7 +45,7 @@ from tests.adapters.golden import (
     splitter_of,
     take,
 )
-from tests.adapters.subjects import KEY, SUBJECTS, Subject, resigned
+from tests.adapters.subjects import SUBJECTS, Subject, resigned
 from tests.support.cases import all_cases
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 
@@ -305,20 +305,21 @@ STATUSES: Final[list[tuple[int, type[ProviderError], bool]]] = [
 
 
 async def test_an_error_status_becomes_the_matching_error_without_the_key() -> None:
-    said = {"error": {"message": f"no, {KEY}-0123456789 is not good", "type": "x"}}
+    key = "the-key-0123456789"
+    said = {"error": {"message": f"no, {key} is not good", "type": "x"}}
     replies = [json_reply(said, status=status, headers={"Retry-After": "7"}) for status, _, _ in STATUSES]
     async with HttpTransport() as transport:
         with all_cases() as case:
             for subject in SUBJECTS:
                 async with ModelServer(*replies) as server:
-                    model = HttpModel(subject.caller(server.url), transport)
+                    model = HttpModel(subject.caller(server.url, key), transport)
                     for status, kind, retryable in STATUSES:
                         with case(f"{subject}: {status}"):
                             with pytest.raises(kind) as caught:
                                 await answered(model)
                             assert (caught.value.status, caught.value.retryable) == (status, retryable)
                             assert not retryable or caught.value.retry_after_s == 7
-                            assert KEY not in str(caught.value)
+                            assert key not in str(caught.value)
 
 
 async def answered(model: HttpModel) -> list[ModelEvent]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from jumpseat.errors import (
     ProviderRequestError,
     ProviderToolsError,
 )
-from tests.support.cases import all_cases
+from tests.support.cases import all_cases, check_each
 
 
 def failure(status: int, body: Any, **headers: str) -> ProviderError:
@@ -338,33 +339,63 @@ def test_the_retry_delay_of_gemini_is_read_from_the_body() -> None:
 
 def test_the_redactor_masks_keys_header_values_and_strings_like_keys() -> None:
     veil = Redactor(
-        ["key-1", None, ""],
-        [{"Authorization": "Bearer abcdefgh-token", "X-Api-Key": "xyz", "X-Team": "blue-team", "X-Flag": "on"}],
+        ["key-1-of-2", None, ""],
+        [{"Authorization": "Bearer abcdefgh-7", "X-Api-Key": "xyz-0123", "X-Team": "blue-team-42", "X-Flag": "on"}],
     )
 
-    assert veil("key-1 is wrong") == f"{MASK} is wrong"
-    assert veil("Bearer abcdefgh-token") == MASK
-    assert veil("token abcdefgh-token!") == f"token {MASK}!"
-    assert veil("xyz") == MASK
-    assert veil("member of blue-team, turned on") == f"member of {MASK}, turned on"
+    assert veil("key-1-of-2 is wrong") == f"{MASK} is wrong"
+    assert veil("Bearer abcdefgh-7") == MASK
+    assert veil("token abcdefgh-7!") == f"token {MASK}!"
+    assert veil("xyz-0123") == MASK
+    assert veil("member of blue-team-42, turned on") == f"member of {MASK}, turned on"
     assert veil("provided: sk-proj-****************wxy.") == f"provided: {MASK}"
     assert veil("ghp_0123456789abcdefABCDEF gho_0123456789abcdefABCDEF") == f"{MASK} {MASK}"
     assert veil("nothing to hide, the task-force said") == "nothing to hide, the task-force said"
 
 
+def test_the_redactor_keeps_words_that_are_dummy_keys() -> None:
+    text = "a model on localhost does not exist: no test of ollama needs a key, none or EMPTY, lm-studio included"
+    keys = ("x", "e", "test", "none", "ollama", "EMPTY", "lm-studio", "not-needed", "localhost")
+    check_each({key: key for key in keys}, lambda key: _unchanged(Redactor([key], [{"X-Api-Key": key}]), text))
+
+
+def _unchanged(veil: Redactor, text: str) -> None:
+    assert veil(text) == text
+
+
+def test_the_redactor_masks_a_key_in_base64_and_in_parts() -> None:
+    key = "prod.4f9a0c77.Qm1x2Z"
+    veil = Redactor([key])
+    texts = {
+        f"{place}: {len(before)}": encode(before + key.encode() + after).decode()
+        for place, encode in (("standard", base64.b64encode), ("for URLs", base64.urlsafe_b64encode))
+        for before, after in ((b"", b""), (b"u:", b""), (b"Bearer ", b" "), (b"user:", b":x"))
+    }
+    with all_cases() as case:
+        for name, text in texts.items():
+            with case(name):
+                masked = veil(text)
+                assert MASK in masked
+                assert len(masked) - len(MASK) <= len(text) - len(key) * 4 // 3 + 1
+    assert veil("begins with prod.4f9a, ends with 7.Qm1x2Z") == f"begins with {MASK}, ends with {MASK}"
+    assert veil("a part: 4f9a0c7") == "a part: 4f9a0c7"
+
+
 def test_the_redactor_masks_the_longer_of_two_secrets_first() -> None:
-    assert Redactor(["abcd", "abcd-efgh"])("abcd-efgh abcd") == f"{MASK} {MASK}"
+    assert Redactor(["abcd-123", "abcd-123-efgh"])("abcd-123-efgh abcd-123") == f"{MASK} {MASK}"
 
 
 def test_the_redactor_masks_text_and_code_of_an_error() -> None:
-    error = Redactor(["key-1"]).redact_error(ProviderRequestError("key-1 bad", code="key-1"))
+    error = Redactor(["key-1-of-2"]).redact_error(ProviderRequestError("key-1-of-2 bad", code="key-1-of-2"))
 
     assert (str(error), error.code) == (f"{MASK} bad", MASK)
 
 
 def test_a_long_message_is_truncated_after_masking_so_that_no_part_of_a_secret_is_left() -> None:
     for length in range(940, 1010):
-        error = Redactor(["top-secret-key"]).redact_error(failure(503, f"{'x' * length} top-secret-key and more"))
+        error = Redactor(["top-secret-key-1"]).redact_error(
+            failure(503, f"{'x' * length} top-secret-key-1 and more")
+        )
         assert "top" not in str(error)
         assert len(str(error)) <= 1000
 

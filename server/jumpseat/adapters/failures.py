@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 
 import orjson
 
+from jumpseat.adapters.key_forms import forms_of, is_dummy, replace_parts
 from jumpseat.adapters.wire import as_list, as_object, one_line
 from jumpseat.agent.secrets import MASK
 from jumpseat.errors import (
@@ -167,24 +168,23 @@ _TOKEN_SHAPES: Final = re.compile(
 class Redactor:
     """Removes the secrets of one call from texts that may reach a log or a user.
 
-    Secret are ``secrets`` of any length, the values of ``headers`` (those of up to four characters only if the
-    header carries a credential), and everything with the form of a well-known key.
+    Secret are ``secrets``, the values of ``headers``, in base64 too, and everything with the form of a well-known
+    key; of credentials also every part of eight characters. What may be an ordinary word is not secret (see
+    :func:`~jumpseat.adapters.key_forms.is_dummy`).
     """
 
     _CREDENTIALS: Final = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
 
     def __init__(self, secrets: Iterable[str | None] = (), headers: Iterable[Mapping[str, str]] = ()) -> None:
-        found = {secret for secret in secrets if secret}
-        certain = set(found)
+        certain = {secret for secret in secrets if secret}
+        found = set(certain)
         for layer in headers:
             for name, value in layer.items():
+                # Servers echo "xyz" of "Bearer xyz" more often than the whole value.
+                words = {word for word in (value, *value.split()) if word}
+                found |= words
                 if self._CREDENTIALS.search(name):
-                    certain.update((value, *value.split()))
-                if len(value) > 4 or self._CREDENTIALS.search(name):
-                    found.add(value)
-                    # Servers echo "xyz" of "Bearer xyz" more often than the whole value.
-                    found.update(word for word in value.split() if len(word) >= 8)
-        found.discard("")
+                    certain |= words
         # Longest first: otherwise a secret that starts with another one would stay half visible.
         self._secrets: tuple[str, ...] = tuple(sorted(found, key=len, reverse=True))
         self.certain = frozenset(certain)
@@ -192,14 +192,14 @@ class Redactor:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The secrets, the longest first."""
+        """The secrets, the longest first, those that may be words included."""
         return self._secrets
 
     def __call__(self, text: str) -> str:
-        for secret in self._secrets:
-            if secret in text:
-                text = text.replace(secret, MASK)
-        return _TOKEN_SHAPES.sub(MASK, text)
+        masked = [secret for secret in self._secrets if not is_dummy(secret)]
+        for form in sorted({form for secret in masked for form in forms_of(secret)}, key=len, reverse=True):
+            text = text.replace(form, MASK)
+        return replace_parts(self.certain.intersection(masked), _TOKEN_SHAPES.sub(MASK, text), MASK)
 
     def redact_error(self, error: ProviderError) -> ProviderError:
         """Return ``error`` with secrets removed from its text and code, and its text cut."""

@@ -29,7 +29,7 @@ from tests.support.model_server import ModelServer, json_reply
 
 pytestmark = pytest.mark.anyio
 
-TOKEN = "gho-like-token"
+TOKEN = "gho-like-token-1"
 PROMPT = UserMessage([TextBlock("p")])
 
 

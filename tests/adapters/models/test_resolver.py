@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 Make: TypeAlias = Callable[..., Models]
 
 SECRET = "sk-very-secret"
-TOKEN = "gho-like-token"
+TOKEN = "gho-like-token-1"
 SCRIPT = {"turns": [{"text": "from the script"}]}
 ANSWER = json_reply({"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]})
 COPILOT_MODELS = json_reply(
@@ -675,9 +675,9 @@ async def test_no_secret_is_in_the_repr_of_models_and_settings(build: Make, serv
 
 
 async def test_no_secret_is_in_the_text_of_a_failed_call(build: Make, server: ModelServer) -> None:
-    options = provider(baseUrl=server.url, apiKey=SECRET, headers={"X-Mine": "header-secret"}, modelId="m")
+    options = provider(baseUrl=server.url, apiKey=SECRET, headers={"X-Mine": "header-secret-1"}, modelId="m")
     resolved = await resolve(build(), provider=options)
-    server.replies.append(json_reply({"error": {"message": f"bad key {SECRET} and header-secret"}}, status=401))
+    server.replies.append(json_reply({"error": {"message": f"bad key {SECRET} and header-secret-1"}}, status=401))
 
     with anyio.fail_after(5), pytest.raises(ProviderAuthError) as caught:
         async with resolved.model.stream(ModelRequest("m", "", [UserMessage([TextBlock("p")])])) as stream:
@@ -685,7 +685,7 @@ async def test_no_secret_is_in_the_text_of_a_failed_call(build: Make, server: Mo
     text = repr(caught.value) + str(caught.value)
     assert "bad key [redacted]" in text
     assert SECRET not in text
-    assert "header-secret" not in text
+    assert "header-secret-1" not in text
 
 
 async def test_an_alias_can_refer_to_an_adapter_that_only_the_environment_configures(build: Make) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import json
 import re
@@ -112,6 +113,31 @@ async def test_a_stream_is_delivered_as_deltas_and_one_completed_event(transport
     assert request.headers["authorization"] == f"Bearer {SECRET}"
     assert request.headers["user-agent"] == "jumpseat"
     assert request.headers["content-type"] == "application/json"
+
+
+async def test_a_key_that_the_provider_repeats_is_masked_in_deltas_and_the_answer(transport: HttpTransport) -> None:
+    coded = base64.b64encode(f"Bearer {SECRET}".encode()).decode()
+    texts = {
+        "split": ("Your key: ", SECRET[:9], SECRET[9:], ", very nice"),
+        "one letter each": tuple(f"Your key: {SECRET}, very nice"),
+        "in base64": ("Your key: ", coded[:20], coded[20:], ", very nice"),
+    }
+    with all_cases() as case:
+        for name, pieces in texts.items():
+            with case(name):
+                async with ModelServer(event_stream(*map(delta, pieces), STOP + DONE)) as server:
+                    *deltas, last = await events_of(openai(server.url, transport))
+                text = "".join(event.text for event in deltas if isinstance(event, TextDelta))
+                assert last == done(text)
+                assert re.fullmatch(r"Your key: \S{0,10}\[redacted\]\S{0,2}, very nice", text), text
+
+
+async def test_an_answer_keeps_the_words_of_a_dummy_key_and_comes_unchanged(transport: HttpTransport) -> None:
+    said = ("no", "ne of the te", "sts needs ollama")
+    for key in ("none", "test", "ollama"):
+        async with ModelServer(event_stream(*map(delta, said), STOP + DONE)) as server:
+            model = HttpModel(WireCaller(load_adapter("openai"), Endpoint(server.url, api_key=key)), transport)
+            assert await events_of(model) == [*map(TextDelta, said), done("".join(said))]
 
 
 async def test_a_delta_is_delivered_before_the_next_piece_arrives(transport: HttpTransport) -> None:

@@ -43,7 +43,7 @@ def ended(*output: dict[str, Any], status: str = "completed", **more: Any) -> di
 
 
 def provider(server: ModelServer) -> dict[str, Any]:
-    return {"type": "openai", "wireApi": "responses", "baseUrl": f"{server.url}/v1", "apiKey": "sk-x"}
+    return {"type": "openai", "wireApi": "responses", "baseUrl": f"{server.url}/v1", "apiKey": "sk-x-01234"}
 
 
 async def turn(wire: Wire, session: str) -> list[dict[str, Any]]:
@@ -147,7 +147,7 @@ async def test_reasoning_calls_and_usage_are_events_and_the_reasoning_goes_back_
             "query",
             "no such",
         ),
-        (json_reply({"error": {"message": "bad key sk-x"}}, status=401), "authentication", "[redacted]"),
+        (json_reply({"error": {"message": "bad key sk-x-01234"}}, status=401), "authentication", "[redacted]"),
     ],
     ids=["failed", "error", "ended-early", "cut", "empty", "404", "401"],
 )
@@ -163,7 +163,7 @@ async def test_a_failed_answer_is_one_error_and_the_next_prompt_works(
     [error] = data(failed, "session.error")
     assert error["errorType"] == error_type
     assert text in error["message"]
-    assert "sk-x" not in error["message"]
+    assert "sk-x-01234" not in error["message"]
     assert failed[-1]["type"] == "session.idle"
     shown = [delta["deltaContent"] for delta in data(failed, "assistant.message_delta")]
     assert [message["content"] for message in data(failed, "assistant.message")] == shown

@@ -21,16 +21,22 @@ import orjson
 from jumpseat.adapters.adapter import Endpoint, HttpRequest, Network, Outcome, PreparedCall, Timeouts
 from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.failures import Redactor
+from jumpseat.adapters.key_forms import forms_of, is_dummy
 from jumpseat.adapters.transport.http_events import Events
 from jumpseat.adapters.transport.http_response import Limits, ProviderResponse, open_response
 from jumpseat.adapters.transport.pools import Pools
 from jumpseat.adapters.transport.tunnel import REDACTOR, SESSION, SOCKET
 from jumpseat.adapters.wire import parse_json
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.masked_deltas import MaskedEvents
 from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest
+from jumpseat.agent.secrets import Secrets
 from jumpseat.declared.values import problem_in_json
 from jumpseat.decompression import ACCEPT_ENCODING
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, UnwritableBodyError
+
+CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key"})
+"""The names of headers that carry keys, in lower case."""
 
 ENDED_GRACE_S: Final = 5.0
 """Time limit for ``PreparedCall.ended`` after a call, including a cancelled one."""
@@ -314,7 +320,8 @@ class HttpModel:
                     max_body_bytes=transport.max_body_bytes,
                     decode=prepared.decode,
                 )
-                yield events
+                keys = _keys(endpoint, call)
+                yield MaskedEvents(events, keys) if keys else events
                 if events.complete:
                     # Drained only now, so that the caller never waits for the end of the transfer.
                     await response.drain()
@@ -344,14 +351,19 @@ def _json_bytes(body: JsonObject) -> bytes:
         return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
+def _keys(endpoint: Endpoint, call: HttpRequest) -> Secrets:
+    """Return the keys of a call, which its answer must not repeat."""
+    sent = (value.rpartition(" ")[2] for name, value in call.headers.items() if name.lower() in CREDENTIALS)
+    keys = {key for key in (endpoint.api_key, endpoint.bearer_token, *sent) if key and not is_dummy(key)}
+    secrets = Secrets()
+    secrets.add(form for key in keys for form in forms_of(key))
+    return secrets
+
+
 def _redactor(endpoint: Endpoint, request: ModelRequest, prepared: PreparedCall | None) -> Redactor:
     sent: Mapping[str, str] = prepared.request.headers if prepared is not None else {}
     secrets = prepared.secrets if prepared is not None else ()
-    credentials = {
-        name: value
-        for name, value in sent.items()
-        if name.lower() in ("authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key")
-    }
+    credentials = {name: value for name, value in sent.items() if name.lower() in CREDENTIALS}
     return Redactor(
         (endpoint.api_key, endpoint.bearer_token, *secrets), (endpoint.headers, request.headers, credentials)
     )

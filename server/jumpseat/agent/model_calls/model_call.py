@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Final, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 import anyio
 
 from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.masked_deltas import Delta, MaskedDeltas
 from jumpseat.agent.model import (
     BlockCompleted,
     Completed,
@@ -23,7 +24,6 @@ from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
 from jumpseat.agent.model_calls.structured import with_response_format
 from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol, without_native_tools
-from jumpseat.agent.secrets import MaskedStream, Secrets
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError, ProviderError, ProviderToolsError
@@ -194,34 +194,7 @@ class _Streamed:
         self.first_token_ms: int | None = None
 
 
-_Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
-
-
-class _MaskedDeltas:
-    """Masks secrets in the deltas of one answer, including secrets split across deltas."""
-
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets = secrets
-        # By the type of the delta and, for deltas of a tool call, its id.
-        self._streams: dict[tuple[type[_Delta], str], tuple[MaskedStream, _Delta]] = {}
-
-    def feed(self, delta: _Delta) -> _Delta:
-        key = (type(delta), delta.id if isinstance(delta, ToolCallDelta) else "")
-        stream = self._streams[key][0] if key in self._streams else MaskedStream(self._secrets)
-        self._streams[key] = (stream, delta)
-        return _with_text(delta, stream.feed(delta.arguments if isinstance(delta, ToolCallDelta) else delta.text))
-
-    def flush(self) -> Iterator[_Delta]:
-        for stream, delta in self._streams.values():
-            if text := stream.flush():
-                yield _with_text(delta, text)
-
-
-def _with_text(delta: _Delta, text: str) -> _Delta:
-    return replace(delta, arguments=text) if isinstance(delta, ToolCallDelta) else replace(delta, text=text)
-
-
-def _emit_delta(session: Session, streamed: _Streamed, delta: _Delta) -> None:
+def _emit_delta(session: Session, streamed: _Streamed, delta: Delta) -> None:
     match delta:
         case TextDelta():
             if not streamed.text:
@@ -242,7 +215,7 @@ async def _stream_answer(
     session: Session, resolved: ResolvedModel, request: ModelRequest, streamed: _Streamed, started: float
 ) -> Completed:
     deltas = 0
-    masked = _MaskedDeltas(session.services.secrets) if session.services.secrets else None
+    masked = MaskedDeltas(session.services.secrets) if session.services.secrets else None
     async with resolved.model.stream(request) as stream:
         async for event in stream:
             if isinstance(event, Completed):
