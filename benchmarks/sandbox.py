@@ -20,9 +20,12 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from anyio.abc import ByteStream, TaskGroup
 
 from jumpseat.sandbox.mechanisms import Mechanism, candidates
+from jumpseat.sandbox.proxy import UnreachableError
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
+from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.tools.running_commands import CommandRunner
 from jumpseat.tools.shell.shells import Shells
@@ -38,7 +41,8 @@ async def measure(project: Path, home: Path, rounds: int) -> dict[str, list[floa
     async with anyio.create_task_group() as tasks:
         runners: dict[str, CommandRunner] = {PLAIN: Shells(tasks)}
         for mechanism in candidates(environ):
-            runners.setdefault(mechanism.name, Shells(tasks, sandbox=_sandbox(mechanism, project, home, environ)))
+            sandbox = _sandbox(mechanism, project, home, environ, tasks)
+            runners.setdefault(mechanism.name, Shells(tasks, sandbox=sandbox))
         for number in range(rounds + 3):
             for name, shells in runners.items():
                 began = time.perf_counter()
@@ -54,10 +58,27 @@ async def measure(project: Path, home: Path, rounds: int) -> dict[str, list[floa
     return times
 
 
-def _sandbox(mechanism: Mechanism, project: Path, home: Path, environ: dict[str, str]) -> SessionSandbox:
+class _NoHosts:
+    """Reaches no host, and decides about none."""
+
+    def forbids(self, url: str) -> bool:
+        return True
+
+    async def allows(self, url: str, reach: Reach) -> bool:
+        return False
+
+    async def connect(self, host: str, port: int, *, private: bool, proxy: str | None) -> ByteStream:
+        raise UnreachableError(host)
+
+
+def _sandbox(
+    mechanism: Mechanism, project: Path, home: Path, environ: dict[str, str], tasks: TaskGroup
+) -> SessionSandbox:
     sandboxes = Sandboxes(SandboxSettings(mode="require"), home / ".jumpseat", environ)
     sandboxes.mechanism, sandboxes.probed = mechanism, True
-    return SessionSandbox(sandboxes, lambda: sandboxes.defaults, lambda: [project])
+    hosts = _NoHosts()
+    network = SessionNetwork(lambda: sandboxes.defaults, tasks, hosts, hosts.connect, environ)
+    return SessionSandbox(sandboxes, lambda: sandboxes.defaults, lambda: [project], network=network)
 
 
 def main() -> int:

@@ -78,7 +78,7 @@ ROOMS: dict[str, set[str]] = {
         *("adapters.wires", "agent", "child_environment", "cli", "config", "declared", "errors"),
     },
     "tools": {
-        *("validation", "agent", "agent.conversation", "agent.permissions", "agent.session", "errors"),
+        *("validation", "agent", "agent.conversation", "agent.permissions", "agent.session", "errors", "git"),
         *("owner_only", "regular_files", "sandbox"),
     },
     "tools.shell": {"agent", "agent.shell", "errors", "process_groups", "sandbox", "tools"},
@@ -114,7 +114,7 @@ ROOMS: dict[str, set[str]] = {
         *("errors", "json_text", "process_groups", "regular_files", "sandbox", "tools"),
     },
     "sessions": {
-        "sandbox",
+        *("git", "sandbox"),
         *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
         *("agent.session", "agent.turns", "errors", "mcp", "store"),
         *("tools", "tools.builtin", "tools.declared", "tools.orchestrator"),

@@ -7,10 +7,10 @@ off, and nothing waits for a person or for the network.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 from anyio.abc import ByteReceiveStream
@@ -30,11 +30,17 @@ class GitError(Exception):
     """git failed; the message is the last line that it wrote to its standard error."""
 
 
-async def run_git(cwd: Path, *args: str, environ: Mapping[str, str], timeout_s: float) -> bytes:
+Confine: TypeAlias = Callable[[Sequence[str], Path], Awaitable[list[str]]]
+"""Returns the command line that runs a command in a folder, confined so that it can only read."""
+
+
+async def run_git(
+    cwd: Path, *args: str, environ: Mapping[str, str], timeout_s: float, confine: Confine | None = None
+) -> bytes:
     """Run ``git`` in ``cwd`` and return its standard output, cut at :data:`MAX_OUTPUT_BYTES`.
 
     ``environ`` is the environment of the process; its ``PATH`` is where git is looked up. The process is killed on
-    cancellation, after ``timeout_s`` seconds and when it has written too much.
+    cancellation, after ``timeout_s`` seconds and when it has written too much. ``confine`` puts it into a sandbox.
 
     Raises:
         GitError: git is missing, failed or took too long.
@@ -43,6 +49,8 @@ async def run_git(cwd: Path, *args: str, environ: Mapping[str, str], timeout_s: 
     if program is None:
         raise GitError("git cannot be run: No such file or directory")
     command = [program, *(word for setting in _SETTINGS for word in ("-c", setting)), *args]
+    if confine is not None:
+        command = await confine(command, cwd)
     try:
         process = await anyio.open_process(
             command, cwd=cwd, env={**environ, **_ENVIRONMENT}, stdin=DEVNULL, stdout=PIPE, stderr=PIPE

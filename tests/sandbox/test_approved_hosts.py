@@ -144,7 +144,7 @@ async def test_an_approved_name_does_not_lead_to_a_private_address(tmp_path: Pat
         session = await open_session(server, project, bash(line), DONE)
         (text,) = contents(await run(server.wire, session))
         assert "502" in text
-        assert "is not on the public internet" in text
+        assert "its address is private" in text
         assert served.requests == []
 
 
@@ -187,8 +187,43 @@ async def test_a_command_reaches_the_server_that_another_command_has_started(tmp
     started = calls("bash", command=f'python3 -c "{serve}"', mode="async")
     wait = f"while [ ! -e ready ]; do sleep 0.02; done; {GET.format(url='http://localhost:8000/file')}"
     async with running_server(tmp_path, config=config) as server:
-        session = await open_session(server, project, started, bash(wait), DONE)
-        assert "from the other command" in contents(await run(server.wire, session))[1]
+        alone = bash("python3 -c \"import socket; socket.create_connection(('127.0.0.1', 9))\"")
+        session = await open_session(server, project, started, bash(wait), alone, DONE)
+        _, reached, refused = contents(await run(server.wire, session))
+        assert "from the other command" in reached
+        assert "<the sandbox refused connecting to a service at localhost that no command of this" in refused
+
+
+async def test_nothing_but_the_proxy_leads_out(tmp_path: Path, project: Path) -> None:
+    script = (
+        "import os, socket, sys\n"
+        "def attempt(name, act):\n"
+        "    try:\n"
+        "        act()\n"
+        "        print(name, 'reached')\n"
+        "    except OSError as error:\n"
+        "        print(name, 'refused')\n"
+        "def udp(address, family=socket.AF_INET):\n"
+        "    with socket.socket(family, socket.SOCK_DGRAM) as s:\n"
+        "        s.connect(address); s.send(b'x')\n"
+        "port = int(sys.argv[1])\n"
+        f"attempt('tcp', lambda: socket.create_connection(('{ORIGIN}', port), 2))\n"
+        "attempt('loopback', lambda: socket.create_connection(('127.0.0.1', port), 2))\n"
+        "attempt('public', lambda: socket.create_connection(('192.0.2.1', 80), 2))\n"
+        "attempt('udp', lambda: udp(('192.0.2.1', 53)))\n"
+        "attempt('ipv6', lambda: udp(('2001:db8::1', 53), socket.AF_INET6))\n"
+        "attempt('name', lambda: socket.getaddrinfo('example.com', 80))\n"
+        "attempt('namespace', lambda: os.listdir(f'/proc/{sys.argv[2]}/fd'))\n"
+    )
+    (project / "leave.py").write_text(script)
+    config = '[sandbox]\nmode = "auto"\n[permissions]\nallow = ["sandboxed"]\n'
+    async with origin() as served, running_server(tmp_path, config=config) as server:
+        line = f"python3 leave.py {served.port} {server.process.pid}"
+        session = await open_session(server, project, bash(line), DONE)
+        (text,) = contents(await run(server.wire, session))
+        assert text.count("refused") >= 7, text
+        assert "reached" not in text
+        assert served.requests == []
 
 
 async def test_the_proxy_answers_invalid_requests_with_an_error(tmp_path: Path, project: Path) -> None:

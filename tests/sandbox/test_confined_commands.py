@@ -117,6 +117,24 @@ async def test_temporary_files_are_private_and_last_for_the_session(tmp_path: Pa
     await session.sandbox.close()
 
 
+async def test_package_managers_write_to_caches_of_the_project_and_keep_the_settings_of_the_user(
+    tmp_path: Path, mechanism: Mechanism, outside: Path
+) -> None:
+    home = outside / "user"
+    for folder in (".cargo", ".cache/pypoetry/virtualenvs"):
+        (home / folder).mkdir(parents=True)
+    (home / ".cargo" / "config.toml").write_text("the settings\n")
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=mechanism, user_home=home)
+    result = await session.run(
+        "cat $CARGO_HOME/config.toml; for folder in $CARGO_HOME/registry $PNPM_HOME $npm_config_cache $GOMODCACHE;"
+        " do mkdir -p $folder && touch $folder/file || echo failed; done; ls -d $POETRY_VIRTUALENVS_PATH;"
+        " echo evil >> $CARGO_HOME/config.toml; touch $POETRY_VIRTUALENVS_PATH/x"
+    )
+    assert result.output.splitlines()[:2] == ["the settings", f"{home}/.cache/pypoetry/virtualenvs"]
+    assert (home / ".cargo" / "config.toml").read_text() == "the settings\n"
+    assert not (home / ".cache" / "pypoetry" / "virtualenvs" / "x").exists()
+
+
 ATTACKS = {
     "a hook": "echo '#!/bin/sh' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
     "a setting": "git config core.fsmonitor 'touch x'; printf '[core]\nfsmonitor = touch x' >> .git/config",

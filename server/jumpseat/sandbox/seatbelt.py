@@ -49,6 +49,6 @@ def profile(view: View) -> str:
     return "\n".join(lines)
 
 
-def _quoted(path: Path) -> str:
+def _quoted(path: str | Path) -> str:
     text = str(path).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'

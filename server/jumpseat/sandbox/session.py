@@ -25,6 +25,7 @@ from jumpseat.sandbox.places import (
     RESOLVER,
     cache_variables,
     hidden_paths,
+    link_settings,
     may_be_writable,
     program_folders,
     shared_caches,
@@ -115,6 +116,16 @@ class Sandboxes:
                         log.warning("no sandbox works on this system: commands run with all rights of the user")
         return self.mechanism
 
+    async def confine_reading(self, command: Sequence[str], cwd: Path) -> list[str]:
+        """Return the command line that runs ``command`` so that it only reads files, and reaches no host.
+
+        Only where that costs little: a mechanism without namespaces would need longer than the command.
+        """
+        mechanism = await self.probe()
+        if mechanism is None or not mechanism.has_processes:
+            return list(command)
+        return mechanism.command(View(), cwd, command)
+
 
 class SessionSandbox:
     """The sandbox of one session.
@@ -146,6 +157,8 @@ class SessionSandbox:
         self._files = ConfigurationFiles(sandboxes.user_home, sandboxes.home)
         self._lock = anyio.Lock()
         self._temp: Path | None = None
+        self._caches: dict[Path, Path] = {}
+        self._programs: tuple[tuple[str, str], tuple[Path, ...]] | None = None
 
     @property
     def mode(self) -> Mode:
@@ -313,7 +326,7 @@ class SessionSandbox:
             sandboxes.home,
         ]
         readable = [
-            *program_folders(program, environ),
+            *self._program_folders(program, environ),
             *(sandboxes.home / name for name in ("skills", "plugins", "tools")),
         ]
         return View(
@@ -324,6 +337,13 @@ class SessionSandbox:
             temp=self._temp,
             network=reaches_all,
         )
+
+    def _program_folders(self, program: str, environ: Mapping[str, str]) -> tuple[Path, ...]:
+        """Return the folders of programs; they are resolved once, because they hardly ever change."""
+        key = program, environ.get("PATH", "")
+        if self._programs is None or self._programs[0] != key:
+            self._programs = key, tuple(real_paths(program_folders(program, environ)))
+        return self._programs[1]
 
     def _environ(
         self,
@@ -340,7 +360,7 @@ class SessionSandbox:
         if not settings.shared_caches:
             environ |= cache_variables(self._cache_folder(cwd), environ, self._sandboxes.user_home)
         if in_namespace and self._network is not None and settings.network == "approved":
-            environ |= self._network.variables()
+            environ |= self._network.variables(environ)
         elif settings.proxy is not None:
             names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY")
             environ |= dict.fromkeys(names, settings.proxy)
@@ -349,10 +369,14 @@ class SessionSandbox:
     def _cache_folder(self, cwd: Path) -> Path:
         """Return the folder for the caches of package managers in this project, and make it."""
         main = next(iter(self._folders()), cwd)
+        if (known := self._caches.get(main)) is not None and known.is_dir():
+            return known
         name = re.sub(r"[^\w.-]", "_", main.name)[:40] or "root"
         digest = hashlib.sha256(os.fsencode(os.path.realpath(main))).hexdigest()[:12]
         folder = self._sandboxes.home / "caches" / f"{name}-{digest}"
         create_private_folder(folder)
+        link_settings(folder, self._sandboxes.environ, self._sandboxes.user_home)
+        self._caches[main] = folder
         return folder
 
     def _settle(self, confined: Confined) -> list[str]:

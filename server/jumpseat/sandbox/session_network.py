@@ -99,8 +99,8 @@ class SessionNetwork:
             self._tasks.start_soon(self._serve, self._open, name="sandbox proxy")
         return self._open.namespace if self._open is not None else None
 
-    def variables(self) -> dict[str, str]:
-        """Return the variables that make programs use the proxy; none if there is no proxy."""
+    def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables, in addition to ``environ``, that make programs use the proxy; none without one."""
         if self._open is None:
             return {}
         port = str(self._open.port)
@@ -111,7 +111,7 @@ class SessionNetwork:
         found |= {"NO_PROXY": LOCAL, "no_proxy": LOCAL}
         # Neither reads the variables above.
         for name in ("GRADLE_OPTS", "MAVEN_OPTS"):
-            found[name] = " ".join(filter(None, (self._environ.get(name), java)))
+            found[name] = " ".join(filter(None, (environ.get(name), java)))
         return found
 
     def begin(self, reach: Reach) -> None:

@@ -12,6 +12,8 @@ Access: TypeAlias = Literal["write", "read", "hide"]
 
 TEMP_FOLDERS: Final = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - those of a confined process
 
+_TEMP_NAMES: Final = frozenset(map(str, TEMP_FOLDERS))
+
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
@@ -39,27 +41,30 @@ class View:
     network: bool = False
     namespace: Namespace | None = None
 
-    def accesses(self, *, own_temp: bool = True) -> list[tuple[Path, Access]]:
+    def accesses(self, *, own_temp: bool = True) -> list[tuple[str, Access]]:
         """Return the access to each listed path, outer paths first; paths without an effect are left out.
 
         Without ``own_temp``, ``temp`` cannot take the place of other folders.
         """
-        listed: dict[Path, Access] = {}
-        listed |= dict.fromkeys(self.writable, "write")
-        listed |= dict.fromkeys((*self.shown, *self.read_only), "read")
-        listed |= dict.fromkeys(self.hidden, "hide")
-        found: dict[Path, Access] = {}
-        for path in sorted(listed, key=lambda path: len(path.parts)):
+        # Strings, because this runs before every command, and paths take several times as long.
+        listed: dict[str, Access] = {}
+        listed |= dict.fromkeys(map(str, self.writable), "write")
+        listed |= dict.fromkeys(map(str, (*self.shown, *self.read_only)), "read")
+        listed |= dict.fromkeys(map(str, self.hidden), "hide")
+        found: dict[str, Access] = {}
+        for path in sorted(listed, key=lambda path: path.rstrip("/").count("/")):
             # A folder that is writable already is listed again to keep it from being renamed.
             if listed[path] == "write" or listed[path] != self._access_above(path, found, own_temp):
                 found[path] = listed[path]
         return list(found.items())
 
-    def _access_above(self, path: Path, found: Mapping[Path, Access], own_temp: bool) -> Access:
-        for above in path.parents:
+    def _access_above(self, path: str, found: Mapping[str, Access], own_temp: bool) -> Access:
+        above = path
+        while above != "/":
+            above = above.rpartition("/")[0] or "/"
             if above in found:
                 return found[above]
-            if own_temp and self.temp is not None and above in TEMP_FOLDERS:
+            if own_temp and self.temp is not None and above in _TEMP_NAMES:
                 return "hide"
         return "read"
 

@@ -24,6 +24,10 @@ _SPECIAL: Final = tuple(
 _INTERNAL: Final = (".local", ".internal", ".intranet", ".lan", ".home.arpa", ".localhost", ".localdomain")
 
 
+class PrivateHostError(WebError):
+    """The host is not on the public internet, and the operator has not allowed it."""
+
+
 class HostPolicy:
     """Checks hosts before they are contacted.
 
@@ -101,8 +105,8 @@ def is_public(address: Address) -> bool:
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
-def _refusal(host: str) -> WebError:
+def _refusal(host: str) -> PrivateHostError:
     # The address is left out: the model must not learn the addresses of internal names.
-    return WebError(
+    return PrivateHostError(
         f"The host {host!r} is not on the public internet, so it cannot be fetched. The operator can allow it."
     )

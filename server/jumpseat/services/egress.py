@@ -13,7 +13,7 @@ from anyio.abc import ByteStream
 
 from jumpseat.adapters.transport.network import Proxies, tls_context
 from jumpseat.sandbox.proxy import UnreachableError
-from jumpseat.services.addresses import HostPolicy
+from jumpseat.services.addresses import HostPolicy, PrivateHostError
 from jumpseat.tools.web import WebError
 
 ATTEMPT_S: Final = 10.0
@@ -32,12 +32,16 @@ async def connect_host(host: str, port: int, *, private: bool, proxy: str | None
             await policy.check_name(host, port)
             return await _through(httpx.URL(found), f"{shown}:{port}")
         addresses = await policy.addresses(host, port)
-    except WebError as error:
-        raise UnreachableError(str(error)) from None
-    return await _direct(host, addresses, port)
+    except PrivateHostError:
+        raise UnreachableError(
+            "its address is private, and [sandbox] hosts in config.toml does not list it"
+        ) from None
+    except WebError:
+        raise UnreachableError("it cannot be found") from None
+    return await _direct(addresses, port)
 
 
-async def _direct(host: str, addresses: list[str], port: int) -> ByteStream:
+async def _direct(addresses: list[str], port: int) -> ByteStream:
     problem = "it has no address"
     for address in addresses:
         try:
@@ -47,7 +51,7 @@ async def _direct(host: str, addresses: list[str], port: int) -> ByteStream:
             problem = "it does not answer"
         except OSError as error:
             problem = error.strerror or "connection failed"
-    raise UnreachableError(f"{host} cannot be reached: {problem}")
+    raise UnreachableError(problem)
 
 
 async def _through(proxy: httpx.URL, target: str) -> ByteStream:

@@ -33,6 +33,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
+from jumpseat.git import Confine
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.handover import Handover
 from jumpseat.sessions.replay import decode_records, replay_records
@@ -45,6 +46,7 @@ from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, worksp
 from jumpseat.tools.builtin import SESSION_TOOLS
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
+from jumpseat.tools.session_sandbox import reading_sandbox
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionListFilter, SessionMetadata
 from jumpseat_protocol.version import __version__
@@ -170,6 +172,10 @@ class SessionRegistry:
             self.discard(session)
             raise
         return session
+
+    def reading_sandbox(self, session: Session) -> Confine | None:
+        """Return how to confine programs of the server that only read; ``None`` if the sandbox is off."""
+        return reading_sandbox(session, self._environment.sandboxes)
 
     def live(self, session_id: str) -> Session:
         """Return a live session.

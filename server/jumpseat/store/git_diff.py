@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias
 import anyio.to_thread
 
 from jumpseat.errors import InvalidRequestError
-from jumpseat.git import MAX_OUTPUT_BYTES, GitError, run_git
+from jumpseat.git import MAX_OUTPUT_BYTES, Confine, GitError, run_git
 from jumpseat.regular_files import read_whole
 
 ChangeType: TypeAlias = Literal["added", "modified", "deleted", "renamed"]
@@ -84,28 +84,31 @@ class FileChange:
 class Repository:
     """The repository around a directory."""
 
-    def __init__(self, cwd: Path, root: Path, overrides: Sequence[str] = ()) -> None:
-        """``overrides`` are settings of the repository that are made empty."""
+    def __init__(
+        self, cwd: Path, root: Path, overrides: Sequence[str] = (), confine: Confine | None = None
+    ) -> None:
+        """``overrides`` are settings of the repository that are made empty; ``confine`` puts git into a sandbox."""
         self._cwd = cwd
         self._root = root
         self._overrides = overrides
+        self._confine = confine
 
     @classmethod
-    async def find(cls, cwd: Path) -> Repository:
+    async def find(cls, cwd: Path, confine: Confine | None = None) -> Repository:
         """Find the repository around ``cwd``.
 
         Raises:
             InvalidRequestError: ``cwd`` is in no working tree, or git is missing.
         """
         try:
-            root = (await _git(cwd, "rev-parse", "--show-toplevel")).rstrip("\n")
+            root = (await _git(confine, cwd, "rev-parse", "--show-toplevel")).rstrip("\n")
         except GitError as error:
             raise InvalidRequestError(f"{str(cwd)!r} has no git working tree to compare: {error}") from None
         try:
-            listed = await _git(Path(root), "config", "--list", "--name-only", "--show-scope", "-z")
+            listed = await _git(confine, Path(root), "config", "--list", "--name-only", "--show-scope", "-z")
         except GitError:
             # Before git 2.26; then the user's own settings are left out as well.
-            names = (await _git(Path(root), "config", "--list", "--name-only", "-z")).split("\0")
+            names = (await _git(confine, Path(root), "config", "--list", "--name-only", "-z")).split("\0")
         else:
             fields = listed.split("\0")
             names = [
@@ -113,7 +116,8 @@ class Repository:
                 for scope, name in zip(fields[::2], fields[1::2], strict=False)
                 if scope in ("local", "worktree")
             ]
-        return cls(cwd, Path(root), [name for name in dict.fromkeys(names) if _RUNS_PROGRAM.fullmatch(name)])
+        overrides = [name for name in dict.fromkeys(names) if _RUNS_PROGRAM.fullmatch(name)]
+        return cls(cwd, Path(root), overrides, confine)
 
     async def unstaged(self, *, ignore_whitespace: bool) -> list[FileChange]:
         """Compare the working tree with the index; untracked files that are not ignored are included.
@@ -130,19 +134,19 @@ class Repository:
         Raises:
             GitError: git failed, for example because there is no merge base.
         """
-        base = (await _git(self._root, "merge-base", "--end-of-options", branch, "HEAD")).strip()
+        base = (await self._git("merge-base", "--end-of-options", branch, "HEAD")).strip()
         changes = await self._changes([base], ignore_whitespace=ignore_whitespace)
         return changes + await self._untracked()
 
     async def default_branch(self) -> str | None:
         """Return the default branch: that of ``origin``, else ``main`` or ``master``; ``None`` if there is none."""
         try:
-            return (await _git(self._root, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")).strip()
+            return (await self._git("symbolic-ref", "--short", "refs/remotes/origin/HEAD")).strip()
         except GitError:
             pass
         for name in ("main", "master"):
             try:
-                await _git(self._root, "rev-parse", "--verify", "--quiet", f"refs/heads/{name}")
+                await self._git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}")
             except GitError:
                 continue
             return name
@@ -151,8 +155,8 @@ class Repository:
     async def _changes(self, against: Sequence[str], *, ignore_whitespace: bool) -> list[FileChange]:
         # Files in conflict have several versions in the index: compare with ours.
         options = [*_DIFF, *(against or ["--ours"]), *(["--ignore-all-space"] if ignore_whitespace else [])]
-        listed = await _git(self._root, *options, "--name-status", "-z", "--", overrides=self._overrides)
-        patches = _by_header(await _git(self._root, *options, "--patch", "--", overrides=self._overrides))
+        listed = await self._git(*options, "--name-status", "-z", "--")
+        patches = _by_header(await self._git(*options, "--patch", "--"))
         changes: list[FileChange] = []
         fields = iter(listed.split("\0"))
         for status in fields:
@@ -169,10 +173,13 @@ class Repository:
         return changes
 
     async def _untracked(self) -> list[FileChange]:
-        listed = await _git(self._root, "ls-files", "--others", "--exclude-standard", "-z")
+        listed = await self._git("ls-files", "--others", "--exclude-standard", "-z")
         names = [name for name in listed.split("\0") if name]
         patches = await anyio.to_thread.run_sync(_patches_of_new, self._root, names, abandon_on_cancel=True)
         return [self._change(name, "added", patch) for name, patch in zip(names, patches, strict=True)]
+
+    async def _git(self, *args: str) -> str:
+        return await _git(self._confine, self._root, *args, overrides=self._overrides)
 
     def _change(self, path: str, kind: ChangeType, patch: str | None, old_path: str | None = None) -> FileChange:
         if patch is not None and len(patch) > LARGEST_DIFF:
@@ -239,7 +246,7 @@ def _patch_of_new(root: Path, name: str) -> str | None:
     return f"{header}--- /dev/null\n+++ {new}\n@@ -0,0 +1,{len(lines)} @@\n{body}{end}"
 
 
-async def _git(cwd: Path, *args: str, overrides: Sequence[str] = ()) -> str:
+async def _git(confine: Confine | None, cwd: Path, *args: str, overrides: Sequence[str] = ()) -> str:
     """Run git and return its output as text. ``overrides`` are names of settings to make empty.
 
     Raises:
@@ -250,5 +257,5 @@ async def _git(cwd: Path, *args: str, overrides: Sequence[str] = ()) -> str:
     for number, name in enumerate(overrides):
         environ[f"GIT_CONFIG_KEY_{number}"] = name
         environ[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(".required") else ""
-    output = await run_git(cwd, *args, environ=environ, timeout_s=TIMEOUT_S)
+    output = await run_git(cwd, *args, environ=environ, timeout_s=TIMEOUT_S, confine=confine)
     return output.decode("utf-8", "replace")

@@ -8,6 +8,7 @@ from typing import Final
 from jumpseat.agent.permissions.facts import gather_facts
 from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.session import Session
+from jumpseat.git import Confine
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import SandboxSettings
@@ -41,6 +42,13 @@ def session_sandbox(session: Session, sandboxes: Sandboxes, *, of_servers: bool 
         warn=warn,
         network=network,
     )
+
+
+def reading_sandbox(session: Session, sandboxes: Sandboxes | None) -> Confine | None:
+    """Return how to confine programs of the server that only read, such as git; ``None`` if the sandbox is off."""
+    if sandboxes is None or sandboxes.defaults.for_session(session.settings.sandbox).mode == "off":
+        return None
+    return sandboxes.confine_reading
 
 
 class _Hosts:

@@ -26,6 +26,7 @@ from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.permissions.permissions import UNGUARDED, ApprovalLimits
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.session.session import Session
+from jumpseat.git import Confine
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.running_commands import CommandRunner
 from jumpseat.tools.web import Web
@@ -132,7 +133,8 @@ class ToolContext:
     ``partial`` shows the output so far (all of it, each time), ``progress`` one line of status; both are shown to
     the user only and must be called from the call's own task. ``ask_user`` takes a question, choices and whether a
     free answer is allowed; it raises ``ClientCallError`` if nobody answers. ``line`` is set for sequential tools.
-    ``confined_only`` is set if the call is allowed only because it stays in the sandbox.
+    ``confined_only`` is set if the call is allowed only because it stays in the sandbox. ``confine_reading`` puts
+    the server's own git into a sandbox in which it can only read.
     ``refused`` words the outcome if the turn is aborted; a tool may set it while it prepares a call.
     """
 
@@ -151,6 +153,7 @@ class ToolContext:
     approve: Approve = _deny
     confined_only: bool = False
     refused: Refused | None = None
+    confine_reading: Confine | None = None
 
     def resolve(self, path: str) -> Path:
         """Make ``path`` absolute against the working directory; expand ``~``, keep symbolic links."""

@@ -95,7 +95,7 @@ async def diff(ctx: Context, params: DiffParams) -> DiffResult:
         raise InvalidRequestError("includeContents requires the mode 'session'")
     if not session.settings.host_git:
         raise InvalidRequestError("git is disabled for this session")
-    repository = await Repository.find(session.settings.cwd)
+    repository = await Repository.find(session.settings.cwd, ctx.registry.reading_sandbox(session))
     result = DiffResult(
         requested_mode=params.mode, mode="unstaged", changes=[], is_fallback=params.mode != "unstaged"
     )

@@ -73,7 +73,7 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
         after=_context(args.after, args.context) if content else 0,
         first_only=args.output_mode == "files_with_matches",
         content=content,
-        ignored=await ignored_paths(path, ctx.environ) if is_directory else frozenset(),
+        ignored=await ignored_paths(path, ctx.environ, ctx.confine_reading) if is_directory else frozenset(),
     )
     page = _Page(args, with_context=search.before + search.after > 0)
     try:

@@ -26,6 +26,7 @@ from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
 from jumpseat.tools.questions import ask_user
 from jumpseat.tools.running_commands import CommandRunner
+from jumpseat.tools.session_sandbox import reading_sandbox
 from jumpseat.tools.tool import (
     Approve,
     Cancellable,
@@ -253,6 +254,7 @@ class CallExecution:
             approve=approve,
             files=Files(self._session.clients.files()),
             web=self._environment.web,
+            confine_reading=reading_sandbox(self._session, self._environment.sandboxes),
         )
 
     async def _run_changed(
