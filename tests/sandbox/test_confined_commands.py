@@ -13,6 +13,7 @@ import pytest
 from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
 from jumpseat.sandbox.session import Sandboxes, SandboxUnavailableError, SessionSandbox
 from jumpseat.sandbox.settings import SandboxSettings
+from jumpseat.sandbox.view import TEMP_FOLDERS
 from tests.sandbox.parts import MECHANISMS, Confining, git
 from tests.tools.session import until
 
@@ -114,6 +115,9 @@ async def test_temporary_files_are_private_and_last_for_the_session(tmp_path: Pa
     result = await session.run(f"cat /tmp/file; cat {tmp_path}/secret")
     assert result.output.startswith("mine\n")
     assert "of another program" not in result.output
+    if any(tmp_path.is_relative_to(folder) for folder in TEMP_FOLDERS):
+        why = "because commands have a folder for temporary files of their own"
+        assert result.refusals == [f"reading {tmp_path}/secret, {why}"]
     await session.sandbox.close()
 
 

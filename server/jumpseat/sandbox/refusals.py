@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from jumpseat.sandbox.view import View
+from jumpseat.sandbox.view import TEMP_FOLDERS, View
 
 MAX_REFUSALS: Final = 3
 CONNECTING: Final = "connecting to "
@@ -47,6 +48,11 @@ def find_refusals(output: str, view: View, cwd: Path, known: Sequence[str] = ())
     return list(dict.fromkeys(found))[:MAX_REFUSALS]
 
 
+def _is_hidden_by_temp(path: Path) -> bool:
+    """Return whether a temporary file that a command did not find exists outside of the sandbox."""
+    return any(path.is_relative_to(folder) for folder in TEMP_FOLDERS) and os.path.lexists(path)
+
+
 def _is_known(text: str, known: Sequence[str]) -> bool:
     # Refused connections are known by their hosts, which programs word in many ways.
     return text.startswith(CONNECTING) and any(other.startswith(CONNECTING) for other in known)
@@ -61,6 +67,8 @@ def _refusals(output: str, view: View, cwd: Path) -> Iterator[str]:
         path = cwd / match["path"]
         if any(path.is_relative_to(folder) for folder in view.hidden):
             yield f"reading {path}"
+        elif not match["denied"] and view.temp is not None and _is_hidden_by_temp(path):
+            yield f"reading {path}, because commands have a folder for temporary files of their own"
         elif match["denied"] and not any(path.is_relative_to(folder) for folder in view.writable):
             yield f"writing to {path}"
     if view.network:

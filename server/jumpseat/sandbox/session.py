@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import re
-import shutil
-import tempfile
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,23 +13,13 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.to_thread
 
-from jumpseat.owner_only import create_private_folder
 from jumpseat.sandbox.configuration_files import ConfigurationFiles, Snapshot, move_away, new_files, restore
-from jumpseat.sandbox.git_files import work_tree_folder
 from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
-from jumpseat.sandbox.places import (
-    RESOLVER,
-    cache_variables,
-    hidden_paths,
-    link_settings,
-    may_be_writable,
-    program_folders,
-    shared_caches,
-)
 from jumpseat.sandbox.refusals import find_refusals
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
-from jumpseat.sandbox.view import Namespace, View, real, real_paths
+from jumpseat.sandbox.surroundings import Surroundings, git_folders
+from jumpseat.sandbox.view import Namespace, View
 
 if TYPE_CHECKING:
     from jumpseat.sandbox.proxy import Connect
@@ -51,9 +37,6 @@ UNCONFINED: Final = (
     "Commands run with all rights of the user, because no sandbox works on this system. Approvals therefore cover a"
     " command only in exactly the approved form. docs/sandbox.md explains how to get a sandbox."
 )
-
-_LEADING_OUT: Final = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "GPG_AGENT_INFO")
-"""Variables that name sockets of services outside."""
 
 
 class SandboxUnavailableError(OSError):
@@ -148,17 +131,15 @@ class SessionSandbox:
     ) -> None:
         self._sandboxes = sandboxes
         self._settings = settings
-        self._folders = folders
-        self._own_folders = own_folders
         self._network = network
         self._warn = warn
         self._warned = False
         self._quarantine = quarantine or sandboxes.home / "quarantine"
         self._files = ConfigurationFiles(sandboxes.user_home, sandboxes.home)
         self._lock = anyio.Lock()
-        self._temp: Path | None = None
-        self._caches: dict[Path, Path] = {}
-        self._programs: tuple[tuple[str, str], tuple[Path, ...]] | None = None
+        self._surroundings = Surroundings(
+            sandboxes.home, sandboxes.user_home, sandboxes.environ, folders, own_folders
+        )
 
     @property
     def mode(self) -> Mode:
@@ -242,12 +223,16 @@ class SessionSandbox:
 
     async def settle(self, confined: Confined) -> list[str]:
         """Examine the session's folders after a command; return messages about files that were moved away."""
-        if self._network is not None:
-            self._network.end(confined.reach)
+        self.abandon(confined)
         if confined.mechanism is None:
             return []
         async with self._lock:
             return await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
+
+    def abandon(self, confined: Confined) -> None:
+        """Close the hosts of a command that has ended, or could not be started."""
+        if self._network is not None:
+            self._network.end(confined.reach)
 
     def refusals(self, confined: Confined, output: str) -> list[str]:
         """Return what the sandbox refused to a command, as far as that is known or ``output`` shows it."""
@@ -259,9 +244,7 @@ class SessionSandbox:
         """End the connections of the session's commands, and delete their temporary files."""
         if self._network is not None:
             self._network.close()
-        if self._temp is not None:
-            temp, self._temp = self._temp, None
-            await anyio.to_thread.run_sync(lambda: shutil.rmtree(temp, ignore_errors=True))
+        await anyio.to_thread.run_sync(self._surroundings.delete_temp)
 
     # --- in a thread --------------------------------------------------------------------------------------------
 
@@ -276,16 +259,18 @@ class SessionSandbox:
         namespace: Namespace | None,
         reaches_all: bool,
     ) -> Confined:
-        if self._temp is None:
-            self._temp = Path(os.path.realpath(tempfile.mkdtemp(prefix="jumpseat-")))
-        roots = tuple(self._roots(settings))
-        git = tuple(_git_folders(roots))
+        around = self._surroundings
+        roots = tuple(around.roots(settings))
+        git = tuple(git_folders(roots))
         before = self._files.snapshot(roots, git, contents=not mechanism.can_protect)
-        view = self._view(settings, command[0], cwd, environ, roots, before, reaches_all=reaches_all)
+        view = around.view(settings, command[0], cwd, environ, roots, before, network=reaches_all)
         view = replace(view, namespace=namespace)
+        variables = around.environ(settings, cwd, environ, own_temp=mechanism.has_processes)
+        if namespace is not None and self._network is not None and settings.network == "approved":
+            variables |= self._network.variables(variables)
         return Confined(
             mechanism.command(view, cwd, command, init=init),
-            self._environ(settings, mechanism, cwd, environ, in_namespace=namespace is not None),
+            variables,
             cwd,
             mechanism,
             view,
@@ -293,91 +278,6 @@ class SessionSandbox:
             git,
             before,
         )
-
-    def _roots(self, settings: SandboxSettings) -> Iterator[Path]:
-        """Yield the folders of the project that commands may change."""
-        folders = [*self._folders()] if settings.working_directory else []
-        home = self._sandboxes.user_home
-        base = folders[0] if folders else home
-        for folder in real_paths([*folders, *(base / os.path.expanduser(path) for path in settings.write)]):
-            if folder.is_dir() and folder != self._sandboxes.home and may_be_writable(folder, home):
-                yield folder
-
-    def _view(
-        self,
-        settings: SandboxSettings,
-        program: str,
-        cwd: Path,
-        environ: Mapping[str, str],
-        roots: tuple[Path, ...],
-        before: Snapshot,
-        *,
-        reaches_all: bool,
-    ) -> View:
-        sandboxes = self._sandboxes
-        protected = [Path(path) for path in before.files if not os.path.islink(path)]
-        # A folder that is mounted cannot be renamed, and so neither can its contents be put elsewhere.
-        mounted = [*map(Path, before.git), *(path.parent for path in protected if path.parent.name == ".github")]
-        caches = shared_caches(sandboxes.user_home) if settings.shared_caches else [self._cache_folder(cwd)]
-        shown = {real(cwd / os.path.expanduser(path)) for path in settings.show}
-        hidden = [
-            *hidden_paths(sandboxes.user_home, environ, git=settings.git, gh=settings.gh),
-            *(cwd / os.path.expanduser(path) for path in settings.hide),
-            sandboxes.home,
-        ]
-        readable = [
-            *self._program_folders(program, environ),
-            *(sandboxes.home / name for name in ("skills", "plugins", "tools")),
-        ]
-        return View(
-            writable=(*roots, *real_paths([*mounted, *self._own_folders, *caches])),
-            read_only=(*protected, *real_paths(cwd / os.path.expanduser(path) for path in settings.read_only)),
-            hidden=tuple(path for path in real_paths(hidden) if path not in shown and path not in roots),
-            shown=tuple(real_paths([*readable, *(RESOLVER if reaches_all else ())])),
-            temp=self._temp,
-            network=reaches_all,
-        )
-
-    def _program_folders(self, program: str, environ: Mapping[str, str]) -> tuple[Path, ...]:
-        """Return the folders of programs; they are resolved once, because they hardly ever change."""
-        key = program, environ.get("PATH", "")
-        if self._programs is None or self._programs[0] != key:
-            self._programs = key, tuple(real_paths(program_folders(program, environ)))
-        return self._programs[1]
-
-    def _environ(
-        self,
-        settings: SandboxSettings,
-        mechanism: Mechanism,
-        cwd: Path,
-        environ: dict[str, str],
-        *,
-        in_namespace: bool,
-    ) -> dict[str, str]:
-        for name in _LEADING_OUT:
-            environ.pop(name, None)
-        environ["TMPDIR"] = "/tmp" if mechanism.has_processes else str(self._temp)  # noqa: S108 - a private one
-        if not settings.shared_caches:
-            environ |= cache_variables(self._cache_folder(cwd), environ, self._sandboxes.user_home)
-        if in_namespace and self._network is not None and settings.network == "approved":
-            environ |= self._network.variables(environ)
-        elif settings.proxy is not None:
-            names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY")
-            environ |= dict.fromkeys(names, settings.proxy)
-        return environ
-
-    def _cache_folder(self, cwd: Path) -> Path:
-        """Return the folder for the caches of package managers in this project, and make it."""
-        main = next(iter(self._folders()), cwd)
-        if (known := self._caches.get(main)) is not None and known.is_dir():
-            return known
-        name = re.sub(r"[^\w.-]", "_", main.name)[:40] or "root"
-        digest = hashlib.sha256(os.fsencode(os.path.realpath(main))).hexdigest()[:12]
-        folder = self._sandboxes.home / "caches" / f"{name}-{digest}"
-        create_private_folder(folder)
-        link_settings(folder, self._sandboxes.environ, self._sandboxes.user_home)
-        self._caches[main] = folder
-        return folder
 
     def _settle(self, confined: Confined) -> list[str]:
         protects = confined.mechanism is not None and confined.mechanism.can_protect
@@ -402,14 +302,3 @@ class SessionSandbox:
             except OSError as error:
                 log.error("cannot restore %s: %s", path, error)
         return f"{path} was moved to {moved}, because it configures programs outside of the sandbox"
-
-
-def _git_folders(roots: Sequence[Path]) -> Iterator[Path]:
-    """Yield the git folders outside of ``roots`` that the repositories of ``roots`` use."""
-    for root in roots:
-        link = next((folder / ".git" for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
-        if link is None or link.is_symlink():
-            continue
-        folder = link if link.is_dir() else work_tree_folder(link)
-        if folder is not None and not any(folder.is_relative_to(root) for root in roots):
-            yield folder

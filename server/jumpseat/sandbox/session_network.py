@@ -83,7 +83,7 @@ class SessionNetwork:
         self._scope = anyio.CancelScope()
         self._running: list[Reach] = []
         self._answers: dict[str, bool] = {}
-        self._asking: dict[str, anyio.Lock] = {}
+        self._asking = anyio.Lock()
 
     async def open(self, mechanism: Mechanism) -> Namespace | None:
         """Return the namespace of the session's commands, opened at the first call; ``None`` if there is none."""
@@ -159,8 +159,8 @@ class SessionNetwork:
             return False
         if any(host in reach.hosts for reach in self._running if reach.approved):
             return True
-        # Programs open several connections to a host at a time.
-        async with self._asking.setdefault(host, anyio.Lock()):
+        # Programs open several connections to a host at a time, and a person answers one question at a time.
+        async with self._asking:
             if host not in self._answers:
                 reach = self._running[-1] if self._running else Reach()
                 self._answers[host] = await self._judge.allows(target.url, reach)

@@ -149,6 +149,7 @@ async def start_sandboxed(
     os.stat(cwd)
     has_processes = await sandbox.has_processes()
     status, inherited = socket.socketpair() if has_processes else (None, None)
+    confined = None
     try:
         with Pipes(stdin=stdin) as pipes:
             given = pipes.input_read if stdin else 0
@@ -165,6 +166,8 @@ async def start_sandboxed(
     except BaseException:
         if status is not None:
             status.close()
+        if confined is not None:
+            sandbox.abandon(confined)
         raise
     finally:
         if inherited is not None:

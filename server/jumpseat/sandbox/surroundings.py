@@ -1,0 +1,160 @@
+"""The surroundings of one session's commands: the folders that they may change, their view, their environment."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from jumpseat.owner_only import create_private_folder
+from jumpseat.sandbox.configuration_files import Snapshot
+from jumpseat.sandbox.git_files import work_tree_folder
+from jumpseat.sandbox.places import (
+    RESOLVER,
+    cache_variables,
+    hidden_paths,
+    link_settings,
+    may_be_writable,
+    program_folders,
+    shared_caches,
+)
+from jumpseat.sandbox.settings import SandboxSettings
+from jumpseat.sandbox.view import View, real, real_paths
+
+_LEADING_OUT: Final = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "GPG_AGENT_INFO")
+"""Variables that name sockets of services outside."""
+
+
+class Surroundings:
+    """The surroundings of one session's commands. Its methods block on the file system.
+
+    ``home`` is the folder of the server, ``user_home`` that of its user, ``server_environ`` the environment of the
+    server. ``folders`` returns the folders of the session; the server made ``own_folders`` for it.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        user_home: Path,
+        server_environ: Mapping[str, str],
+        folders: Callable[[], Sequence[Path]],
+        own_folders: Sequence[Path],
+    ) -> None:
+        self._home = home
+        self._user_home = user_home
+        self._server_environ = server_environ
+        self._folders = folders
+        self._own_folders = own_folders
+        self._temp: Path | None = None
+        self._caches: dict[Path, Path] = {}
+        self._programs: tuple[tuple[str, str], tuple[Path, ...]] | None = None
+
+    @property
+    def temp(self) -> Path:
+        """The folder for temporary files, made at the first use.
+
+        Raises:
+            OSError: the folder cannot be made.
+        """
+        if self._temp is None:
+            self._temp = Path(os.path.realpath(tempfile.mkdtemp(prefix="jumpseat-")))
+        return self._temp
+
+    def delete_temp(self) -> None:
+        """Delete the temporary files."""
+        if self._temp is not None:
+            temp, self._temp = self._temp, None
+            shutil.rmtree(temp, ignore_errors=True)
+
+    def roots(self, settings: SandboxSettings) -> Iterator[Path]:
+        """Yield the folders of the project that commands may change."""
+        folders = [*self._folders()] if settings.working_directory else []
+        home = self._user_home
+        base = folders[0] if folders else home
+        for folder in real_paths([*folders, *(base / os.path.expanduser(path) for path in settings.write)]):
+            if folder.is_dir() and folder != self._home and may_be_writable(folder, home):
+                yield folder
+
+    def view(
+        self,
+        settings: SandboxSettings,
+        program: str,
+        cwd: Path,
+        environ: Mapping[str, str],
+        roots: tuple[Path, ...],
+        before: Snapshot,
+        *,
+        network: bool,
+    ) -> View:
+        """Return the view of a command, in folders with the configuration files of ``before``."""
+        protected = [Path(path) for path in before.files if not os.path.islink(path)]
+        # A folder that is mounted cannot be renamed, and so neither can its contents be put elsewhere.
+        mounted = [*map(Path, before.git), *(path.parent for path in protected if path.parent.name == ".github")]
+        caches = shared_caches(self._user_home) if settings.shared_caches else [self._cache_folder(cwd)]
+        shown = {real(cwd / os.path.expanduser(path)) for path in settings.show}
+        hidden = [
+            *hidden_paths(self._user_home, environ, git=settings.git, gh=settings.gh),
+            *(cwd / os.path.expanduser(path) for path in settings.hide),
+            self._home,
+        ]
+        readable = [
+            *self._program_folders(program, environ),
+            *(self._home / name for name in ("skills", "plugins", "tools")),
+        ]
+        return View(
+            writable=(*roots, *real_paths([*mounted, *self._own_folders, *caches])),
+            read_only=(*protected, *real_paths(cwd / os.path.expanduser(path) for path in settings.read_only)),
+            hidden=tuple(path for path in real_paths(hidden) if path not in shown and path not in roots),
+            shown=tuple(real_paths([*readable, *(RESOLVER if network else ())])),
+            temp=self.temp,
+            network=network,
+        )
+
+    def environ(
+        self, settings: SandboxSettings, cwd: Path, environ: Mapping[str, str], *, own_temp: bool
+    ) -> dict[str, str]:
+        """Return the environment of a command; with ``own_temp``, ``/tmp`` is its folder for temporary files."""
+        found = {name: value for name, value in environ.items() if name not in _LEADING_OUT}
+        found["TMPDIR"] = "/tmp" if own_temp else str(self.temp)  # noqa: S108 - a private one
+        if not settings.shared_caches:
+            found |= cache_variables(self._cache_folder(cwd), found, self._user_home)
+        if settings.proxy is not None:
+            names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY")
+            found |= dict.fromkeys(names, settings.proxy)
+        return found
+
+    def _program_folders(self, program: str, environ: Mapping[str, str]) -> tuple[Path, ...]:
+        """Return the folders of programs; they are resolved once, because they hardly ever change."""
+        key = program, environ.get("PATH", "")
+        if self._programs is None or self._programs[0] != key:
+            self._programs = key, tuple(real_paths(program_folders(program, environ)))
+        return self._programs[1]
+
+    def _cache_folder(self, cwd: Path) -> Path:
+        """Return the folder for the caches of package managers in this project, and make it."""
+        main = next(iter(self._folders()), cwd)
+        if (known := self._caches.get(main)) is not None and known.is_dir():
+            return known
+        name = re.sub(r"[^\w.-]", "_", main.name)[:40] or "root"
+        digest = hashlib.sha256(os.fsencode(os.path.realpath(main))).hexdigest()[:12]
+        folder = self._home / "caches" / f"{name}-{digest}"
+        create_private_folder(folder)
+        link_settings(folder, self._server_environ, self._user_home)
+        self._caches[main] = folder
+        return folder
+
+
+def git_folders(roots: Sequence[Path]) -> Iterator[Path]:
+    """Yield the git folders outside of ``roots`` that the repositories of ``roots`` use."""
+    for root in roots:
+        link = next((folder / ".git" for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
+        if link is None or link.is_symlink():
+            continue
+        folder = link if link.is_dir() else work_tree_folder(link)
+        if folder is not None and not any(folder.is_relative_to(root) for root in roots):
+            yield folder
