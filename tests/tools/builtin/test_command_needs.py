@@ -35,6 +35,8 @@ OUTSIDE = [
     "docker compose up -d && docker ps",
     "sudo apt install x",
     "npm publish",
+    "git config user.name Me",
+    "git remote add origin https://github.com/a/b",
     "rsync -a a host:b",
     "ps aux | grep node",
     "pkill node",
@@ -42,6 +44,10 @@ OUTSIDE = [
 
 INSIDE = [
     "git status",
+    "git config user.name",
+    "git config --list",
+    "git config --get remote.origin.url",
+    "git remote -v",
     "git commit -m 'fetch and push'",
     "rsync -a a b",
     "echo docker; make docker; grep -rn ssh src",

@@ -68,6 +68,7 @@ _SERVICE: Final = "it talks to a service of this system"
 _CREDENTIALS: Final = "it needs credentials"
 _RIGHTS: Final = "it needs other rights"
 _SOCKETS: Final = "it does not use HTTP"
+_SETTINGS: Final = "it changes settings that make git run programs"
 _PROCESSES: Final = "it looks at processes outside"
 
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -101,6 +102,10 @@ _OUTSIDE_SUBCOMMANDS: Final[dict[str, frozenset[str]]] = {
 }
 """Subcommands that need credentials."""
 
+_CONFIG_READS: Final = frozenset(
+    {"get", "list", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l"}
+)
+_REMOTE_CHANGES: Final = frozenset({"add", "rename", "remove", "rm", "set-url", "set-head", "set-branches"})
 _WRAPPERS: Final = frozenset({"env", "time", "timeout", "nohup", "command", "nice", "stdbuf", "exec", "builtin"})
 _REMOTE: Final = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//)\S*")
 _WITH_VALUE: Final = frozenset({"-C", "-c", "--prefix", "--cwd", "--manifest-path", "--project", "--directory"})
@@ -170,6 +175,8 @@ def _registries(words: Sequence[str]) -> tuple[str, ...]:
 def _reason(words: Sequence[str]) -> str | None:
     name = _name(words)
     subcommand = _subcommand(words)
+    if name == "git" and subcommand in ("config", "remote") and _changes_settings(words, subcommand):
+        return _SETTINGS
     if name == "git" and subcommand in ("clone", "submodule", "remote", "lfs"):
         remote = subcommand == "lfs" or any(re.match(r"ssh://", word) or _REMOTE.fullmatch(word) for word in words)
         update = (subcommand, "update") in pairwise(words)
@@ -179,6 +186,15 @@ def _reason(words: Sequence[str]) -> str | None:
     if subcommand in _OUTSIDE_SUBCOMMANDS.get(name, ()):
         return _CREDENTIALS
     return OUTSIDE.get(name)
+
+
+def _changes_settings(words: Sequence[str], subcommand: str) -> bool:
+    rest = words[words.index(subcommand) + 1 :]
+    if subcommand == "remote":
+        return any(word in _REMOTE_CHANGES for word in rest)
+    # A name alone is looked up.
+    looks_up = len(rest) == 1 and not rest[0].startswith("-")
+    return not looks_up and not any(word in _CONFIG_READS for word in rest)
 
 
 def _name(words: Sequence[str]) -> str:
