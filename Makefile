@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo quick test check coverage mutants bench dist sbom audit clean
+.PHONY: help demo quick test check coverage mutants soak kills bench dist sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -22,6 +22,8 @@ help:
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
+	@echo "make soak      take random steps of random clients, and check the rules (ARGS='--steps 1000000 --jobs 2')"
+	@echo "make kills     kill servers at random moments, resume and compare      (ARGS='--kills 1000')"
 	@echo "make bench     measure start, memory and turns"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
@@ -43,6 +45,12 @@ coverage: $(VENV)/.installed-coverage
 
 mutants: $(VENV)/.installed-coverage
 	$(BIN)/python -m tests.mutation $(ARGS)
+
+soak: $(VENV)/.installed-test
+	$(BIN)/python -m tests.soak $(ARGS)
+
+kills: $(VENV)/.installed-test
+	$(BIN)/python -m tests.soak.kills $(ARGS)
 
 check: $(VENV)/.installed-check
 	$(BIN)/python -m ruff format --check .
