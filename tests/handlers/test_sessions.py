@@ -207,6 +207,21 @@ async def test_closing_emits_shutdown_keeps_the_files_and_succeeds_twice(tmp_pat
         await server.wire.call("session.resume", {"sessionId": session, "provider": HELLO})
 
 
+async def test_two_requests_that_close_a_session_during_its_hooks_both_succeed(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(HELLO, hooks=True)
+        closing = [await wire.ask("sessions.close", {"sessionId": session}) for _ in range(2)]
+        hooks: list[dict[str, Any]] = []
+        for _ in closing:
+            since = wire.messages.index(hooks[-1]) + 1 if hooks else 0
+            hooks.append(await wire.until(lambda message: message.get("method") == "hooks.invoke", since=since))
+        for hook in hooks:
+            await wire.answer(hook, {})
+        assert [(await wire.response(request))["result"] for request in closing] == [{}, {}]
+        assert len([event for event in wire.events(session) if event["type"] == "session.shutdown"]) == 1
+
+
 # --- deleting ---------------------------------------------------------------------------------------------------
 
 

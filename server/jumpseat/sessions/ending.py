@@ -23,6 +23,10 @@ async def shut_down_session(
     # Shielded, because a client that hangs up cancels its request: a session must not end halfway.
     with anyio.CancelScope(shield=True):
         await session.abort("user_initiated")
+        if not registry.is_live(session):
+            # Another request has closed the session during the hooks. Wait until its log is complete.
+            await registry.find_live(session.id)
+            return
         try:
             session.emit(_shutdown_event(registry, session, kind, reason))
         finally:

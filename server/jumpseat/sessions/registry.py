@@ -353,7 +353,7 @@ class SessionRegistry:
 
     async def close(self, session: Session, grace_s: float | None = None) -> None:
         """Close a live session. Its files stay, unless it is new and never had a prompt."""
-        if self._live.get(session.id) is not session:
+        if not self.is_live(session):
             return
         folder = self._folders[session.id]
         # Removed first: a resume from here on waits for the complete log and loads it from the disk.
@@ -402,6 +402,10 @@ class SessionRegistry:
         """Flush the log of a session to disk. Does nothing if it is not live."""
         if self._find(session_id) is not None:
             await self._folders[session_id].log.save()
+
+    def is_live(self, session: Session) -> bool:
+        """Return whether a session has not been closed since it was opened."""
+        return self._live.get(session.id) is session
 
     def is_open(self, session_id: str) -> bool:
         """Return whether a session is live, or being closed."""
