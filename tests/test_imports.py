@@ -67,8 +67,9 @@ models = Models(Config(adapters=adapters), Options(environ={{}}), Path({str(tmp_
 anyio.run(models.resolve, SessionSettings(cwd=Path('/'), model='w/m'))
 anyio.run(models.catalogue.list)
 """)
-    # The folders of declarations are computed all the same.
-    assert {name for name in loaded if ".declared" in name} == {"jumpseat.declared", "jumpseat.declared.places"}
+    # The folders of declarations are computed, and the names of credentials found, all the same.
+    needed = {"jumpseat.declared", "jumpseat.declared.places", "jumpseat.declared.values"}
+    assert {name for name in loaded if ".declared" in name} == needed
 
 
 def test_arguments_that_match_a_schema_do_not_load_jsonschema() -> None:

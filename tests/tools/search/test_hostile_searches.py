@@ -38,6 +38,11 @@ def _told(pid: int, what: str) -> bytes:
     return Path(f"/proc/{pid}/{what}").read_bytes()
 
 
+def _searches(pid: int) -> list[int]:
+    """Return the children that search; another child watches for the end of the server."""
+    return [child for child in _children(pid) if b"python_engine" in _told(child, "cmdline")]
+
+
 async def _searching(server: RunningServer, tool: str, arguments: dict[str, Any]) -> tuple[str, int]:
     """Start an endless search; yields the session and the process that runs the search."""
     script = scripted(calls(tool, **arguments), {"text": "done"})
@@ -45,9 +50,7 @@ async def _searching(server: RunningServer, tool: str, arguments: dict[str, Any]
     await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
     await server.wire.event("tool.execution_start", session=session)
     # A process that was just forked still has the command line of the server.
-    while not (
-        found := [pid for pid in _children(server.process.pid) if b"python_engine" in _told(pid, "cmdline")]
-    ):
+    while not (found := _searches(server.process.pid)):
         await server.wire.check_alive()
     return session, found[0]
 
@@ -61,13 +64,13 @@ async def test_the_server_answers_during_an_endless_search_and_abort_ends_its_pr
         session, pid = await _searching(server, tool, arguments)
         for _ in range(100):
             await server.wire.check_alive()
-        assert _children(server.process.pid) == [pid]
+        assert _searches(server.process.pid) == [pid]
         await server.wire.call("session.abort", {"sessionId": session})
         completion = await server.wire.event("tool.execution_complete", session=session)
         assert not completion["data"]["success"]
         await wait_until_gone(pid)
         await server.wire.event("session.idle", session=session)
-        assert _children(server.process.pid) == []
+        assert _searches(server.process.pid) == []
 
 
 async def test_an_endless_search_ends_with_its_server(tmp_path: Path) -> None:
