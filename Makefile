@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo quick test check coverage mutants soak kills bench dist sbom audit clean
+.PHONY: help demo quick test check coverage mutants soak kills fuzz bench dist sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -24,6 +24,7 @@ help:
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
 	@echo "make soak      take random steps of random clients, and check the rules (ARGS='--steps 1000000 --jobs 2')"
 	@echo "make kills     kill servers at random moments, resume and compare      (ARGS='--kills 1000')"
+	@echo "make fuzz      search for inputs that break a parser (ARGS='--target framing --runs 100000')"
 	@echo "make bench     measure start, memory and turns"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
@@ -52,6 +53,9 @@ soak: $(VENV)/.installed-test
 kills: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak.kills $(ARGS)
 
+fuzz: $(VENV)/.installed-fuzz
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
 check: $(VENV)/.installed-check
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
@@ -75,7 +79,7 @@ audit: $(VENV)/.installed-release $(VENV)/runtime
 	$(BIN)/pip-audit --strict --path "$$(echo $(VENV)/runtime/lib/python3*/site-packages)"
 
 clean:
-	rm -rf $(VENV) .mutants .hypothesis .pytest_cache .ruff_cache build dist
+	rm -rf $(VENV) .mutants .fuzz .hypothesis .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file is newer than pyproject.toml if the requirements of its target are installed.
@@ -93,6 +97,10 @@ $(VENV)/.installed-check: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-coverage: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[test,coverage]'
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
+
+$(VENV)/.installed-fuzz: pyproject.toml | $(BIN)/python
+	$(PIP) install -e '.[fuzz]'
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
 $(VENV)/.installed-release: pyproject.toml | $(BIN)/python

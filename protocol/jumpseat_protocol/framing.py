@@ -16,10 +16,27 @@ from typing import Final
 MAX_BODY_BYTES = 256 * 1024 * 1024
 MAX_HEADER_BYTES = 16 * 1024
 
-_NAMES: Final = (b"content-length", b"content-type")
 _LINE = re.compile(rb"(content-length|content-type)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
-# Not the end of a longer name.
-_LENGTH_NAME = re.compile(rb"(?<!-)content-length[ \t]*:", re.IGNORECASE)
+# Not the end of a longer name. The blanks are limited, so that few bytes are kept for a match that a chunk cuts.
+_LENGTH_NAME = re.compile(rb"(?<!-)content-length[ \t]{0,8}:", re.IGNORECASE)
+_KEPT_BYTES: Final = len(b"-content-length:") + 7
+
+
+def _any_beginning(word: bytes, rest: bytes) -> bytes:
+    """Return an expression for all beginnings of ``word``, and for ``rest`` after the whole of it."""
+    for index in reversed(range(len(word))):
+        rest = re.escape(word[index : index + 1]) + rb"(?:" + rest + rb")?"
+    return rest
+
+
+_VALUE: Final = rb"[ \t]*(?::[^\r\n]*\r?)?"
+_PART_OF_LINE: Final = _any_beginning(
+    b"content-", rb"(?:" + _any_beginning(b"length", _VALUE) + rb"|" + _any_beginning(b"type", _VALUE) + rb")"
+)
+# The longest part of a text that may begin a header. An empty header is reported as one without Content-Length.
+_BEGINNING: Final = re.compile(
+    rb"(?:content-(?:length|type)[ \t]*:[^\r\n]*\r\n)*+(?:" + _PART_OF_LINE + rb"|\r\n?\r?)?", re.IGNORECASE
+)
 
 
 def encode_frame(body: bytes) -> bytes:
@@ -67,25 +84,21 @@ class FrameDecoder:
                 yield body
             if self._skipping and not self._skip():
                 return
-            end = self._buffer.find(b"\r\n\r\n")
-            header = bytes(self._buffer[: end if end >= 0 else MAX_HEADER_BYTES])
-            foreign_end = _end_of_foreign_line(header, complete=end >= 0)
-            if foreign_end is not None:
-                # Its last byte stays, so that the rest of a longer name is not taken for a name.
-                del self._buffer[: foreign_end - 1]
-                yield self._reject("a header line is neither Content-Length nor Content-Type")
+            end = self._buffer.find(b"\r\n\r\n", 0, MAX_HEADER_BYTES)
+            header = bytes(self._buffer[: end + 2 if end >= 0 else MAX_HEADER_BYTES])
+            valid = _valid_bytes(header)
+            if valid < len(header):
+                yield self._reject(valid, "a header line is neither Content-Length nor Content-Type")
             elif end >= 0:
                 length = self._length(header)
-                # After an error, the bytes after the header may be its body, and are skipped.
-                del self._buffer[: end + 4]
                 if isinstance(length, str):
-                    yield self._reject(length)
+                    # The bytes after the header may be its body, and are skipped.
+                    yield self._reject(end + 4, length)
                 else:
+                    del self._buffer[: end + 4]
                     self._body_bytes = length
-            elif len(self._buffer) > MAX_HEADER_BYTES:
-                # Drop its name, too, or it would be found as the next header again and again.
-                del self._buffer[:MAX_HEADER_BYTES]
-                yield self._reject(f"header longer than {MAX_HEADER_BYTES} bytes")
+            elif len(header) == MAX_HEADER_BYTES:
+                yield self._reject(MAX_HEADER_BYTES, f"header longer than {MAX_HEADER_BYTES} bytes")
             else:
                 return
 
@@ -105,44 +118,32 @@ class FrameDecoder:
             return f"message of {length} bytes is larger than the limit of {self.max_body_bytes}"
         return length
 
-    def _reject(self, message: str) -> FramingError:
+    def _reject(self, at: int, message: str) -> FramingError:
+        """Skip to the next header after ``at``. The byte before stays: it may be part of a longer name."""
+        del self._buffer[: max(0, at - 1)]
         self._skipping = True
         return FramingError(message)
 
     def _skip(self) -> bool:
         """Drop bytes up to the next possible header; returns ``False`` if there is none yet."""
-        found = _LENGTH_NAME.search(self._buffer)
+        # The first byte belongs to what was rejected.
+        found = _LENGTH_NAME.search(self._buffer, 1)
         if found is None:
             # A chunk may end within the name of a header.
-            del self._buffer[: max(0, len(self._buffer) - len(b"content-length:") - 8)]
+            del self._buffer[: max(0, len(self._buffer) - _KEPT_BYTES)]
             return False
         del self._buffer[: found.start()]
         self._skipping = False
         return True
 
 
-def _end_of_foreign_line(header: bytes, *, complete: bool) -> int | None:
-    """Return where the first line ends that cannot be a header line of the protocol; ``None`` if there is none.
+def _valid_bytes(header: bytes) -> int:
+    """Return the number of bytes of a header up to the first that no header of the protocol has at its place.
 
-    The last line of an incomplete header may be the beginning of a valid one.
+    The number depends on no later byte, so that the same bytes are skipped wherever a chunk ends.
     """
-    lines = (header if complete else header.removesuffix(b"\r")).split(b"\r\n")
-    end = -2
-    for number, line in enumerate(lines):
-        end += 2 + len(line)
-        is_partial = not complete and number == len(lines) - 1
-        # An empty header is reported as one without Content-Length.
-        if line and not (_begins_header_line(line) if is_partial else _LINE.fullmatch(line)):
-            return end
-    return None
-
-
-def _begins_header_line(line: bytes) -> bool:
-    name, colon, rest = line.partition(b":")
-    name = name.lower()
-    if colon:
-        return name.rstrip(b" \t") in _NAMES and b"\n" not in rest
-    return any(known.startswith(name) or name.rstrip(b" \t") == known for known in _NAMES)
+    found = _BEGINNING.match(header)
+    return found.end() if found is not None else 0
 
 
 def encode_line(body: bytes) -> bytes:
@@ -164,14 +165,20 @@ class LineDecoder:
         out: list[bytes | FramingError] = []
         *ends, rest = data.split(b"\n")
         for end in ends:
-            if not self._skipping and (body := b"".join([*self._pieces, end]).strip()):
+            self._add(end, out)
+            if not self._skipping and (body := b"".join(self._pieces).strip()):
                 out.append(body)
             self._pieces, self._size, self._skipping = [], 0, False
-        if rest and not self._skipping:
-            self._pieces.append(rest)
-            self._size += len(rest)
-            if self._size > self.max_body_bytes:
-                # Skip the rest of the line.
-                self._pieces, self._size, self._skipping = [], 0, True
-                out.append(FramingError(f"line longer than the limit of {self.max_body_bytes} bytes"))
+        self._add(rest, out)
         return out
+
+    def _add(self, piece: bytes, out: list[bytes | FramingError]) -> None:
+        """Add a piece of the current line; an error about a line that is too long goes to ``out``."""
+        if not piece or self._skipping:
+            return
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size > self.max_body_bytes:
+            # Skip the rest of the line.
+            self._pieces, self._size, self._skipping = [], 0, True
+            out.append(FramingError(f"line longer than the limit of {self.max_body_bytes} bytes"))

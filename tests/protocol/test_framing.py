@@ -118,6 +118,28 @@ def test_invalid_headers_between_frames_cost_no_frame_wherever_the_stream_is_spl
         assert decode(data, cuts(len(data), dice)) == expected, f"seed {seed}"
 
 
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [
+        (b"printed ", FOREIGN),
+        (b"\x00", FOREIGN),
+        (b"Content-Type: " + b"x" * MAX_HEADER_BYTES, f"header longer than {MAX_HEADER_BYTES} bytes"),
+    ],
+)
+def test_a_message_behind_other_bytes_on_its_line_is_found_wherever_the_stream_is_split(
+    before: bytes, message: str
+) -> None:
+    data = before + encode_frame(b"found") + encode_frame(b"next")
+    for size in (1, 7, len(before), len(data)):
+        chunks = (data[at : at + size] for at in range(0, len(data), size))
+        decoder = FrameDecoder()
+        assert [item for chunk in chunks for item in decoder.feed(chunk)] == [
+            FramingError(message),
+            b"found",
+            b"next",
+        ], size
+
+
 @pytest.mark.parametrize("start", [b"Content-Length: 5", b"content-length:", b"content-type: text/"])
 def test_an_endless_header_is_dropped_and_the_next_frame_is_found(start: bytes) -> None:
     decoder = FrameDecoder()

@@ -18,3 +18,5 @@ def test_a_line_that_is_too_long_is_dropped_with_one_error() -> None:
     decoder = LineDecoder(max_body_bytes=10)
     found = decoder.feed(b"x" * 8) + decoder.feed(b"x" * 8) + decoder.feed(b"x" * 8) + decoder.feed(b"\nok\n")
     assert found == [FramingError("line longer than the limit of 10 bytes"), b"ok"]
+    whole = LineDecoder(max_body_bytes=10).feed(b"x" * 24 + b"\nok\n")
+    assert whole == found

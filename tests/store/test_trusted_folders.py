@@ -66,7 +66,7 @@ def test_a_trusted_folder_that_becomes_a_link_is_no_longer_trusted(tmp_path: Pat
     assert not trust.is_trusted(project)
 
 
-@pytest.mark.parametrize("folder", ["project", "", "/nowhere/at/all", "/etc/passwd", "/a\0b"])
+@pytest.mark.parametrize("folder", ["project", "", "/nowhere/at/all", "/etc/passwd", "/a\0b", "/" + "a" * 300])
 def test_only_folders_can_be_trusted(tmp_path: Path, folder: str) -> None:
     trust = TrustedFolders(tmp_path / "home")
     with pytest.raises(InvalidRequestError, match="expected the absolute path of a folder"):

@@ -43,7 +43,8 @@ class TrustedFolders:
             StoreError: the file cannot be written.
         """
         resolved = _resolve(folder)
-        if resolved is None or not resolved.is_dir():
+        # Not Path.is_dir, which raises an error for names that are too long.
+        if resolved is None or not os.path.isdir(resolved):
             raise InvalidRequestError(f"cannot trust {str(folder)!r}: expected the absolute path of a folder")
 
         def change(values: dict[str, Any]) -> None:

@@ -102,6 +102,11 @@ def test_the_host_of_a_url_does_not_include_the_path(host: str, rest: str) -> No
     assert host_of(f"https://{host}/{rest}") in (host, None)
 
 
+def test_an_ipv6_address_is_a_host_with_and_without_brackets() -> None:
+    assert host_of("fe80::1") == host_of("[fe80::1]:80/a") == host_of("http://[FE80::1]/") == "fe80::1"
+    assert host_of("http://fe80::1/") is None
+
+
 @SAME
 @given(text=st.text())
 def test_a_rule_survives_a_round_trip_or_is_refused(text: str) -> None:

@@ -373,7 +373,13 @@ def host_of(url: str) -> str | None:
         # Programs read these characters differently.
         if re.search(r"[\s\\\x00-\x1f]", url):
             return None
-        host = urlsplit(url if "://" in url else f"//{url}").hostname
+        if "://" not in url:
+            # An IPv6 address without brackets would be read as a host and a port.
+            url = f"//[{url}]" if re.fullmatch(r"[^/\[]*:[^/\[]*:[^/\[]*", url) else f"//{url}"
+        parts = urlsplit(url)
+        host = parts.hostname
+        # Raises ValueError for a port that is no number.
+        _ = parts.port
         if not host:
             return None
         host = host.rstrip(".").casefold()
