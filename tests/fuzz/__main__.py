@@ -4,6 +4,7 @@
 
     make fuzz ARGS='--target framing --runs 100000'
     make fuzz ARGS='--runs 10000'                                  # every target
+    make fuzz ARGS='--growth'                                      # the time for twice the length
     make fuzz ARGS='--target framing --input .fuzz/framing/crash-3f2a...'
 
 Inputs that reach new code are kept in ``.fuzz/NAME/corpus`` for the next search. An input that breaks the property
@@ -32,6 +33,7 @@ SLOWEST_S: Final = 30
 
 def main() -> int:
     """Run the command: each target in a process of its own, one after the other."""
+    from tests.fuzz.growth import slowest_growth
     from tests.fuzz.targets import TARGETS
 
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
@@ -39,8 +41,15 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000, help="inputs per target (default: 10000)")
     parser.add_argument("--seed", type=int, default=1, help="the seed of the random changes (default: 1)")
     parser.add_argument("--input", type=Path, help="try only the input in this file, without atheris")
+    parser.add_argument("--growth", action="store_true", help="measure the time for twice the length instead")
     options = parser.parse_args()
     names: list[str] = options.target or list(TARGETS)
+    if options.growth:
+        for name in names:
+            if (found := slowest_growth(TARGETS[name])) is not None:
+                ratio, seconds, unit = found
+                print(f"{name:16} {ratio:4.1f} times  {seconds:6.3f} s  {unit!r}", flush=True)
+        return 0
     if options.input is not None:
         with TARGETS[names[0]].open() as check:
             check(options.input.read_bytes())
