@@ -56,7 +56,7 @@ class Soak(RuleBasedStateMachine):
     def begin(self, tools: bool, permissions: bool) -> None:
         self.create(0, tools=tools, permissions=permissions, mcp=False, pause=-1)
         for number in range(1, CLIENTS):
-            self.resume(number, 0, tools=tools, permissions=permissions, go_on=True, pause=-1)
+            self.resume(number, 0, tools=tools, permissions=permissions, go_on=False, pause=-1)
 
     @rule(number=NUMBER, tools=MOSTLY, permissions=MOSTLY, mcp=RARELY, pause=PAUSE)
     def create(self, number: int, tools: bool, permissions: bool, mcp: bool, pause: int) -> None:
@@ -66,7 +66,7 @@ class Soak(RuleBasedStateMachine):
             self._world.ask(client, "session.create", str(uuid.uuid4()), streaming=permissions, **options)
         self._pause(pause)
 
-    @rule(number=NUMBER, pick=PICK, tools=MOSTLY, permissions=MOSTLY, go_on=YES, pause=PAUSE)
+    @rule(number=NUMBER, pick=PICK, tools=MOSTLY, permissions=MOSTLY, go_on=SOMETIMES, pause=PAUSE)
     def resume(self, number: int, pick: int, tools: bool, permissions: bool, go_on: bool, pause: int) -> None:
         client = self._world.connect(number)
         options = self._world.options(client, tools=tools, permissions=permissions, mcp=False)

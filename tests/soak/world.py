@@ -52,8 +52,8 @@ class World:
         self.failed = False
         self.sessions: list[str] = []
         self.clients: dict[int, Client] = {}
-        # Truncating a history may remove the results of calls that stay.
-        self._truncated: set[str] = set()
+        # Truncating a history may remove the results of calls that stay; `continuePendingWork` leaves calls open.
+        self._left_open: set[str] = set()
         self._home = folder / "home"
         self._project = folder / "project"
         self._project.mkdir(parents=True)
@@ -95,6 +95,10 @@ class World:
     def restart(self, *, orderly: bool) -> None:
         """End the server, as SIGTERM does if ``orderly``, else as SIGKILL does, and start another one."""
         self._end(orderly=orderly)
+        # As the end of a process does: a session that was created during the end is still open.
+        for number, name in _open_files().items():
+            if name.startswith(str(self._home)):
+                os.close(number)
         self._start()
 
     def _end(self, *, orderly: bool) -> None:
@@ -105,10 +109,6 @@ class World:
         self.clients.clear()
         self._stop.set()
         self._loop.run_until_complete(self._life)
-        if not orderly:
-            for number, name in _open_files().items():
-                if name.startswith(str(self._home)):
-                    os.close(number)
         left = asyncio.all_tasks(self._loop)
         if left:
             self.problems.append(f"tasks are left: {left}")
@@ -153,7 +153,7 @@ class World:
             live = self.live(session)
             if live is not None and live.queue.running:
                 self.fail(f"an abort did not end the run of {session}")
-            ended = session not in self._truncated
+            ended = session not in self._left_open
             if live is not None and (problem := problem_of_calls(self.log_of(session), ended=ended)):
                 self.problems.append(problem)
             self.ask(client, "session.destroy", session)
@@ -190,8 +190,8 @@ class World:
         """Send a request about a session."""
         if method in ("session.create", "session.resume") and not self._is_attached(client, session):
             client.views[session] = View()
-        if method == "session.history.truncate":
-            self._truncated.add(session)
+        if method == "session.history.truncate" or params.get("continuePendingWork"):
+            self._left_open.add(session)
         request_id = client.memory.request(method, {"sessionId": session, **params})
         client.asked[request_id] = (method, session)
 
@@ -261,7 +261,7 @@ class World:
         if method == "sessions.fork" and error is None:
             fork = message["result"]["sessionId"]
             self.sessions.append(fork)
-            self._truncated |= {fork} if session in self._truncated else set()
+            self._left_open |= {fork} if session in self._left_open else set()
 
     # --- time -----------------------------------------------------------------------------------------------------
 
