@@ -8,10 +8,30 @@ import pytest
 
 from tests.soak.__main__ import run
 from tests.soak.kills import kill_often
+from tests.soak.world import World
 
 
 def test_the_rules_hold_after_random_steps_of_random_clients() -> None:
     run(1200, 0, shrink=False)
+
+
+def test_a_client_that_hangs_up_while_it_opens_a_session_is_not_attached(tmp_path: Path) -> None:
+    for method in ("session.create", "session.resume"):
+        world = World(tmp_path / method)
+        client = world.connect(0)
+        options = world.options(client, tools=False, permissions=False, mcp=False)
+        if method == "session.resume":
+            world.ask(client, "session.create", "session", **options)
+            world.settle()
+        leaving = world.connect(1)
+        world.settle()
+        # Both arrive in one turn of the loop.
+        world.ask(leaving, method, "session", **options)
+        world.hang_up(1)
+        world.settle()
+        live = world.live("session")
+        assert live is None or len(live.clients) == 1
+        world.close()
 
 
 @pytest.mark.anyio

@@ -93,6 +93,11 @@ class AcpConnection:
         if view is not None:
             view.deliver(event, lossy=event.type in DELTAS and self.wire.lossy)
 
+    @property
+    def connected(self) -> bool:
+        """Return whether the client has not hung up."""
+        return self.wire.open
+
     async def drain(self) -> None:
         if self._slow and self.wire.busy:
             return

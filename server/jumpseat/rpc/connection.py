@@ -157,6 +157,11 @@ class Connection:
             for question in questions:
                 self._protocol2.ask(session_id, question)
 
+    @property
+    def connected(self) -> bool:
+        """Return whether the client has not hung up."""
+        return self.wire.open
+
     async def drain(self) -> None:
         """Wait until the client has read what it was sent. A client that has stopped reading is waited for once."""
         if self._slow and self.wire.busy:

@@ -128,6 +128,11 @@ class Wire(asyncio.Protocol):
             self._flush()
 
     @property
+    def open(self) -> bool:
+        """Return whether the connection has not ended."""
+        return not self._closed
+
+    @property
     def busy(self) -> bool:
         """Return whether more than ``BUSY_BYTES`` are waiting for the peer to read."""
         return not self._drained.is_set()

@@ -42,6 +42,11 @@ class Caller(Client, Protocol):
         """Lift the limits that apply until the first valid request."""
         ...
 
+    @property
+    def connected(self) -> bool:
+        """Return whether the client has not hung up."""
+        ...
+
     def notify(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification that belongs to no session."""
         ...

@@ -14,7 +14,7 @@ from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import InvalidRequestError, UnsupportedError
+from jumpseat.errors import ClientCallError, InvalidRequestError, UnsupportedError
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.login import login_of_options
 from jumpseat.sessions.options import adopt, apply_options, check_agent, requests_tokens
@@ -48,6 +48,7 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     await ctx.process.declarations.read(settings.cwd)
     skills = await ctx.process.skills.find(settings)
     ctx.process.skills.prepare(skills)
+    _check_connected(ctx)
     session = ctx.registry.create(session_id, settings, _attachment(ctx, params))
     session.announce_agent(None)
     ctx.registry.store_options(session)
@@ -77,6 +78,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     await ctx.registry.take(params.session_id, abort=params.take_over)
     try:
         live = await _live_session(ctx, params)
+        _check_connected(ctx)
         # Nothing waits from here to the attachment: otherwise two clients could load the same session twice.
         was_active = live is not None and live.queue.running and len(live.clients) > 0
         if live is not None:
@@ -174,6 +176,16 @@ def _announce_resume(ctx: Context, session: Session, params: SessionResumeParams
             context=working_directory_context(settings.cwd, host_git=settings.host_git),
         )
     )
+
+
+def _check_connected(ctx: Context) -> None:
+    """Check that the client still has a connection: nothing would detach a client that hung up before.
+
+    Raises:
+        ClientCallError: the client has disconnected.
+    """
+    if not ctx.connection.connected:
+        raise ClientCallError("the client has disconnected")
 
 
 def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
