@@ -102,7 +102,7 @@ async def test_jina_needs_no_key_and_returns_the_source_on_request() -> None:
         (json_reply({"code": 200, "data": None}), "The service jina failed on https://1.1.1.1/: code 200."),
         (json_reply([1]), "The service jina failed: expected a JSON object."),
         (
-            json_reply({"message": "Invalid key jina-key"}, status=401),
+            json_reply({"message": "Invalid key jina_5f2c81"}, status=401),
             "The service jina failed: HTTP 401 Unauthorized: ",
         ),
         (text_reply("<html>"), "The service jina failed: "),
@@ -112,12 +112,12 @@ async def test_jina_needs_no_key_and_returns_the_source_on_request() -> None:
 )
 async def test_an_error_of_a_service_is_reported_without_its_key(reply: Reply, reason: str) -> None:
     async with ModelServer(reply) as server:
-        configured = jina(server, {"JINA_API_KEY": "jina-key"})
+        configured = jina(server, {"JINA_API_KEY": "jina_5f2c81"})
         with pytest.raises(WebError) as caught:
             await configured.fetcher().fetch("https://1.1.1.1/", raw=False)
         await configured.aclose()
     assert str(caught.value).startswith(reason)
-    assert "jina-key" not in str(caught.value)
+    assert "jina_5f2c81" not in str(caught.value)
 
 
 async def test_private_addresses_are_not_sent_to_a_service() -> None:
