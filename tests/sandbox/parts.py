@@ -60,3 +60,15 @@ def git(folder: Path, *words: str) -> str:
     """Run git outside of any sandbox, as a person would."""
     words = ("-c", "user.name=n", "-c", "user.email=n@example.com", *words)
     return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def members(namespace: str) -> list[str]:
+    """Return the processes of a PID namespace, by its name in ``/proc``."""
+    found: list[str] = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(entry / "ns" / "pid") == namespace:
+                found.append(entry.name)
+        except OSError:
+            continue
+    return found

@@ -14,7 +14,7 @@ from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
 from jumpseat.sandbox.session import Sandboxes, SandboxUnavailableError, SessionSandbox
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import TEMP_FOLDERS
-from tests.sandbox.parts import MECHANISMS, Confining, git
+from tests.sandbox.parts import MECHANISMS, Confining, git, members
 from tests.tools.session import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not MECHANISMS, reason="no mechanism on this platform")]
@@ -262,17 +262,6 @@ def pid_namespace(parent: int) -> str:
     """Return the PID namespace of the processes below ``parent``."""
     (child,) = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     return os.readlink(f"/proc/{child}/ns/pid")
-
-
-def members(namespace: str) -> list[str]:
-    found: list[str] = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.readlink(entry / "ns" / "pid") == namespace:
-                found.append(entry.name)
-        except OSError:
-            continue
-    return found
 
 
 async def test_without_a_mechanism_a_required_sandbox_runs_nothing(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from tests.agent.permissions.test_permissions_over_the_wire import (
     outcomes,
     run,
 )
-from tests.sandbox.parts import MECHANISMS
+from tests.sandbox.parts import MECHANISMS, members
 from tests.support.server import JsonObject, running_server
+from tests.tools.session import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif("bubblewrap" not in MECHANISMS, reason="needs bubblewrap")]
 
@@ -158,3 +160,23 @@ async def test_a_required_sandbox_that_is_missing_runs_nothing(tmp_path: Path, p
         session = await open_session(server, project, bash("touch x"), DONE, **CONFINED)
         await run(server.wire, session, ONCE)
         assert not (project / "x").exists()
+
+
+@pytest.mark.parametrize("how", ["session.destroy", "SIGKILL"])
+async def test_background_processes_end_with_the_session_and_with_a_killed_server(
+    tmp_path: Path, project: Path, how: str
+) -> None:
+    line = "(env -i setsid sleep 1000 &); readlink /proc/self/ns/pid > namespace"
+    async with running_server(tmp_path) as server:
+        session = await open_session(server, project, bash(line), bash("true"), DONE, **CONFINED)
+        await run(server.wire, session, ONCE, ONCE)
+        namespace = (project / "namespace").read_text().strip()
+        # The first process of the namespace, and the one in the background.
+        assert len(members(namespace)) == 2
+        if how == "SIGKILL":
+            server.expect_exit = -signal.SIGKILL
+            server.signal(signal.SIGKILL)
+            await server.exit_code()
+        else:
+            await server.wire.call(how, {"sessionId": session})
+        await until(lambda: not members(namespace))

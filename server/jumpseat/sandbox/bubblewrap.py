@@ -14,26 +14,8 @@ from typing import Final
 
 from jumpseat.sandbox.view import View
 
-_NAMESPACES: Final = ("--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--die-with-parent")
+_NAMESPACES: Final = ("--unshare-user-try", "--unshare-pid", "--unshare-ipc")
 _BEFORE: Final = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
-
-INIT: Final = """
-status=$1 input=$2; shift 2
-exec {errors}>&2 2>/dev/null
-( exec <&$input 2>&$errors {errors}>&-; [ $input = 0 ] || exec {input}<&-; exec {status}>&-
-  trap - INT QUIT; exec "$@" ) &
-exec 0<&- 1>&- {errors}>&-; [ $input = 0 ] || exec {input}<&-
-wait $!
-echo $? >&$status
-while kill -0 -1; do read -rt 1 -u $status; [ $? -gt 128 ] || exit; done
-"""
-"""The first process of a namespace that outlives its command.
-
-The arguments are two descriptors, and the command: the exit code is written to the first descriptor, a socket, and
-the second is the standard input of the command. Bubblewrap keeps its own standard input open, and does not get that
-of the command. Ends when no other process is left, or when the other end of the socket is closed: then the kernel
-kills all processes of the namespace.
-"""
 
 
 class Bubblewrap:
@@ -46,21 +28,21 @@ class Bubblewrap:
     def __init__(self, program: str) -> None:
         self.program = program
 
-    def command(
-        self, view: View, cwd: Path, command: Sequence[str], *, init: tuple[int, int] | None = None
-    ) -> list[str]:
-        """Return the command line that runs ``command``; with ``init``, below :data:`INIT` with them."""
-        first = ["--"]
-        if init is not None:
-            words = map(str, init)
-            first = ["--as-pid-1", "--", "bash", "--noprofile", "--norc", "-c", INIT, "init", *words]
+    def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
+        """Return the command line that runs ``command``.
+
+        With ``outlives``, the first process of the namespace, which is bubblewrap, ends with the last other one.
+        """
         enter: tuple[str, ...] = ()
         options = [*_NAMESPACES]
+        if not outlives:
+            # Bubblewrap itself ends with the command, and the first process of the namespace with bubblewrap.
+            options.append("--die-with-parent")
         if view.namespace is not None and not view.network:
             enter = view.namespace.enter
         elif not view.network:
             options.append("--unshare-net")
-        return [*enter, self.program, *options, *_BEFORE, *self._mounts(view), *first, *command]
+        return [*enter, self.program, *options, *_BEFORE, *self._mounts(view), "--", *command]
 
     def isolated(self, command: Sequence[str]) -> list[str]:
         """Return the command line that runs ``command`` in a network namespace of its own, otherwise unconfined."""

@@ -25,9 +25,7 @@ class Landlock:
     has_processes = False
     can_protect = False
 
-    def command(
-        self, view: View, cwd: Path, command: Sequence[str], *, init: tuple[int, int] | None = None
-    ) -> list[str]:
+    def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
         """Return the command line that runs ``command``."""
         accesses = view.accesses(own_temp=False)
         hidden = frozenset(path for path, access in accesses if access == "hide")

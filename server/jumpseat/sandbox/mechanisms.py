@@ -44,13 +44,10 @@ class Mechanism(Protocol):
     @property
     def can_protect(self) -> bool: ...
 
-    def command(
-        self, view: View, cwd: Path, command: Sequence[str], *, init: tuple[int, int] | None = None
-    ) -> list[str]:
+    def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
         """Return the command line that runs ``command`` confined to ``view``.
 
-        With ``init``, where there is a PID namespace, it outlives the command until no process is left in it: the
-        exit code is written to the first of these descriptors, and the second is the standard input.
+        A PID namespace ends with the command, or, if it ``outlives`` the command, with the last process in it.
         """
         ...
 

@@ -20,9 +20,7 @@ class Seatbelt:
     has_processes = False
     can_protect = True
 
-    def command(
-        self, view: View, cwd: Path, command: Sequence[str], *, init: tuple[int, int] | None = None
-    ) -> list[str]:
+    def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
         """Return the command line that runs ``command``."""
         return [PROGRAM, "-p", profile(view), *command]
 

@@ -186,10 +186,10 @@ class SessionSandbox:
         cwd: Path,
         environ: Mapping[str, str],
         *,
-        init: tuple[int, int] | None = None,
+        outlives: bool = False,
         reach: Reach | None = None,
     ) -> Confined:
-        """Return how to run ``command`` in the sandbox; ``init`` as for a :class:`Mechanism`.
+        """Return how to run ``command`` in the sandbox; ``outlives`` as for a :class:`Mechanism`.
 
         ``reach`` is what the command was approved for; its hosts can be reached until :meth:`settle`.
 
@@ -214,7 +214,15 @@ class SessionSandbox:
             )
             prepare = anyio.to_thread.run_sync
             confined = await prepare(
-                self._confine, mechanism, settings, list(command), cwd, dict(environ), init, namespace, reaches_all
+                self._confine,
+                mechanism,
+                settings,
+                list(command),
+                cwd,
+                dict(environ),
+                outlives,
+                namespace,
+                reaches_all,
             )
         confined.reach = reach
         if namespace is not None and self._network is not None:
@@ -255,7 +263,7 @@ class SessionSandbox:
         command: list[str],
         cwd: Path,
         environ: dict[str, str],
-        init: tuple[int, int] | None,
+        outlives: bool,
         namespace: Namespace | None,
         reaches_all: bool,
     ) -> Confined:
@@ -269,7 +277,7 @@ class SessionSandbox:
         if namespace is not None and self._network is not None and settings.network == "approved":
             variables |= self._network.variables(variables)
         return Confined(
-            mechanism.command(view, cwd, command, init=init),
+            mechanism.command(view, cwd, command, outlives=outlives),
             variables,
             cwd,
             mechanism,

@@ -1,15 +1,14 @@
-"""A command in a sandbox with a PID namespace of its own.
+"""A command in a sandbox, which may give it a PID namespace of its own.
 
-The process that this server starts is that of the sandbox, which lives as long as any process in it. The first
-process in the sandbox reports the exit code of the command through a socket.
+The process that this server starts is that of the sandbox, and leads a process group. It ends with the command. The
+first process in the namespace belongs to that group, too, and lives as long as any other process in the namespace:
+killing the group kills them all.
 """
 
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -19,15 +18,15 @@ from anyio.abc import Process
 from jumpseat.process_groups import group_members, kill_group, terminate_members
 from jumpseat.sandbox.session import SETTLE_S, Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
-from jumpseat.tools.shell.process import BASH, DRAIN_S, KILL_WAIT_S, Pipes, Shell, non_interactive
+from jumpseat.tools.shell.process import BASH, KILL_WAIT_S, Pipes, Shell, non_interactive
 from jumpseat.tools.shell.sandbox_report import SandboxReport
 
-REPORT_S: Final = 0.1
-"""Longest wait for the exit code of a command that has ended."""
+EXIT_S: Final = 0.1
+"""Longest wait for the exit of the sandbox after all processes in it have ended."""
 
 
 class SandboxedShell(Shell):
-    """A command that ``sandbox`` confines; ``status`` is the socket of its exit code, if it has a PID namespace."""
+    """A command that ``sandbox`` confines."""
 
     def __init__(
         self,
@@ -38,69 +37,29 @@ class SandboxedShell(Shell):
         input_fd: int | None,
         sandbox: SessionSandbox,
         confined: Confined,
-        status: socket.socket | None,
     ) -> None:
         super().__init__(shell_id, command, process, output_fd, input_fd)
         self._report = SandboxReport(sandbox, confined)
+        self._has_processes = confined.has_processes
         self.confined = self._report.confined
-        self._status = status
-        self._reported: int | None = None
 
     @property
     def messages(self) -> list[str]:
         return self._report.messages(self)
 
-    @property
-    def alive(self) -> bool:
-        return super().alive if self._status is None else self._process.returncode is None
-
     async def supervise(self) -> None:
         try:
             await super().supervise()
         finally:
-            if self._status is not None:
-                self._status.close()
             with anyio.CancelScope(shield=True), anyio.move_on_after(SETTLE_S):
                 await self._report.settle()
 
     async def _wait_exit(self) -> None:
-        if self._status is None:
-            await super()._wait_exit()
-        else:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._read_code, self._status, tasks.cancel_scope)
-                await self._process.wait()
-                tasks.cancel_scope.cancel()
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._report.settle)
-                with anyio.move_on_after(DRAIN_S):
-                    # Ends at once, unless the command has left background processes.
-                    await self._process.wait()
-            return
+        await super()._wait_exit()
         await self._report.settle()
 
-    async def _read_code(self, status: socket.socket, done: anyio.CancelScope) -> None:
-        await anyio.wait_readable(status)
-        text = status.recv(16)
-        if text:
-            self._reported = int(text)
-            done.cancel()
-
-    async def _wait_last(self) -> None:
-        if self._status is None:
-            await super()._wait_last()
-        else:
-            await self._process.wait()
-
-    def _code(self) -> int:
-        if self._reported is None and self._status is not None and self._process.returncode is not None:
-            # The exit code may have come after the end of the last process.
-            with suppress(OSError):
-                self._reported = int(self._status.recv(16) or str(super()._code()))
-        return super()._code() if self._reported is None else self._reported
-
     async def _end_group(self, grace_s: float) -> None:
-        if self._status is None:
+        if not self._has_processes:
             await super()._end_group(grace_s)
             return
         leader = self._process.pid
@@ -108,11 +67,10 @@ class SandboxedShell(Shell):
         pause_s = 0.005
         with anyio.move_on_after(grace_s):
             # Polled, because the system notifies only parents.
-            while self._members():
+            while self._has_members():
                 await anyio.sleep(pause_s)
                 pause_s = min(2 * pause_s, 0.05)
-            with anyio.move_on_after(REPORT_S):
-                # The first process reports the exit code, and ends unless processes of other groups are left.
+            with anyio.move_on_after(EXIT_S):
                 await self._process.wait()
         if self.alive:
             try:
@@ -120,14 +78,12 @@ class SandboxedShell(Shell):
             except (ProcessLookupError, PermissionError):
                 return
             with anyio.move_on_after(KILL_WAIT_S):
-                await self._process.wait()
+                await self._group_end(0.005, 0.05)
 
-    def _members(self) -> list[int]:
-        """Return the processes in the sandbox, without its first one, which ends with the last of the others."""
+    def _has_members(self) -> bool:
+        """Return whether the group has a process besides that of the sandbox and the first one of the namespace."""
         leader = self._process.pid
-        if not self.alive:
-            return []
-        return [process for process, parent in group_members(leader) if leader not in (process, parent)]
+        return sum(process != leader for process, _ in group_members(leader)) > 1
 
 
 async def start_sandboxed(
@@ -147,33 +103,27 @@ async def start_sandboxed(
     """
     # The program of the sandbox would report these as failures of the command.
     os.stat(cwd)
-    has_processes = await sandbox.has_processes()
-    status, inherited = socket.socketpair() if has_processes else (None, None)
+    namespace = await sandbox.has_processes()
     confined = None
     try:
         with Pipes(stdin=stdin) as pipes:
-            given = pipes.input_read if stdin else 0
-            init = (inherited.fileno(), given) if inherited is not None else None
-            words = [*BASH, command]
-            confined = await sandbox.confine(words, cwd, non_interactive(environ), init=init, reach=reach)
+            inherited: tuple[int, ...] = ()
+            if stdin and namespace:
+                # The processes of the sandbox keep their own standard input open after the command has closed its.
+                inherited = (pipes.input_read,)
+                words = [*BASH, f"exec <&{pipes.input_read} {pipes.input_read}<&-; {command}"]
+            else:
+                words = [*BASH, command]
+            confined = await sandbox.confine(words, cwd, non_interactive(environ), outlives=True, reach=reach)
             process = await pipes.start(
                 confined.command,
                 cwd,
                 confined.environ,
-                stdin=pipes.input_read if init is None else subprocess.DEVNULL,
-                inherited=() if init is None else tuple(fd for fd in init if fd),
+                stdin=subprocess.DEVNULL if inherited else pipes.input_read,
+                inherited=inherited,
             )
     except BaseException:
-        if status is not None:
-            status.close()
         if confined is not None:
             sandbox.abandon(confined)
         raise
-    finally:
-        if inherited is not None:
-            inherited.close()
-    if status is not None:
-        status.setblocking(False)
-    return SandboxedShell(
-        shell_id, command, process, pipes.output_read, pipes.input_write, sandbox, confined, status
-    )
+    return SandboxedShell(shell_id, command, process, pipes.output_read, pipes.input_write, sandbox, confined)
