@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo quick test check coverage mutants soak kills fuzz bench dist sbom audit clean
+.PHONY: help demo quick test check coverage mutants soak kills load fuzz bench dist sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -24,6 +24,7 @@ help:
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
 	@echo "make soak      take random steps of random clients, and check the rules (ARGS='--steps 1000000 --jobs 2')"
 	@echo "make kills     kill servers at random moments, resume and compare      (ARGS='--kills 1000')"
+	@echo "make load      load a server with everything at once, and watch its memory      (ARGS='--minutes 60')"
 	@echo "make fuzz      search for inputs that break a parser (ARGS='--target framing --runs 100000')"
 	@echo "make bench     measure start, memory and turns"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
@@ -52,6 +53,9 @@ soak: $(VENV)/.installed-test
 
 kills: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak.kills $(ARGS)
+
+load: $(VENV)/.installed-test
+	$(BIN)/python -m tests.soak.load $(ARGS)
 
 fuzz: $(VENV)/.installed-fuzz
 	$(BIN)/python -m tests.fuzz $(ARGS)

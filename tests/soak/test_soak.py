@@ -1,13 +1,15 @@
-"""A short part of `make soak` and `make kills`."""
+"""Short parts of `make soak`, `make kills` and `make load`."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.soak.__main__ import run
 from tests.soak.kills import kill_often
+from tests.soak.load import run_load
 from tests.soak.world import World
 
 
@@ -37,3 +39,15 @@ def test_a_client_that_hangs_up_while_it_opens_a_session_is_not_attached(tmp_pat
 @pytest.mark.anyio
 async def test_nothing_announced_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
     assert await kill_often(tmp_path, 10, seed=0) > 100
+
+
+@pytest.mark.anyio
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are examined in /proc")
+async def test_a_server_is_as_it_was_after_a_load_of_all_kinds(tmp_path: Path) -> None:
+    load = await run_load(tmp_path, 0.05, 2, 0)
+    first, last = load.samples[0], load.samples[-1]
+    assert last.actions > 10
+    assert last.processes == 0
+    assert last.tasks < 10
+    # Idle connections to the model stay open for a while.
+    assert last.handles < first.handles + 10
