@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 import anyio
 import anyio.to_thread
@@ -392,28 +392,34 @@ def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
     return CompactionPolicy().overridden_by(configured)
 
 
-def run(options: Options) -> int:
+def run(options: Options) -> NoReturn:
     """Serve until the process is to end; exit with the exit code."""
     log_to_stderr(options.log_level)
-    code = 1
     try:
         # Before any output: on stdio, fd 1 belongs to the protocol.
         pipes = take_stdio() if options.tcp is None else None
-        code = anyio.run(_serve_watched, options, pipes)
+        anyio.run(_serve_and_exit, options, pipes)
     except* JumpseatError as group:
         for error in group.exceptions:
             print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
+    _exit(1)
+
+
+async def _serve_and_exit(options: Options, pipes: tuple[int, int] | None) -> None:
+    with watch_loop():
+        await _serve(options, pipes)
+    # The event loop is left open: a second signal that arrives while it closes would end the process with another
+    # exit code, or be reported on stderr.
+    _exit(0)
+
+
+def _exit(code: int) -> NoReturn:
+    """Exit without the interpreter's own clean-up: everything is written and closed."""
     sys.stderr.flush()
-    # Everything is written and closed: skip the interpreter's own clean-up.
     os._exit(code)
 
 
-async def _serve_watched(options: Options, pipes: tuple[int, int] | None) -> int:
-    with watch_loop():
-        return await _serve(options, pipes)
-
-
-async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
+async def _serve(options: Options, pipes: tuple[int, int] | None) -> None:
     async with anyio.create_task_group() as tasks:
         app = App(options, tasks)
         loop = asyncio.get_running_loop()
@@ -430,9 +436,5 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> int:
             await app.wait_stopped()
         else:
             await serve_tcp(options.tcp, app)
-        # A second signal must not reach an event loop that is being closed.
-        if sys.platform != "win32":
-            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         await app.close()
         tasks.cancel_scope.cancel()
-    return 0

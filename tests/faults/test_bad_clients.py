@@ -293,6 +293,23 @@ async def test_a_signal_ends_a_running_command_and_the_server_in_time(
         assert stored_types(server, session).count("tool.execution_complete") == 1
 
 
+async def test_a_host_that_repeats_its_signal_until_the_end_changes_nothing(tmp_path: Path) -> None:
+    for attempt in range(5):
+        async with serving(tmp_path / str(attempt), "tcp") as (server, wire):
+            await wire.prompt(await wire.create(scripted({"text": "hello"})))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(terminate_again_and_again, server)
+                assert await server.exit_code() == 0
+                tasks.cancel_scope.cancel()
+            assert server.stderr == ""
+
+
+async def terminate_again_and_again(server: RunningServer) -> None:
+    for _ in range(100):
+        server.signal(signal.SIGTERM)
+        await anyio.sleep(0.001)
+
+
 @pytest.mark.parametrize("transport", ["stdio", "tcp"])
 @pytest.mark.parametrize("command", [SLEEPS, STUBBORN], ids=["polite", "stubborn"])
 async def test_shutdown_is_answered_before_the_process_exits_in_time(

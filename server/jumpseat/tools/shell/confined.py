@@ -18,7 +18,7 @@ from anyio.abc import Process
 from jumpseat.process_groups import group_members, kill_group, terminate_members
 from jumpseat.sandbox.session import SETTLE_S, Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
-from jumpseat.tools.shell.process import BASH, KILL_WAIT_S, Pipes, Shell, non_interactive
+from jumpseat.tools.shell.process import BASH, DRAIN_S, KILL_WAIT_S, Pipes, Shell, non_interactive
 from jumpseat.tools.shell.sandbox_report import SandboxReport
 
 EXIT_S: Final = 0.1
@@ -57,6 +57,11 @@ class SandboxedShell(Shell):
     async def _wait_exit(self) -> None:
         await super()._wait_exit()
         await self._report.settle()
+        if self._has_processes:
+            with anyio.move_on_after(DRAIN_S):
+                # The first process of the namespace has the output open as long as any other process lives.
+                await self._eof.wait()
+                await self._group_end(0.0005, 0.005)
 
     async def _end_group(self, grace_s: float) -> None:
         if not self._has_processes:
