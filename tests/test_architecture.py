@@ -39,6 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "descendants": {"descendants_watch"},
     "descendants_watch": set(),
     "watchdog": set(),
+    "working_directory": {"errors"},
     "cli": set(),
     "config": {"validation", "errors", "regular_files", "toml_text"},
     "declared": {"validation", "errors", "process_groups", "regular_files", "toml_text"},
@@ -117,13 +118,13 @@ ROOMS: dict[str, set[str]] = {
         *("git", "sandbox"),
         *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
         *("agent.session", "agent.turns", "errors", "mcp", "store"),
-        *("tools", "tools.builtin", "tools.declared", "tools.orchestrator"),
+        *("tools", "tools.builtin", "tools.declared", "tools.orchestrator", "working_directory"),
     },
     "completion": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.transport"),
-        *("agent", "agent.conversation", "agent.model_calls", "errors"),
+        *("agent", "agent.conversation", "agent.model_calls", "errors", "working_directory"),
     },
-    "handlers": {"agent", "errors", "mcp", "sessions", "store"},
+    "handlers": {"agent", "errors", "mcp", "sessions", "store", "working_directory"},
     "handlers.session": {
         *("agent", "agent.compaction", "agent.model_calls", "agent.permissions", "agent.session", "agent.turns"),
         *("completion", "errors", "git", "handlers", "mcp", "sessions", "store"),
@@ -131,6 +132,7 @@ ROOMS: dict[str, set[str]] = {
     "handlers.jumpseat": {
         *("adapters.declared", "adapters.recording", "adapters.transport"),
         *("agent", "agent.model_calls", "completion", "errors", "sessions", "tools.builtin", "tools.declared"),
+        "working_directory",
     },
     # The handlers are imported by their names in `rpc/routes.py`.
     "rpc": {"validation", "errors", "json_text", "handlers", "sessions"},

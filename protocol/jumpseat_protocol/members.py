@@ -51,6 +51,27 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     return plain[found[0]] if found else None
 
 
+def misspelt(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that ``name`` misspells in one letter, or ``None``.
+
+    This is for tables with names of the author's own besides the known ones: such a name may resemble a known one.
+    """
+    names = list(known)
+    if name in names:
+        return None
+    return next((known_name for known_name in names if _is_one_edit(_plain(name), _plain(known_name))), None)
+
+
+def _is_one_edit(one: str, other: str) -> bool:
+    """Return whether two strings differ by at most one letter: inserted, left out, replaced or swapped."""
+    shorter = min(len(one), len(other))
+    start = next((n for n in range(shorter) if one[n] != other[n]), shorter)
+    rest = shorter - start
+    end = next((n for n in range(rest) if one[-n - 1] != other[-n - 1]), rest)
+    left, right = one[start : len(one) - end], other[start : len(other) - end]
+    return max(len(left), len(right)) <= 1 or (len(left) == len(right) == 2 and left == right[::-1])
+
+
 def _plain(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
+from jumpseat_protocol.members import hint
+
 TYPES: Final = ("string", "number", "integer", "boolean", "array", "object", "null")
 
 MAX_NAME: Final = 64
@@ -116,7 +118,7 @@ def _problems(schema: Any, path: str) -> Iterator[str]:
         if keyword == "type":
             listed = cast("list[Any]", value) if isinstance(value, list) else [value]
             for unknown in (name for name in listed if not _is_type(name)):
-                yield f"{where}: unknown type {unknown!r}, expected one of {', '.join(TYPES)}"
+                yield f"{where}: unknown type {unknown!r}, {hint(str(unknown), TYPES)}"
         elif keyword == "required":
             names = cast("list[Any]", value) if isinstance(value, list) else [None]
             if not all(isinstance(name, str) for name in names):

@@ -21,11 +21,15 @@ RUN_BY_CALLER: Final = frozenset({"bash", "text_editor"})
 
 
 class FunctionDetails(WireModel):
-    """``parameters`` is a JSON Schema of type object; without it, the function has no arguments."""
+    """``parameters`` is a JSON Schema of type object; without it, the function has no arguments.
+
+    ``strict`` asks for arguments that follow the schema exactly, from providers that have such a mode.
+    """
 
     name: str = Field(min_length=1)
     description: str = ""
     parameters: dict[str, Any] | None = None
+    strict: StrictBool | None = None
 
 
 class Tool(WireModel):

@@ -229,6 +229,15 @@ async def test_an_answer_that_the_provider_has_paused_is_continued_by_another_ca
     assert [message["role"] for message in server.requests[1].json["messages"]] == ["user", "assistant"]
 
 
+async def test_strict_of_a_function_reaches_the_provider(tmp_path: Path) -> None:
+    answer = {"choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]}
+    strict = {**WEATHER, "function": {**WEATHER["function"], "strict": True}}
+    async with ModelServer(json_reply(answer)) as server, running_server(tmp_path) as ours:
+        params = {"provider": provider("openai", server), "model": "m", "prompt": "hi", "tools": [strict]}
+        await ours.wire.call("jumpseat.complete", params)
+    assert server.requests[0].json["tools"][0]["function"]["strict"] is True
+
+
 async def test_bash_and_the_text_editor_work_with_every_provider(tmp_path: Path) -> None:
     edit = {"command": "view", "path": "a.txt"}
     claude = {
@@ -416,6 +425,8 @@ REFUSED: Final[tuple[tuple[JsonObject, str], ...]] = (
         {"messages": [{"role": "user", "blocks": [{"type": "document", "data": "?", "mimeType": "text/plain"}]}]},
         "expected the data of a document in base64",
     ),
+    ({"prompt": "a", "cwd": "/no/such/folder"}, "cwd '/no/such/folder' is not a directory"),
+    ({"prompt": "a", "provider": {"type": "opnai"}}, "provider.type: unknown type 'opnai', did you mean 'openai'?"),
     ({"prompt": "a", "streamId": "s"}, "streamId is for a streamed answer"),
     ({"messages": [{"role": "user", "content": []}]}, "messages[0]: expected at least one block"),
     (

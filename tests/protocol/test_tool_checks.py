@@ -33,7 +33,7 @@ def test_valid_schemas_have_no_problem(schema: dict[str, Any]) -> None:
     [
         ([], "parameters: expected a JSON Schema of type object"),
         ({"type": "string"}, "parameters.type: expected an object schema, got type 'string'"),
-        ({"type": "Object"}, "parameters.type: unknown type 'Object', expected one of string, number"),
+        ({"type": "Object"}, "parameters.type: unknown type 'Object', did you mean 'object'?"),
         ({"type": ["object", 7]}, "parameters.type: unknown type 7"),
         ({"properties": []}, "parameters.properties: expected an object"),
         ({"properties": {"a": "string"}}, "parameters.properties.a: expected a JSON Schema"),

@@ -59,7 +59,7 @@ async def test_an_abort_ends_a_call_that_waits_for_a_client(tmp_path: Path) -> N
         ({"name": "bad name!"}, "tool name 'bad name!': expected 1 to 128 letters, digits, '_' and '-'"),
         (
             {"name": "x", "parameters": {"type": "object", "properties": {"type": {"type": "strnig"}}}},
-            "tool 'x': parameters.properties.type.type: unknown type 'strnig', expected one of string,",
+            "tool 'x': parameters.properties.type.type: unknown type 'strnig', did you mean 'string'?",
         ),
         (
             {"name": "x", "parameters": {"type": "array", "items": {}}},

@@ -16,6 +16,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.completion.conversion import to_conversation
 from jumpseat.completion.sampling import all_settings
 from jumpseat.errors import InvalidRequestError
+from jumpseat.working_directory import existing_folder
 from jumpseat_protocol import blocks as wire
 from jumpseat_protocol.complete import CompleteParams, ModelChoice
 from jumpseat_protocol.tool_checks import MAX_CLIENT_NAME, name_problem, schema_problem
@@ -44,8 +45,12 @@ async def resolve_model(models: Models, params: ModelChoice, settings: SessionSe
 
 
 def settings_of(params: ModelChoice) -> SessionSettings:
-    """Return the settings of a session that would use the same model."""
-    cwd = Path(params.cwd) if params.cwd is not None else Path.cwd()
+    """Return the settings of a session that would use the same model.
+
+    Raises:
+        InvalidRequestError: the working directory does not exist.
+    """
+    cwd = existing_folder("cwd", params.cwd) if params.cwd is not None else Path.cwd()
     settings = SessionSettings(cwd=cwd, model=params.model, provider=params.provider)
     if isinstance(params, CompleteParams):
         settings.adapter_settings = params.settings
@@ -149,7 +154,8 @@ def _function(tool: Tool, where: str) -> ToolSpec:
         raise InvalidRequestError(f"{where}: {problem}")
     if tool.options:
         raise InvalidRequestError(f"{where}: only built-in tools have options")
-    return ToolSpec(function.name, function.description, function.parameters or dict(NO_PARAMETERS))
+    parameters = function.parameters or dict(NO_PARAMETERS)
+    return ToolSpec(function.name, function.description, parameters, strict=function.strict)
 
 
 def _built_in(

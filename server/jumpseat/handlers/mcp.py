@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
+from jumpseat.working_directory import existing_folder
 from jumpseat_protocol.mcp import (
     McpDiscovered,
     McpDiscoverParams,
@@ -16,10 +16,9 @@ from jumpseat_protocol.mcp import (
 
 def discover(ctx: Context, params: McpDiscoverParams) -> McpDiscoverResult:
     """Return the MCP servers that a session in the folder would have. No server is started."""
-    folder = Path(params.working_directory) if params.working_directory else Path.cwd()
-    if not folder.is_dir():
-        raise InvalidRequestError(f"workingDirectory {params.working_directory!r} is not a directory")
-    found = ctx.mcp.find(SessionSettings(cwd=folder.absolute(), config_discovery=True))
+    given = params.working_directory
+    folder = existing_folder("workingDirectory", given) if given else Path.cwd()
+    found = ctx.mcp.find(SessionSettings(cwd=folder, config_discovery=True))
     return McpDiscoverResult(
         servers=[
             McpDiscovered(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 from typing import TypeVar
 
 from jumpseat.agent.model_calls.structured import check_format
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
+from jumpseat.working_directory import existing_folder
 from jumpseat_protocol.sessions import CustomAgentConfig, SessionOptions
 
 T = TypeVar("T")
@@ -37,10 +37,7 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
 
 def _apply_working_directory(settings: SessionSettings, options: SessionOptions) -> None:
     if options.working_directory is not None:
-        cwd = Path(options.working_directory)
-        if not cwd.is_dir():
-            raise InvalidRequestError(f"workingDirectory {options.working_directory!r} is not a directory")
-        settings.cwd = cwd.absolute()
+        settings.cwd = existing_folder("workingDirectory", options.working_directory)
     settings.host_git = _value_or_current(options.enable_host_git_operations, settings.host_git)
 
 

@@ -19,6 +19,7 @@ from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat_protocol.members import hint
 from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, ProviderModelConfig
 
 DEFAULT_PROVIDER: Final = "default"
@@ -137,8 +138,8 @@ class SessionProviders:
         if kind not in PROVIDERS:
             catalogue = self.adapters.catalogue_in(cwd)
             if not catalogue.has(kind):
-                names = ", ".join(sorted([*catalogue.names(), SCRIPTED]))
-                raise InvalidRequestError(f"{where}.type: unknown type {provider.type!r}, expected one of {names}")
+                known = hint(provider.type, [*catalogue.names(), SCRIPTED])
+                raise InvalidRequestError(f"{where}.type: unknown type {provider.type!r}, {known}")
             self.adapters.get_callable(kind, catalogue.get(kind))
         if provider.base_url and not WEB_ADDRESS.match(provider.base_url):
             # The URL is left out, because it may contain a password.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumpseat.errors import ConfigError
 from jumpseat.sessions.context import Context
+from jumpseat.working_directory import existing_folder
 from jumpseat_protocol.adapters import (
     AdapterGetParams,
     AdapterGetResult,
@@ -27,7 +27,8 @@ def list_adapters(ctx: Context, params: AdaptersListParams) -> AdaptersListResul
 
 
 def _catalogue(ctx: Context, cwd: str | None) -> Catalogue:
-    return ctx.models.adapters.catalogue if cwd is None else ctx.models.adapters.catalogue_in(Path(cwd))
+    adapters = ctx.models.adapters
+    return adapters.catalogue if cwd is None else adapters.catalogue_in(existing_folder("cwd", cwd))
 
 
 def _summary(catalogue: Catalogue, name: str) -> AdapterSummary:

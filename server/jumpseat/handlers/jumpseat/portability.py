@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.completion.conversion import to_conversation
@@ -11,6 +10,7 @@ from jumpseat.completion.portability import report
 from jumpseat.completion.request import resolve_model, settings_of
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
+from jumpseat.working_directory import existing_folder
 from jumpseat_protocol.complete import PortabilityParams
 from jumpseat_protocol.portability import Portability
 
@@ -37,7 +37,7 @@ def _settings(settings: SessionSettings, params: PortabilityParams) -> SessionSe
     is_own = params.model is None and params.provider is None and params.adapter is None
     return replace(
         settings,
-        cwd=Path(params.cwd) if params.cwd is not None else settings.cwd,
+        cwd=existing_folder("cwd", params.cwd) if params.cwd is not None else settings.cwd,
         model=params.model or (settings.model if params.provider is None else None),
         provider=params.provider or settings.provider,
         # Those are for the session's own model.

@@ -7,6 +7,7 @@ from pathlib import Path
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
 from jumpseat.tools.builtin import BUILTIN_NAMES
+from jumpseat.working_directory import existing_folder
 from jumpseat_protocol.declared_tools import (
     DeclaredToolGetParams,
     DeclaredToolGetResult,
@@ -60,4 +61,4 @@ def _directory(path: str | None) -> Path | None:
         return None
     if not Path(path).is_absolute():
         raise InvalidRequestError(f"workingDirectory {path!r} is not an absolute path")
-    return Path(path)
+    return existing_folder("workingDirectory", path)
