@@ -57,7 +57,8 @@ def misspelt(name: str, known: Iterable[str]) -> str | None:
     This is for tables with names of the author's own besides the known ones: such a name may resemble a known one.
     """
     names = list(known)
-    if name in names:
+    # Any two names of two letters resemble each other.
+    if name in names or len(name) < 3:
         return None
     return next((known_name for known_name in names if _is_one_edit(_plain(name), _plain(known_name))), None)
 

@@ -41,8 +41,8 @@ TOOLS: Final[Mapping[str, Case]] = {
         "an unknown key, nothing near": (
             "t02.toml",
             CMDS + "zzzzz = 1\n",
-            "@: zzzzz: unknown, expected one of build_cmd, cmds, cwd, description, enabled, env, "
-            "handlers, name, on_mention, opts, output, overrides_built_in_tool, parameters, "
+            "@: zzzzz: unknown, expected one of build_cmd, callback, cmds, cwd, description, enabled, env, "
+            "extends, handlers, name, on_mention, opts, output, overrides_built_in_tool, parameters, "
             "requires_approval, schema, system_prompt, timeout_s, visible",
         ),
         "no commands": ("t03.toml", 'description = "x"\n', "@: expected cmds: a list of commands or functions"),
@@ -73,7 +73,7 @@ TOOLS: Final[Mapping[str, Case]] = {
         "a name with spaces": (
             "t12.toml",
             CMDS + 'name = "my tool"\n',
-            "@: 'my tool' cannot be the name of a tool: expected letters, digits, '_' and '-'",
+            "@: 'my tool' cannot be the name of a tool: expected 1 to 64 letters, digits, '_' and '-'",
         ),
         "a name of a built-in tool": (
             "t13.toml",
@@ -171,6 +171,78 @@ TOOLS: Final[Mapping[str, Case]] = {
             "@: parameters.type: expected 'object', got 'array'",
         ),
         "an element of TOOLS that is no tool": ("t36.py", "TOOLS = [7]\n", "@: expected a mapping called TOOLS[0]"),
+        "a misspelled placeholder": (
+            "t37.toml",
+            'cmds = [["cat", "${pth}"]]\n[parameters.path]\ntype = "string"\n',
+            "@: cmds[0]: ${pth} is neither in env nor a parameter, did you mean ${path}?",
+        ),
+        "a misspelled placeholder in a line for the shell": (
+            "t38.toml",
+            'cmds = ["cat ${pth} > ${HOME}/x"]\n[parameters.path]\ntype = "string"\n',
+            "@: cmds[0]: ${pth} is neither in env nor a parameter, did you mean ${path}?",
+        ),
+        "a misspelled placeholder in a question": (
+            "t39.toml",
+            CMDS + 'output = {prompt = "Count ${args.pth}?"}\n[parameters.path]\ntype = "string"\n',
+            "@: output.prompt: ${args.pth} is neither in env nor a parameter, did you mean ${args.path}?",
+        ),
+        "a path to an unknown argument": (
+            "t40.toml",
+            'cmds = [["cat", "${it}"]]\nenv = {it = "args.pth"}\n[parameters.path]\ntype = "string"\n',
+            "@: env.it: the tool has no parameter 'pth', did you mean 'path'?",
+        ),
+        "a misspelled option": (
+            "t41.py",
+            tool("'cmds': [print], 'opts': {'requires_aproval': False}"),
+            "@: opts.requires_aproval: unknown, did you mean 'requires_approval'?",
+        ),
+        "an option that nothing reads": (
+            "t42.toml",
+            CMDS + "opts = {colour = 1}\n",
+            "@: opts.colour: unknown, expected one of allowed_in_yolo_mode, on_mention, parallel, "
+            "require_approval_before, require_cmd_approval, requires_approval, timeout, timeout_s, "
+            "use_handlers_once, user_approval",
+        ),
+        "an unknown option of a group": (
+            "t43.toml",
+            'tools = ["bash"]\nopts = {colapse_tools = true}\n',
+            "@: opts.colapse_tools: unknown, did you mean 'collapse_tools'?",
+        ),
+        "an unknown placeholder of a group": (
+            "t44.toml",
+            'tools = ["bash"]\nprompt = "Use ${tolls}"\n',
+            "@: prompt: unknown placeholder ${tolls}, expected ${tools}",
+        ),
+        "approval in words": (
+            "t45.toml",
+            CMDS + 'requires_approval = "no"\n',
+            "@: requires_approval: expected a boolean or a function, got a string",
+        ),
+        "a misspelled keyword of a schema": (
+            "t46.toml",
+            CMDS + '[parameters.n]\ntyp = "integer"\n',
+            "@: parameters.properties.n.typ: unknown, did you mean 'type'?",
+        ),
+        "a type in place of a schema": (
+            "t47.toml",
+            CMDS + 'parameters = {n = "integer"}\n',
+            "@: parameters.n: expected a table such as {type = 'integer'}",
+        ),
+        "a misspelled key of a function": (
+            "t48.toml",
+            CMDS + '[schema.function]\nnam = "x"\n',
+            "@: schema.function.nam: unknown, did you mean 'name'?",
+        ),
+        "both a tool and a group": (
+            "t49.toml",
+            CMDS + 'tools = ["bash"]\n',
+            "@: expected cmds, for a tool, or tools, for a group, not both",
+        ),
+        "two tools of one name": (
+            "t50.py",
+            "TOOLS = [{'name': 'twice', 'cmds': [['echo']]}] * 2\n",
+            "@: TOOLS[1]: there is another 'twice'",
+        ),
     }.items()
 }
 
@@ -195,11 +267,6 @@ CALLED_TOOLS: Final[Mapping[str, Case]] = {
             'cmds = [["no-such-program"]]\nrequires_approval = false\n',
             "<stderr> The command could not be started: No such file or directory (no-such-program). "
             "</stderr> <exited with exit code 127>",
-        ),
-        "a placeholder that is not declared": (
-            "c04.toml",
-            'cmds = [["echo", "${who}"]]\nrequires_approval = false\n',
-            "The tool `c04` cannot be run: ${who} has no value: it is not declared in env",
         ),
         "a variable that is not set": (
             "c05.toml",

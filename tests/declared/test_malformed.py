@@ -48,7 +48,7 @@ async def test_each_malformed_tool_is_explained_in_one_sentence(tmp_path: Path) 
     async with running_server(tmp_path) as server:
         listed = (await server.wire.call("jumpseat.tools.list", {}))["tools"]
         # Tools with a name of their own are listed under that name.
-        named = {"my tool": "t12", "bash": "t13", "TOOLS[0]": "t36"}
+        named = {"my tool": "t12", "bash": "t13", "TOOLS[0]": "t36", "TOOLS[1]": "t50"}
         problems: dict[str, str | None] = {tool["name"]: tool.get("problem") for tool in listed}
         check(TOOLS, {named.get(name, name): problem for name, problem in problems.items()}, folder)
 

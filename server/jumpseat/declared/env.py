@@ -33,6 +33,7 @@ import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
 from jumpseat.declared.calling import HandlerError, bind, call
+from jumpseat.declared.names import PLACEHOLDER
 from jumpseat.errors import ConfigError
 from jumpseat.process_groups import kill_group
 from jumpseat.validation import config_error
@@ -48,7 +49,6 @@ PIPE_POLL_S: Final = 0.02
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 SECRET_NAME: Final = re.compile(r"auth|key|token|secret|password|cookie|signature", re.IGNORECASE)
 """Entries of ``env`` and headers whose name matches are secrets."""
-_PLACEHOLDER: Final = re.compile(r"\$\{([^{}]+)\}")
 
 VIEW_NAMES: Final = ("self", "adapter", "tool")
 """The names of the parameter of a function: the adapter or tool."""
@@ -127,7 +127,7 @@ class EnvValues:
             absent = True
             return ""
 
-        filled = _PLACEHOLDER.sub(value, template)
+        filled = PLACEHOLDER.sub(value, template)
         return None if absent else filled
 
 

@@ -27,6 +27,11 @@ def problem_in_json(value: Any, place: str) -> str | None:
     return None
 
 
+def function_in(declaration: Mapping[str, Any]) -> str | None:
+    """Return the place of a function in a declaration, ``None`` if it contains none."""
+    return next((place for place, value in _nodes(declaration) if callable(value)), None)
+
+
 def _nodes(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
     """Yield all places below a value, the keys of tables included, each table and list once."""
     seen: set[int] = set()

@@ -185,7 +185,8 @@ async def test_with_require_cmd_approval_an_approval_covers_the_same_command_onl
 
 @pytest.mark.parametrize("scoped", [True, False])
 async def test_an_approved_program_may_run_with_other_arguments_by_default(tasks: TaskGroup, scoped: bool) -> None:
-    tool = {"cmds": [["echo", "${text}"]], "opts": {"require_cmd_approval": scoped}}
+    parameters = {"text": {"type": "string"}}
+    tool = {"cmds": [["echo", "${text}"]], "opts": {"require_cmd_approval": scoped}, "parameters": parameters}
     texts = ("a", "b", "a")
     made = session_of(tasks, {"t": tool}, *(("t", {"text": text}) for text in texts), approve_all=False)
     made.send("go")

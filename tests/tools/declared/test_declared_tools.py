@@ -351,6 +351,19 @@ async def test_the_mention_of_a_group_names_its_available_tools(tmp_path: Path) 
     assert after == before
 
 
+async def test_a_group_can_contain_groups_even_in_a_circle(tmp_path: Path) -> None:
+    write_release(tmp_path)
+    write(tmp_path / "home" / "tools" / "all.toml", 'tools = ["release", "all"]\nsystem_prompt = "Take care."\n')
+    async with ModelServer() as provider, running_server(tmp_path) as server:
+        session = await server.wire.create(at(provider), model="m", availableTools=["all"])
+        system, tools, message = await next_request(server, session, "Use @{all}")
+        described = (await server.wire.call("jumpseat.tools.get", {"name": "all"}))["tool"]
+    assert "Use the tools `changelog`, `bash`" in message
+    assert tools == {"changelog", "bash"}
+    assert "Take care." in system and "Change nothing that is tagged." in system
+    assert described["members"] == [{"name": "release", "origin": "home"}, {"name": "all", "origin": "home"}]
+
+
 @pytest.mark.parametrize(
     ("options", "offered"),
     [

@@ -110,8 +110,8 @@ def test_keys_around_a_callback_are_merged_into_its_tool() -> None:
             {"cmds": NOOP, "parameters": {"a": {"$ref": "#/$defs/b"}}},
             r"parameters.properties.a.\$ref: the schema has no '#/\$defs/b'",
         ),
-        ({"cmds": NOOP, "enabled": "no"}, "t.toml.enabled: expected a function"),
-        ({"cmds": NOOP, "system_prompt": 1}, "t.toml.system_prompt: expected a function"),
+        ({"cmds": NOOP, "enabled": "no"}, "t.toml.enabled: expected a boolean or a function"),
+        ({"cmds": NOOP, "system_prompt": 1}, "t.toml.system_prompt: expected a string or a function"),
         ({"cmds": NOOP, "parameters": 1}, "t.toml.parameters: expected a table"),
         ({"cmds": NOOP, "parameters": {}, "schema": {}}, "expected parameters or schema, not both"),
         (

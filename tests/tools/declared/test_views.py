@@ -138,6 +138,19 @@ async def test_functions_can_notify_the_user_and_not_the_model(tasks: TaskGroup)
     assert results(made) == ["done"]
 
 
+async def test_on_exit_of_a_cancelled_call_can_notify_the_user(tasks: TaskGroup) -> None:
+    def on_exit(self: Any, tools: Any) -> None:
+        tools.notify("cleaned up")
+
+    tool = {"cmds": [lambda: "done"], "handlers": {"on_exit": on_exit}}
+    made = session_of(tasks, {"t": tool}, ("t", {}), approve_all=False)
+    made.send("go")
+    made.decide(await made.client.wait_for(events.PermissionRequested), {"kind": "cancelled"})
+    await made.idle()
+
+    assert [info.message for info in made.client.payloads(events.SessionInfo)] == ["cleaned up"]
+
+
 async def test_the_commands_can_be_reached_in_the_manner_of_2024_too(tasks: TaskGroup) -> None:
     def setup(self: Any) -> None:
         self.tool.cmds.append(["echo", self.tool.args["text"]])

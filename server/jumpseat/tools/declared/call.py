@@ -211,20 +211,20 @@ class Call:
 
     async def cancelled(self, outcome: ToolOutcome) -> ToolOutcome:
         """Return the outcome of a call that was cancelled before it was prepared."""
-        return await self._refused_with("cancelled", outcome)
+        await self._add_refusal("cancelled", outcome)
+        return self._handlers.finish(outcome)
 
     async def refused(self, outcome: ToolOutcome, *, cancelled: bool) -> ToolOutcome:
         """Return the outcome of a call that was not allowed or was aborted, with the tool's own text if any."""
-        outcome = await self._refused_with("cancelled" if cancelled else "rejected", outcome)
+        await self._add_refusal("cancelled" if cancelled else "rejected", outcome)
         if cancelled or self._continues:
             await self._exit()
-        return outcome
+        return self._handlers.finish(outcome)
 
-    async def _refused_with(self, kind: str, outcome: ToolOutcome) -> ToolOutcome:
+    async def _add_refusal(self, kind: str, outcome: ToolOutcome) -> None:
         outcome.error = outcome.error or outcome.text
         cmd = self._handlers.cmd_of(self._steps[0] if self._steps else None)
         await self._handlers.try_to_add_output(kind, reason=outcome.text, cmd=cmd)
-        return self._handlers.finish(outcome)
 
     async def _run_steps(self) -> ToolOutcome:
         refusal: ToolOutcome | None = None

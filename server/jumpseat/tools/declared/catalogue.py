@@ -213,8 +213,14 @@ class Catalogue:
             return [self._known(raw, origin, where, str(name)) for name, raw in named]
         if not isinstance(several, list | tuple):
             return [Known(path.stem, origin, where, problem=f"{where}: expected TOOLS to be a list or a mapping")]
-        listed = enumerate(cast("Iterable[Any]", several))
-        return [self._known(raw, origin, where, "", f"TOOLS[{number}]") for number, raw in listed]
+        found: dict[str, Known] = {}
+        for number, raw in enumerate(cast("Iterable[Any]", several)):
+            place = f"TOOLS[{number}]"
+            known = self._known(raw, origin, where, "", place)
+            if known.name in found:
+                known = Known(place, origin, where, problem=f"{where}: {place}: there is another {known.name!r}")
+            found[known.name] = known
+        return list(found.values())
 
     def _known(self, raw: Any, origin: Origin, where: str, name: str, attribute: str = "TOOL") -> Known:
         try:

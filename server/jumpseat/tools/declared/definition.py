@@ -15,7 +15,7 @@ In Python the declaration is a mapping ``TOOL``, whose ``cmds`` and handlers may
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
@@ -23,8 +23,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.declared.env import read_entry
+from jumpseat.declared.names import unknown_option
+from jumpseat.declared.values import function_in
 from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.conventions import is_of_2024
+from jumpseat.tools.declared.placeholders import Template, check_placeholders
 from jumpseat.tools.declared.schema import read_signature
 from jumpseat.validation import config_error, kind_of
 from jumpseat_protocol.members import hint
@@ -35,6 +38,8 @@ DEFAULT_TIMEOUT_S: Final = 300.0
 
 HANDLERS: Final = ("setup", "prompt_condition", "approved", "on_exit")
 OUTPUTS: Final = ("success", "error", "prompt", "rejected", "cancelled", "cmd_string")
+APPROVALS: Final = ("requires_approval", "require_approval_before", "user_approval")
+"""Options with the same meaning, of different years."""
 STRING_OUTPUTS: Final = frozenset({"prompt", "rejected", "cancelled"})
 """Outputs that may be strings with ``${}`` instead of functions."""
 
@@ -67,14 +72,22 @@ class Options(BaseModel):
     parallel: bool = False
 
     @property
+    def own(self) -> Mapping[str, Any]:
+        """Return the options that only functions of the tool can know."""
+        return self.model_extra or {}
+
+    @property
     def approval(self) -> Any:
         """Return the first of the three synonymous options that is set."""
-        options = (self.requires_approval, self.require_approval_before, self.user_approval)
+        options = (getattr(self, name) for name in APPROVALS)
         return next((option for option in options if option is not None), None)
 
 
 class _Declaration(BaseModel):
-    """The keys of a declaration; :class:`Definition` is the result of reading it."""
+    """The keys of a declaration; :class:`Definition` is the result of reading it.
+
+    ``callback`` and ``extends`` are resolved before, and are here for hints to their names.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, arbitrary_types_allowed=True)
 
@@ -96,6 +109,8 @@ class _Declaration(BaseModel):
     on_mention: bool | None = None
     overrides_built_in_tool: bool = False
     opts: Options = Field(default_factory=Options)
+    callback: None = None
+    extends: None = None
 
 
 class _CommandTable(BaseModel):
@@ -161,26 +176,33 @@ def read_definition(raw: Mapping[str, Any], *, where: str, name: str = "", data_
     Raises:
         ConfigError: an unknown key or an invalid value, at the place in the message.
     """
+    if "tools" in raw:
+        raise ConfigError(f"{where}: expected cmds, for a tool, or tools, for a group, not both")
     try:
         declared = _Declaration.model_validate(_unwrapped(where, raw))
     except RecursionError:
         raise ConfigError(f"{where}: callback: refers to itself, or is nested too deeply") from None
     except ValidationError as error:
         raise config_error(where, error, _Declaration) from None
-    if data_only and (place := _function_in(raw)) is not None:
-        raise ConfigError(f"{where}{place}: expected data, not a function")
+    function = function_in(raw)
+    if data_only and function is not None:
+        raise ConfigError(f"{where}.{function}: expected data, not a function")
+    problem = unknown_option(declared.opts.own, Options.model_fields, has_functions=function is not None)
+    if problem is not None:
+        raise ConfigError(f"{where}.opts.{problem}")
     signature = read_signature(where, declared.parameters, declared.schema_)
     name = declared.name or signature.name or name
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"{where}: {name!r} cannot be the name of a tool: expected letters, digits, '_' and '-'")
+        expected = "expected 1 to 64 letters, digits, '_' and '-'"
+        raise ConfigError(f"{where}: {name!r} cannot be the name of a tool: {expected}")
     handlers = _functions(f"{where}.handlers", declared.handlers, HANDLERS, strings=frozenset())
     if not declared.cmds and declared.build_cmd is None and "setup" not in handlers:
         raise ConfigError(f"{where}: expected cmds: a list of commands or functions")
     for number, cmd in enumerate(declared.cmds):
         read_step(f"{where}.cmds[{number}]", cmd)
-    opts = _with_short_keys(declared)
+    opts = _with_short_keys(where, declared)
     milliseconds = opts.timeout
-    return Definition(
+    definition = Definition(
         name=name,
         description=declared.description or signature.description or "",
         parameters=signature.parameters,
@@ -191,9 +213,7 @@ def read_definition(raw: Mapping[str, Any], *, where: str, name: str = "", data_
         system_prompt=_string_or_function(f"{where}.system_prompt", declared.system_prompt),
         handlers=cast("Mapping[str, Handler]", handlers),
         output=_functions(f"{where}.output", declared.output, OUTPUTS, strings=STRING_OUTPUTS),
-        enabled=declared.enabled
-        if isinstance(declared.enabled, bool)
-        else _function(f"{where}.enabled", declared.enabled),
+        enabled=_boolean_or_function(f"{where}.enabled", declared.enabled),
         build_cmd=None if declared.build_cmd is None else _function(f"{where}.build_cmd", declared.build_cmd),
         opts=opts,
         timeout_s=opts.timeout_s or (milliseconds / 1000 if milliseconds else DEFAULT_TIMEOUT_S),
@@ -203,6 +223,9 @@ def read_definition(raw: Mapping[str, Any], *, where: str, name: str = "", data_
         model_description=signature.description or declared.description,
         declared=raw,
     )
+    if not callable(definition.env):
+        check_placeholders(where, definition.env, definition.parameters, _templates(definition))
+    return definition
 
 
 def read_step(where: str, cmd: Any) -> Step:
@@ -244,6 +267,28 @@ def _line(where: str, cmd: Any) -> tuple[str, ...] | str:
     return tuple(words)
 
 
+def _templates(definition: Definition) -> Iterator[Template]:
+    """Yield the strings in which placeholders are replaced."""
+    for number, cmd in enumerate(definition.cmds):
+        step = read_step("cmds", cmd)
+        if not isinstance(step, Command):
+            continue
+        place = f"cmds[{number}]"
+        if isinstance(step.line, str):
+            yield Template(place, step.line, for_shell=True)
+        else:
+            yield from (Template(place, word) for word in step.line)
+        if step.stdin is not None:
+            yield Template(f"{place}.stdin", step.stdin)
+        if step.cwd is not None:
+            yield Template(f"{place}.cwd", step.cwd)
+    if definition.cwd is not None:
+        yield Template("cwd", definition.cwd)
+    for kind, text in definition.output.items():
+        if isinstance(text, str):
+            yield Template(f"output.{kind}", text)
+
+
 def _unwrapped(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Merge a declaration whose tool is in ``callback``, with further keys around it, into one table."""
     outer = {key: value for key, value in raw.items() if key != "callback"}
@@ -261,8 +306,13 @@ def _unwrapped(where: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     return {**table, **outer, **({"opts": opts} if opts else {})}
 
 
-def _with_short_keys(declared: _Declaration) -> Options:
+def _with_short_keys(where: str, declared: _Declaration) -> Options:
     """Merge options that are written beside ``opts`` into it."""
+    approvals = {"requires_approval": declared.requires_approval}
+    approvals |= {f"opts.{name}": getattr(declared.opts, name) for name in APPROVALS}
+    for name, value in approvals.items():
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            raise ConfigError(f"{where}.{name}: expected a boolean or a function, got {kind_of(value)}")
     update: dict[str, Any] = {"requires_approval": declared.requires_approval, "timeout_s": declared.timeout_s}
     update["on_mention"] = (
         declared.on_mention if declared.on_mention is not None else None if declared.visible else True
@@ -292,27 +342,20 @@ def _functions(
         if isinstance(value, str) and name in strings:
             found[name] = value
         elif value is not None:
-            found[name] = _function(f"{where}.{name}", value)
+            wanted = "a string or a function" if name in strings else "a function"
+            found[name] = _function(f"{where}.{name}", value, wanted)
     return found
 
 
 def _string_or_function(where: str, value: Any) -> str | Handler | None:
-    return value if value is None or isinstance(value, str) else _function(where, value)
+    return value if value is None or isinstance(value, str) else _function(where, value, "a string or a function")
 
 
-def _function(where: str, value: Any) -> Handler:
+def _boolean_or_function(where: str, value: Any) -> bool | Handler:
+    return value if isinstance(value, bool) else _function(where, value, "a boolean or a function")
+
+
+def _function(where: str, value: Any, wanted: str = "a function") -> Handler:
     if not callable(value):
-        raise ConfigError(f"{where}: expected a function, got {kind_of(value)}")
+        raise ConfigError(f"{where}: expected {wanted}, got {kind_of(value)}")
     return cast("Handler", value)
-
-
-def _function_in(node: Any, place: str = "") -> str | None:
-    """Return the place of a function in a declaration, ``None`` if it contains none."""
-    if callable(node):
-        return place
-    items: list[tuple[str, Any]] = []
-    if isinstance(node, Mapping):
-        items = [(f".{key}", value) for key, value in cast("Mapping[str, Any]", node).items()]
-    elif isinstance(node, list):
-        items = [(f"[{number}]", value) for number, value in enumerate(cast("list[Any]", node))]
-    return next((found for step, value in items if (found := _function_in(value, place + step)) is not None), None)

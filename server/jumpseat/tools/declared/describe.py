@@ -26,7 +26,7 @@ def describe(known: Known, others: Iterable[Known] = (), built_in: Collection[st
     """Describe a tool or group; members of a group are looked up in ``others`` and ``built_in``."""
     summary: dict[str, Any] = summarize(known).model_dump()
     if known.group is not None:
-        origins: dict[str, Origin] = {tool.name: tool.origin for tool in others if tool.tool is not None}
+        origins: dict[str, Origin] = {other.name: other.origin for other in others if other.problem is None}
         members = [_member(name, origins, built_in) for name in known.group.tools]
         return DeclaredToolDescription(
             **summary,

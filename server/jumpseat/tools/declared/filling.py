@@ -16,10 +16,10 @@ from typing import Any, Final, cast
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.declared.env import EnvValues, Missing
+from jumpseat.declared.names import PLACEHOLDER
 from jumpseat.tools.declared.definition import Command
 from jumpseat.tools.declared.view import as_text
 
-_PLACEHOLDER: Final = re.compile(r"\$\{([^{}]+)\}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -86,7 +86,7 @@ def without_filling(command: Command) -> Filled:
 
 
 def _words(template: str, values: EnvValues) -> list[str]:
-    alone = _PLACEHOLDER.fullmatch(template)
+    alone = PLACEHOLDER.fullmatch(template)
     if alone is not None and isinstance(items := values.values.get(alone[1]), list):
         return [as_text(item) for item in cast("list[Any]", items)]
     text = values.text(template)
@@ -106,7 +106,7 @@ def _for_shell(line: str, values: EnvValues) -> tuple[str, dict[str, str]]:
         named[plain] = values.text(match[0]) or ""
         return f"${{{plain}}}"
 
-    return _PLACEHOLDER.sub(variable, line), named
+    return PLACEHOLDER.sub(variable, line), named
 
 
 def _plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.agent.conversation.mentions import mentions
+from jumpseat.declared.names import placeholders_in
 from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.definition import Handler
 from jumpseat.validation import config_error
@@ -41,7 +42,7 @@ class GroupOptions(BaseModel):
     system message once the group has been named: the server's general instructions, or its instructions on tools.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     collapse_tools: bool = True
     ignore_system_prompt: bool = False
@@ -99,6 +100,9 @@ def read_group(raw: Mapping[str, Any], *, where: str, name: str = "") -> Group:
     prompt: Any = declared.system_prompt
     if prompt is not None and not isinstance(prompt, str) and not callable(prompt):
         raise ConfigError(f"{where}.system_prompt: expected a string or a function")
+    for placeholder in placeholders_in(declared.prompt):
+        if placeholder != "tools":
+            raise ConfigError(f"{where}.prompt: unknown placeholder ${{{placeholder}}}, expected ${{tools}}")
     name = declared.name or name
     if not name or mentions(f"@{{{name}}}") != [name]:
         raise ConfigError(f"{where}: {name!r} is not a valid group name")

@@ -24,10 +24,25 @@ from jumpseat.agent.json_schema import NotASchemaError, UnusableSchemaError
 from jumpseat.declared.paths import follow
 from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import ConfigError
-from jumpseat_protocol.members import hint
+from jumpseat.validation import kind_of
+from jumpseat_protocol.members import hint, misspelt
 from jumpseat_protocol.tool_checks import reference_problem
 
 _KEYWORDS: Final = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
+_COMMON: Final = (
+    *("type", "description", "enum", "default", "properties", "required", "items", "additionalProperties"),
+    *("minimum", "maximum", "pattern", "format", "examples", "optional"),
+)
+"""Keywords that authors write, and may misspell."""
+_RARE: Final = frozenset({"item", "example", "options", "formats", "defaults", "patterns"})
+"""Keywords of other dialects that resemble those of JSON Schema."""
+_FUNCTION: Final[Mapping[str, tuple[type, str] | None]] = {
+    "name": (str, "a string"),
+    "description": (str, "a string"),
+    "parameters": None,
+    "strict": (bool, "a boolean"),
+}
+"""The keys of a function in the form of OpenAI, with the types that are not checked elsewhere."""
 _ATTRIBUTES: Final = "_attr"
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}")
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?(?:[eE][-+]?[0-9]{1,2})?")
@@ -124,16 +139,22 @@ def _of_schema(where: str, schema: Any) -> Signature:
     if not isinstance(inner, Mapping):
         raise ConfigError(f"{where}.schema.function: expected a table")
     function = cast("Mapping[str, Any]", inner)
+    place = f"{where}.schema.function" if inner is not table else f"{where}.schema"
     if "parameters" not in function and ("properties" in function or function.get("type") == "object"):
         return Signature(_object(function))
+    for name in function:
+        if (meant := misspelt(name, _FUNCTION)) is not None:
+            raise ConfigError(f"{place}.{name}: unknown, did you mean {meant!r}?")
+    for name, wanted in _FUNCTION.items():
+        if wanted is not None and (value := function.get(name)) is not None and not isinstance(value, wanted[0]):
+            raise ConfigError(f"{place}.{name}: expected {wanted[1]}, got {kind_of(value)}")
     read = _of_parameters(f"{where}.schema", function.get("parameters"))
-    strict = function.get("strict")
     return Signature(
         read.parameters,
         _text(function.get("name")),
         _text(function.get("description")),
         read.example,
-        strict if isinstance(strict, bool) else None,
+        function.get("strict"),
     )
 
 
@@ -145,8 +166,11 @@ def _of_parameters(where: str, raw: Any) -> Signature:
     table = cast("Mapping[str, Any]", raw)
     if table.get("type") == "object" or _all_schemas(table.get("properties")):
         return Signature(_object(table))
-    if all(isinstance(value, Mapping) and _KEYWORDS & value.keys() for value in table.values()):
-        return Signature(_short_form(table))
+    if all(isinstance(value, Mapping) and _looks_like_a_schema(value) for value in table.values()):
+        return Signature(_short_form(where, table))
+    for name, value in table.items():
+        if name != "type" and isinstance(value, str) and value in _TYPES:
+            raise ConfigError(f"{where}.parameters.{name}: expected a table such as {{type = {value!r}}}")
     if table.get("type") in _TYPES:
         raise ConfigError(f"{where}.parameters.type: expected 'object', got {table['type']!r}")
     return Signature(_of_example([table]), example=True)
@@ -164,9 +188,18 @@ def _object(schema: Mapping[str, Any]) -> JsonObject:
     return {"type": "object", "properties": {}, **schema}
 
 
-def _short_form(table: Mapping[str, Mapping[str, Any]]) -> JsonObject:
+def _looks_like_a_schema(value: Mapping[str, Any]) -> bool:
+    """Return whether a table is a schema, possibly with a misspelled keyword, and not an example."""
+    return any(key in _KEYWORDS or misspelt(key, _KEYWORDS) is not None for key in value)
+
+
+def _short_form(where: str, table: Mapping[str, Mapping[str, Any]]) -> JsonObject:
     properties: JsonObject = {}
     for name, item in table.items():
+        if not isinstance(item.get("optional", False), bool):
+            raise ConfigError(
+                f"{where}: parameters.{name}.optional: expected a boolean, got {kind_of(item['optional'])}"
+            )
         properties[name] = {key: value for key, value in item.items() if key != "optional"}
     required = [name for name, value in table.items() if not value.get("optional") and "default" not in value]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -230,6 +263,26 @@ def _check(where: str, parameters: JsonObject) -> None:
                 f"{where}: {error.place('parameters')}: unknown type {value!r}, {hint(value, _TYPES)}"
             ) from None
         raise ConfigError(f"{where}: {error.place('parameters')} is not a JSON Schema: {error}") from None
-    problem = problem_in_json(parameters, "parameters") or reference_problem(parameters)
+    problem = (
+        problem_in_json(parameters, "parameters")
+        or reference_problem(parameters)
+        or _misspelt_keyword(parameters, "parameters")
+    )
     if problem is not None:
         raise ConfigError(f"{where}: {problem}")
+
+
+def _misspelt_keyword(schema: Any, place: str) -> str | None:
+    """Return the problem of the first misspelled keyword in a schema and those below it, ``None`` without one."""
+    if not isinstance(schema, Mapping):
+        return None
+    node = cast("Mapping[str, Any]", schema)
+    for key in node:
+        if (meant := misspelt(key, _COMMON)) is not None and key not in _RARE:
+            return f"{place}.{key}: unknown, did you mean {meant!r}?"
+    properties: Any = node.get("properties")
+    below = [(f"{place}.items", node.get("items"))]
+    if isinstance(properties, Mapping):
+        items = cast("Mapping[str, Any]", properties).items()
+        below += [(f"{place}.properties.{name}", inner) for name, inner in items]
+    return next((found for path, inner in below if (found := _misspelt_keyword(inner, path)) is not None), None)

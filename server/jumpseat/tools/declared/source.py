@@ -140,12 +140,16 @@ class DeclaredTools:
         return [
             group
             for group in self._groups(known, self._requested_names())
-            if any(name in offered or name.startswith("mcp:") for name in group.tools)
+            if any(name in offered or name.startswith("mcp:") for name in self.members(group.name) or ())
         ]
 
     def members(self, name: str) -> Collection[str] | None:
-        group = self._group(name)
-        return None if group is None else group.tools
+        if self._group(name) is None:
+            return None
+        known = self._catalogue.known(self._session.settings.cwd)
+        groups = self._groups(known, {name})
+        inner = {group.name for group in groups}
+        return tuple(dict.fromkeys(tool for group in groups for tool in group.tools if tool not in inner))
 
     def mention_text(self, name: str, members: list[str]) -> str | None:
         group = self._group(name)
@@ -177,9 +181,15 @@ class DeclaredTools:
         return names | {member for group in self._groups(known, names) for member in group.tools}
 
     def _groups(self, known: Mapping[str, Known], names: Collection[str]) -> list[Group]:
-        """Return those of ``names`` that are groups."""
-        found = (known.get(name) or self._catalogue.package(name) for name in sorted(names))
-        return [entry.group for entry in found if entry is not None and entry.group is not None]
+        """Return those of ``names`` that are groups, and the groups in them."""
+        found: dict[str, Group] = {}
+        rest = sorted(names)
+        for name in rest:
+            entry = known.get(name) or self._catalogue.package(name)
+            if entry is not None and entry.group is not None and name not in found:
+                found[name] = entry.group
+                rest += entry.group.tools
+        return list(found.values())
 
     def _is_offered(self, tool: Definition, named: Collection[str]) -> bool:
         return (not tool.opts.on_mention or tool.name in named) and self._is_enabled(tool)
