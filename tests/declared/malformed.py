@@ -406,6 +406,82 @@ ADAPTERS: Final[Mapping[str, Case]] = {
             'type = "openai"\nbase_ulr = "http://x"\n',
             "@: type: to start from the adapter 'openai', write extends = 'openai'",
         ),
+        "a misspelled extends": (
+            "a27.toml",
+            'extend = "openai"\n',
+            "@: extend: unknown, did you mean 'extends'?",
+        ),
+        "extends as a list": (
+            "a28.toml",
+            'extends = ["openai"]\n',
+            "@: extends: expected the name of an adapter, got an array",
+        ),
+        "a misspelled option": (
+            "a29.py",
+            adapter("'response': {'parse_chat': print}").replace("'stream'", "'strem'"),
+            "@: opts.strem: unknown, did you mean 'stream'?",
+        ),
+        "an option that nothing reads": (
+            "a30.toml",
+            EXTENDS + "opts = {colour = 1}\n",
+            "@: opts.colour: unknown, expected one of can_reason, can_use_tools, has_vision, method, request, "
+            "stream, timeouts, tool_protocol, tools, vision",
+        ),
+        "an option in words": (
+            "a31.toml",
+            EXTENDS + 'opts = {tools = "no"}\n',
+            "@: opts.tools: expected a boolean, got a string",
+        ),
+        "a misspelled fact about a model": (
+            "a32.toml",
+            EXTENDS + '[schema.model]\nchoices = [{id = "m", meta = {contxt_window = 9}}]\n',
+            "@: schema.model.choices.m.meta.contxt_window: unknown, did you mean 'context_window'?",
+        ),
+        "a misspelled mapping": (
+            "a33.toml",
+            EXTENDS + '[schema.heat]\nmapping = "paramters"\n',
+            "@: schema.heat.mapping: unknown, did you mean 'parameters'?",
+        ),
+        "a default that is no choice": (
+            "a34.toml",
+            EXTENDS + '[schema.heat]\ntype = "enum"\nchoices = ["low", "high"]\ndefault = "hot"\n',
+            "@: schema.heat.default: expected one of low, high",
+        ),
+        "limits in the wrong order": (
+            "a35.toml",
+            EXTENDS + "[schema.heat]\nminimum = 2\nmaximum = 1\n",
+            "@: schema.heat: its minimum is greater than its maximum",
+        ),
+        "a misspelled role": (
+            "a36.toml",
+            EXTENDS + 'roles = {usr = "human"}\n',
+            "@: roles.usr: unknown, did you mean 'user'?",
+        ),
+        "a header with a space": (
+            "a37.toml",
+            EXTENDS + 'headers = {"X Team" = "blue"}\n',
+            "@: headers: 'X Team' cannot be the name of a header",
+        ),
+        "a placeholder that is not declared": (
+            "a38.toml",
+            EXTENDS + '[env]\nteam = "blue"\n[headers]\nX-Team = "${tem}"\n',
+            "adapter 'a38': headers.X-Team: ${tem} has no value: it is not declared in env, did you mean ${team}?",
+        ),
+        "a placeholder in the base URL": (
+            "a39.toml",
+            EXTENDS + '[env]\nbase_url = "https://${region}.example.com"\n',
+            "@: env.base_url: placeholders are not replaced here, but in url",
+        ),
+        "a misspelled key": (
+            "a40.toml",
+            EXTENDS + '[env]\napi_kye = "KEY"\n',
+            "adapter 'a40': env.api_kye: nothing refers to it, did you mean 'api_key'?",
+        ),
+        "a path to an unknown setting": (
+            "a41.toml",
+            EXTENDS + '[env]\nit = "schema.modle.default"\n',
+            "adapter 'a41': env.it: the adapter has no setting 'modle', did you mean 'model'?",
+        ),
     }.items()
 }
 
@@ -470,10 +546,32 @@ CALLED_ADAPTERS: Final[Mapping[str, Case]] = {
             EXTENDS + '[env]\nbase_url = "localhost:8123"\n[schema.model]\ndefault = "m"\n',
             "the address of the provider must begin with http:// or https://",
         ),
-        "a placeholder that is not declared": (
-            "b09.toml",
-            EXTENDS + 'url = "http://127.0.0.1:8123/${team}"\n[schema.model]\ndefault = "m"\n',
-            "adapter 'b09': ${team} has no value: it is not declared in env",
+        "setup returns a string": (
+            "b09.py",
+            adapter(
+                "'response': {'parse_chat': parse}, 'lifecycle': {'setup': setup}",
+                PARSE + "\ndef setup(self):\n    return 'no'\n",
+            ),
+            "adapter 'b09': its handler setup must return true, or false to refuse the request, got a string "
+            "(b09.py:4)",
+        ),
+        "build_messages returns what JSON cannot represent": (
+            "b11.py",
+            adapter(
+                "'response': {'parse_chat': parse}, 'request': {'build_messages': build}",
+                PARSE + "\ndef build(self, messages):\n    return {'messages': {1, 2}}\n",
+            ),
+            "adapter 'b11': its request cannot be written as JSON: body.messages: expected a value that JSON can "
+            "represent, got set",
+        ),
+        "a misspelled field of an output": (
+            "b12.py",
+            adapter(
+                "'response': {'parse_chat': parse}",
+                "def parse(self, data):\n    return {'status': 'success', 'output': {'contnt': 'hi'}}\n",
+            ),
+            "adapter 'b12': its handler parse_chat must return an output with 'content', not 'contnt', got a table "
+            "with contnt (b12.py:1)",
         ),
     }.items()
 }

@@ -209,12 +209,14 @@ async def test_setup_runs_before_values_are_resolved_and_can_change_their_source
     assert (await prepare(declaration)).request.headers["A"] == SECRET
 
 
-async def test_only_a_setup_that_returns_false_ends_the_request() -> None:
-    for answer in (None, 0, ""):
+async def test_setup_agrees_with_true_or_nothing_and_refuses_with_false() -> None:
+    for answer in (None, True):
         await prepare(declared(handlers={"setup": returning(answer), "chat_output": nothing}))
 
     with pytest.raises(ProviderRequestError, match="adapter 'mine' refused the request: its setup returned false"):
         await prepare(declared(handlers={"setup": returning(False), "chat_output": nothing}))
+    with pytest.raises(AdapterError, match="its handler setup must return true, or false to refuse the request"):
+        await prepare(declared(handlers={"setup": returning("no"), "chat_output": nothing}))
 
 
 @pytest.mark.parametrize("kind", [KeyError, SystemExit, GeneratorExit])

@@ -360,7 +360,8 @@ async def test_a_group_can_contain_groups_even_in_a_circle(tmp_path: Path) -> No
         described = (await server.wire.call("jumpseat.tools.get", {"name": "all"}))["tool"]
     assert "Use the tools `changelog`, `bash`" in message
     assert tools == {"changelog", "bash"}
-    assert "Take care." in system and "Change nothing that is tagged." in system
+    assert "Take care." in system
+    assert "Change nothing that is tagged." in system
     assert described["members"] == [{"name": "release", "origin": "home"}, {"name": "all", "origin": "home"}]
 
 

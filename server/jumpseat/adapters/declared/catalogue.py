@@ -32,6 +32,7 @@ import anyio
 import anyio.to_thread
 
 from jumpseat.adapters.adapter import Adapter, ForeignAdapter
+from jumpseat.adapters.declared.checks import check_fields
 from jumpseat.adapters.declared.declaration import API_KEY, read_declaration
 from jumpseat.adapters.declared.handlers import RESOLVE
 from jumpseat.adapters.declared.known import WITHHELD, Known, default_key, uses_other_server
@@ -49,8 +50,9 @@ from jumpseat.declared.files import (
     trusted_files,
 )
 from jumpseat.declared.places import project_folder
+from jumpseat.declared.values import function_in
 from jumpseat.errors import ConfigError, InvalidRequestError
-from jumpseat.validation import in_declaration
+from jumpseat.validation import in_declaration, kind_of
 from jumpseat_protocol.members import hint
 
 ENTRY_POINTS: Final = "jumpseat.adapters"
@@ -285,6 +287,8 @@ class Catalogue:
                 own["env"] = {**own.get("env", {}), API_KEY: WITHHELD}
         try:
             declaration = read_declaration(own, where=found.where, base=base.declaration if base else None)
+            has_functions = bool(declaration.handlers) or function_in(own) is not None
+            check_fields(found.where, declaration, has_functions=has_functions)
         except ConfigError as error:
             raise in_declaration(found.where, error) from None
         kind = wire if isinstance(wire, str) else base.kind if base is not None and wire is None else None
@@ -308,7 +312,7 @@ class Catalogue:
         """Return the name of the extended adapter, and the layer at which its look-up starts."""
         extends = found.raw.get(EXTENDS)
         if extends is not None and not isinstance(extends, str):
-            raise ConfigError(f"{found.where}.extends: expected the name of an adapter")
+            raise ConfigError(f"{found.where}: extends: expected the name of an adapter, got {kind_of(extends)}")
         kind = found.raw.get("type")
         if found.origin != CONFIGURATION or kind in PROTOCOLS:
             kind = None

@@ -32,6 +32,7 @@ from jumpseat.adapters.declared.functions import TIMEOUT_S
 from jumpseat.adapters.declared.handlers import Handler, read_handlers
 from jumpseat.adapters.declared.schema import SchemaEntry, check_defaults
 from jumpseat.declared.env import is_scalar, read_entry
+from jumpseat.declared.names import placeholders_in
 from jumpseat.errors import ConfigError
 from jumpseat.validation import config_error, kind_of
 from jumpseat_protocol.members import hint
@@ -91,7 +92,7 @@ class Declaration(BaseModel):
     the usual one. ``options`` are those of the wire, as described in its module. ``list_models`` is as in the
     configuration. ``opts.timeouts`` may contain ``connect``, ``first_byte``, ``idle``, ``total`` and ``handler``
     (the limit of each handler) in seconds; 0 means no limit. ``samples`` are answers that ``jumpseat check`` tries
-    the handlers on.
+    the handlers on. ``extends`` is resolved before, and is here for hints to its name.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, populate_by_name=True)
@@ -118,6 +119,7 @@ class Declaration(BaseModel):
     available_tools: dict[str, Any] = Field(default_factory=dict[str, Any])
     meta: dict[str, Any] = Field(default_factory=dict[str, Any])
     samples: list[DeclaredSample] = Field(default_factory=list[DeclaredSample])
+    extends: None = None
 
     def handler(self, name: str) -> Handler | None:
         """Return the handler with this current name, or ``None``."""
@@ -151,9 +153,15 @@ def read_declaration(raw: Mapping[str, Any], *, where: str, base: Declaration | 
         entry = read_entry(f"{where}.env.{name}", raw_entry)
         if name in TEXTS and not (is_scalar(entry.value) or callable(entry.value)):
             raise ConfigError(f"{where}.env.{name}: expected a string, got {kind_of(entry.value)}")
+        if name == BASE_URL and isinstance(entry.value, str) and _has_placeholder(entry.value):
+            raise ConfigError(f"{where}.env.{name}: placeholders are not replaced here, but in url")
     timeouts_of(where, declaration.opts.get(TIMEOUTS), {})
     check_defaults(where, declaration.settings)
     return declaration
+
+
+def _has_placeholder(address: str) -> bool:
+    return not address.startswith(("cmd:", "file:")) and any(placeholders_in(address))
 
 
 def _without_replaced(base: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ProviderProtocolError
+from jumpseat_protocol.members import misspelt
 
 DONE: Final = "[DONE]"
 
@@ -42,6 +43,9 @@ USUAL_DELTA: Final = frozenset(
     {"annotations", "audio", "content", "function_call", "refusal", "role", "tool_calls"}
 )
 """The standard fields of a delta; all others are extra fields."""
+
+OUTPUT: Final = ("role", "content", "reasoning", "meta")
+"""The fields of an output that are read."""
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": "end_turn",
@@ -368,6 +372,9 @@ def checked_result(functions: Functions, name: str, result: Any) -> JsonObject:
     if not isinstance(output, Mapping):
         raise functions.unusable(name, "return an output that is a table such as {role, content}", output)
     fields = cast("Mapping[str, Any]", output)
+    for field in fields:
+        if field not in OUTPUT and (meant := misspelt(field, OUTPUT)) is not None:
+            raise functions.unusable(name, f"return an output with {meant!r}, not {field!r}", output)
     if not isinstance(content := fields.get("content"), (str, NoneType)):
         raise functions.unusable(name, "return an output with a string as content", content)
     if not isinstance(reasoning := fields.get("reasoning"), (str, Mapping, NoneType)):

@@ -8,7 +8,8 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from jumpseat.adapters.adapter import Adapter
-from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL, Declaration
+from jumpseat.adapters.declared.checks import check_references
+from jumpseat.adapters.declared.declaration import API_KEY, BASE_URL, TEXTS, Declaration
 from jumpseat.adapters.declared.functions import value_from
 from jumpseat.adapters.declared.schema import (
     MODEL,
@@ -50,13 +51,15 @@ class Known:
         """Check that the adapter's models can be called.
 
         Raises:
-            ConfigError: the adapter is not of type ``http``, or has neither a wire nor handlers.
+            ConfigError: the adapter is not of type ``http``, has neither a wire nor handlers, or refers to a value
+                that it does not declare.
         """
         name, declaration = self.declaration.name, self.declaration
         if declaration.type != "http":
             raise ConfigError(f"adapter {name!r} is of type {declaration.type!r}, expected 'http'")
         if self.wire is None and declaration.handler("parse_chat") is None:
             raise ConfigError(f"adapter {name!r} has no wire: extend an adapter, or add the handler parse_chat")
+        check_references(declaration, TEXTS)
 
     def without_secrets(self) -> Known:
         """Return the adapter without its key and without all other values with secret names."""

@@ -160,8 +160,13 @@ class DeclaredCaller:
             request = replace(request, stream=False)
         functions = Functions(view, declaration.handlers, handler_timeout_s(view.name, view.opts.get(TIMEOUTS)))
         request = await self._with_settings(functions, request)
-        if "setup" in functions and await functions.call("setup") is False:
-            raise ProviderRequestError(f"adapter {view.name!r} refused the request: its setup returned false")
+        if "setup" in functions:
+            # A function without a result agrees.
+            answer = await functions.call("setup")
+            if answer is False:
+                raise ProviderRequestError(f"adapter {view.name!r} refused the request: its setup returned false")
+            if answer not in (None, True):
+                raise functions.unusable("setup", "return true, or false to refuse the request", answer)
         try:
             return await self._prepare_call(functions, request)
         except BaseException:
@@ -324,6 +329,7 @@ class DeclaredCaller:
         if function is None:
             return None
         if not callable(function):
+            # Set by a handler: a declared one has been checked.
             raise ConfigError(f"adapter {view.name!r}: opts.request: expected a function")
         from jumpseat.adapters.declared.request_function import RequestFunction
 

@@ -42,6 +42,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ResponseFormat, ToolSpec
+from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import AdapterError, ConfigError, InvalidRequestError, JumpseatError, ProviderError
 
 _PIXEL: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+M8AAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
@@ -179,12 +180,16 @@ class _Run:
 
     async def _prepared(self, request: ModelRequest, caller: DeclaredCaller | None = None) -> PreparedCall | None:
         try:
-            return await (caller or self._caller).prepare(request)
+            call = await (caller or self._caller).prepare(request)
         except ConfigError:
             raise
         except JumpseatError as error:
             self._add(error, "on an invented conversation", "setup")
             return None
+        problem = problem_in_json(call.request.body, "body")
+        if problem is not None:
+            self._append(Problem("body", "", f"its request cannot be written as JSON: {problem}"))
+        return call
 
     async def _decode(self, call: PreparedCall, answer: Answer, reader: str = "parse_chat") -> None:
         events: list[ModelEvent] = []

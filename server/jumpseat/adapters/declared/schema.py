@@ -35,6 +35,14 @@ MODEL: Final = "model"
 WIRE_MODEL: Final = "wire_model"
 """The key in a model's ``meta`` for its name at the provider, if that differs from its id."""
 
+CONTAINERS: Final = ("parameters", "body", "headers", "opts", "temp")
+"""The tables of a request that a ``mapping`` may begin with."""
+
+ASKED: Final = "request"
+"""The ``mapping`` prefix for neutral fields of the request: ``request.max_output_tokens``."""
+
+ASKABLE: Final = ("max_output_tokens", "reasoning_effort", "reasoning_summary")
+
 EntryType: TypeAlias = Literal["string", "number", "integer", "boolean", "enum", "list", "map"]
 
 
@@ -103,12 +111,16 @@ def default_of(key: str, entry: SchemaEntry, view: Any) -> Any:
 
 
 def check_defaults(where: str, schema: Mapping[str, SchemaEntry]) -> None:
-    """Validate the types of the default values, except for those that functions return.
+    """Validate the mappings, and the types of the default values, except for those that functions return.
 
     Raises:
-        ConfigError: a default has the wrong type, or that of the model is not a string.
+        ConfigError: a mapping is unknown, a default has the wrong type, or that of the model is not a string.
     """
     for key, entry in schema.items():
+        first, _, rest = (entry.mapping or CONTAINERS[0]).partition(".")
+        if first not in CONTAINERS and (first != ASKED or rest not in ASKABLE):
+            places = [*CONTAINERS, *(f"{ASKED}.{field}" for field in ASKABLE)]
+            raise ConfigError(f"{where}.schema.{key}.mapping: unknown, {hint(str(entry.mapping), places)}")
         default: Any = entry.default
         if default is None or callable(default):
             continue

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, HttpRequest
 from jumpseat.adapters.declared.declaration import Declaration, merge, read_declaration
-from jumpseat.adapters.declared.schema import MODEL, values_of, write_value
+from jumpseat.adapters.declared.schema import ASKED, CONTAINERS, MODEL, values_of, write_value
 from jumpseat.adapters.declared.view import AdapterView
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelRequest
-from jumpseat.errors import ConfigError, InvalidRequestError
-
-ASKED: Final = "request"
-"""The ``mapping`` prefix for neutral fields of the request: ``request.max_output_tokens``."""
-
-ASKABLE: Final = ("max_output_tokens", "reasoning_effort", "reasoning_summary")
+from jumpseat.errors import InvalidRequestError
 
 
 def check_settings(declaration: Declaration, model: str | None, settings: Mapping[str, Any]) -> None:
@@ -34,28 +29,19 @@ def apply_settings(view: AdapterView, request: ModelRequest) -> ModelRequest:
 
     Raises:
         InvalidRequestError: a setting is unknown, disabled or invalid.
-        ConfigError: the mapping of an entry is invalid.
+        ConfigError: the mapping of an entry passes through a value that is not a table.
     """
-    containers: dict[str, Any] = {
-        "parameters": view.parameters,
-        "body": view.body,
-        "headers": view.headers,
-        "opts": view.opts,
-        "temp": view.temp,
-    }
+    containers: dict[str, Any] = {name: getattr(view, name) for name in CONTAINERS}
     neutral_fields: dict[str, Any] = {}
     for key, value in _values(view, request.settings, request.model).items():
         mapping = view.schema[key].mapping
         if mapping is None:
             continue
         first, _, rest = mapping.partition(".")
-        if first == ASKED and rest in ASKABLE:
+        if first == ASKED:
             neutral_fields[rest] = value
-        elif first in containers:
-            write_value(containers, mapping, key, value)
         else:
-            places = [*containers, *(f"{ASKED}.{field}" for field in ASKABLE)]
-            raise ConfigError(f"schema.{key}: invalid mapping {mapping!r}, expected one of {', '.join(places)}")
+            write_value(containers, mapping, key, value)
     return replace(request, **neutral_fields) if neutral_fields else request
 
 

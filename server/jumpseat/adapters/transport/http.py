@@ -286,7 +286,9 @@ class HttpModel:
         except (TypeError, ValueError, RecursionError) as error:
             problem = problem_in_json(call.body, "body") or str(error)
             raise _redactor(endpoint, request, prepared).redact_error(
-                UnwritableBodyError(f"the request cannot be written as JSON: {problem}")
+                UnwritableBodyError(
+                    f"adapter {self._caller.adapter_name!r}: its request cannot be written as JSON: {problem}"
+                )
             ) from None
 
         def redactor() -> Redactor:

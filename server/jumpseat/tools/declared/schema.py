@@ -166,7 +166,7 @@ def _of_parameters(where: str, raw: Any) -> Signature:
     table = cast("Mapping[str, Any]", raw)
     if table.get("type") == "object" or _all_schemas(table.get("properties")):
         return Signature(_object(table))
-    if all(isinstance(value, Mapping) and _looks_like_a_schema(value) for value in table.values()):
+    if all(_looks_like_a_schema(value) for value in table.values()):
         return Signature(_short_form(where, table))
     for name, value in table.items():
         if name != "type" and isinstance(value, str) and value in _TYPES:
@@ -188,9 +188,10 @@ def _object(schema: Mapping[str, Any]) -> JsonObject:
     return {"type": "object", "properties": {}, **schema}
 
 
-def _looks_like_a_schema(value: Mapping[str, Any]) -> bool:
-    """Return whether a table is a schema, possibly with a misspelled keyword, and not an example."""
-    return any(key in _KEYWORDS or misspelt(key, _KEYWORDS) is not None for key in value)
+def _looks_like_a_schema(value: Any) -> bool:
+    """Return whether a value is a schema, possibly with a misspelled keyword, and not an example."""
+    keys = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else ()
+    return any(key in _KEYWORDS or misspelt(key, _KEYWORDS) is not None for key in keys)
 
 
 def _short_form(where: str, table: Mapping[str, Mapping[str, Any]]) -> JsonObject:
