@@ -472,6 +472,11 @@ ADAPTERS: Final[Mapping[str, Case]] = {
             EXTENDS + '[env]\nbase_url = "https://${region}.example.com"\n',
             "@: env.base_url: placeholders are not replaced here, but in url",
         ),
+        "an unknown option of the wire": (
+            "a42.toml",
+            EXTENDS + "options = {stream_usag = false}\n",
+            "@: options.stream_usag: unknown, did you mean 'stream_usage'?",
+        ),
         "a misspelled key": (
             "a40.toml",
             EXTENDS + '[env]\napi_kye = "KEY"\n',

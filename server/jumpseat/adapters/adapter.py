@@ -11,11 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelEvent, ModelRequest, StructuredOutput
 from jumpseat.errors import ConfigError
+from jumpseat_protocol.members import hint
+
+ANY_OPTION: Final = frozenset({"*"})
+"""The names of the options of a wire that passes them on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,9 @@ class Adapter(ABC):
     limits_calls: bool = True
     """Whether a request can ask for one tool call at a time."""
 
+    option_names: frozenset[str] = ANY_OPTION
+    """The names that ``Endpoint.options`` may have."""
+
     default_options: Mapping[str, Any] = MappingProxyType({})
     default_headers: Mapping[str, str] = MappingProxyType({})
 
@@ -216,6 +223,12 @@ class Adapter(ABC):
         signed = copy.copy(self)
         signed.signs_as = provider
         return signed
+
+    def unknown_option(self, options: Mapping[str, Any]) -> str | None:
+        """Return the problem of the first option that the wire does not have, ``None`` if it has all."""
+        known = self.option_names
+        unknown = None if known is ANY_OPTION else next((name for name in options if name not in known), None)
+        return None if unknown is None else f"options.{unknown}: unknown, {hint(unknown, known)}"
 
     def options(self, endpoint: Endpoint) -> Mapping[str, Any]:
         """Merge the options of the endpoint and of the provider; those of the endpoint take precedence."""

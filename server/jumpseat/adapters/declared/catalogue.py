@@ -294,7 +294,11 @@ class Catalogue:
         kind = wire if isinstance(wire, str) else base.kind if base is not None and wire is None else None
         if found.origin == BUILT_IN:
             kind = name
-        return Known(declaration, _wire(found.where, wire, base, declaration.name), found.origin, kind)
+        own_wire = _wire(found.where, wire, base, declaration.name)
+        problem = None if own_wire is None else own_wire.unknown_option(declaration.options)
+        if problem is not None:
+            raise ConfigError(f"{found.where}: {problem}")
+        return Known(declaration, own_wire, found.origin, kind)
 
     def _resolve_extended(self, found: Found, name: str, extends: str, below: int, path: tuple[str, ...]) -> Known:
         if any(layer(extends) is not None for layer in self._layers()[below:]):

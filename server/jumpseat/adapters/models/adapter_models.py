@@ -80,6 +80,9 @@ class AdapterModels:
         base_url = config.base_url or provider.default_base_url
         if not base_url:
             raise ConfigError(f"adapter {name!r} needs a base_url")
+        problem = provider.load().unknown_option(config.options)
+        if problem is not None:
+            raise ConfigError(f"adapter {name!r}: {problem}")
         key_env = config.api_key_env or (None if config.base_url else provider.key_variable)
         api_key = self.environ.get(key_env) if key_env else None
         if config.api_key_env and api_key is None:

@@ -50,6 +50,7 @@ class AzureChatAdapter(_AtAzure, ChatAdapter):
     """Chat completions at Azure."""
 
     name: str = "azure"
+    option_names = ChatAdapter.option_names | {"api_version"}
 
     def body(self, endpoint: Endpoint, request: ModelRequest) -> JsonObject:
         version = str(self.options(endpoint).get("api_version") or "")
@@ -66,6 +67,7 @@ class AzureResponsesAdapter(_AtAzure, ResponsesAdapter):
     """Responses at Azure, where only the body names the deployment."""
 
     name: str = "azure_responses"
+    option_names = ResponsesAdapter.option_names | {"api_version"}
 
     def route(self, request: ModelRequest) -> str:
         return "/openai"

@@ -106,6 +106,9 @@ class ChatAdapter(BearerAdapter):
     """Chat completions at ``<base_url>/chat/completions``."""
 
     name: str = "openai"
+    option_names = frozenset(
+        {"system_role", "max_tokens_field", "stream_usage", "reasoning_effort", "replay_reasoning", "body"}
+    )
     path: ClassVar[str] = "/chat/completions"
     has_strict_tools: ClassVar[bool] = True
     """Whether a tool can ask for arguments that follow its schema exactly."""

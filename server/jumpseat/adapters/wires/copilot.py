@@ -21,8 +21,16 @@ API_VERSION: Final = "2025-10-01"
 _INTEGRATION: Final = "vscode-chat"
 
 
+OPTIONS: Final = frozenset({"integration_id"}).union(
+    ChatAdapter.option_names, ResponsesAdapter.option_names, MessagesAdapter.option_names
+)
+"""The model decides which of the wires is used, and the options are those of all."""
+
+
 class CopilotChatAdapter(ChatAdapter):
     """Chat completions of Copilot."""
+
+    option_names = OPTIONS
 
     def extra_headers(self, endpoint: Endpoint, request: ModelRequest) -> Mapping[str, str]:
         return request_headers(self.options(endpoint), request)
@@ -30,6 +38,8 @@ class CopilotChatAdapter(ChatAdapter):
 
 class CopilotResponsesAdapter(ResponsesAdapter):
     """Responses of Copilot, for models that chat completions do not serve. There are no hosted tools."""
+
+    option_names = OPTIONS
 
     hosted: Mapping[str, JsonObject] = {}
 
@@ -39,6 +49,8 @@ class CopilotResponsesAdapter(ResponsesAdapter):
 
 class CopilotMessagesAdapter(MessagesAdapter):
     """Messages of Copilot. Its blocks are signed as Anthropic's, because both APIs accept them."""
+
+    option_names = OPTIONS
 
     signs_as: str | None = "anthropic"
     hosted: Mapping[str, JsonObject] = {}

@@ -80,6 +80,7 @@ class GenerateContentAdapter(Adapter):
     """``<base_url>/models/<model>:generateContent``. A key goes as ``x-goog-api-key``, never in the URL."""
 
     name: str = NAME
+    option_names = frozenset({"thinking", "hosted_tools", "json_schema", "body"})
     hosted: Mapping[str, JsonObject] = HOSTED
     limits_calls: bool = False
 

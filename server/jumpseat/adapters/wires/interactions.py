@@ -74,6 +74,7 @@ class InteractionsAdapter(Adapter):
     """``<base_url>/interactions``, with the keys of ``generateContent``."""
 
     name: str = NAME
+    option_names = frozenset({"thinking", "hosted_tools", "body"})
     hosted: Mapping[str, JsonObject] = HOSTED
     limits_calls: bool = False
 

@@ -100,6 +100,7 @@ class MessagesAdapter(Adapter):
     """``<base_url>/v1/messages``. An API key goes as ``x-api-key``, a bearer token as ``Authorization``."""
 
     name: str = NAME
+    option_names = frozenset({"prompt_caching", "thinking", "citations", "body"})
     hosted: Mapping[str, JsonObject] = HOSTED
     cites_as = "anthropic"
 

@@ -35,6 +35,7 @@ class MistralAdapter(ChatAdapter):
     """Chat completions at ``<base_url>/chat/completions``."""
 
     name: str = "mistral"
+    option_names = ChatAdapter.option_names | {"safe_prompt"}
     has_strict_tools = False
 
     def decoder(self, request: ModelRequest) -> Decoder:

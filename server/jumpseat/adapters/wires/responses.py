@@ -70,6 +70,7 @@ class ResponsesAdapter(BearerAdapter):
     """Responses at ``<base_url>/responses``."""
 
     name: str = "openai_responses"
+    option_names = frozenset({"system_role", "reasoning", "hosted_tools", "body"})
     path: ClassVar[str] = "/responses"
     hosted: Mapping[str, JsonObject] = {
         "web_search": {"type": "web_search"},
