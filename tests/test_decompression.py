@@ -60,3 +60,11 @@ async def test_a_few_bytes_never_become_a_large_piece(encoding: str, compress: t
 async def test_invalid_data_and_compressed_compressions_are_refused(encoding: str, body: bytes) -> None:
     with pytest.raises(DecompressionError):
         [piece async for piece in decompress(chunks(body, 100), encoding)]
+
+
+async def test_a_few_bytes_after_the_end_are_ignored_and_an_endless_body_is_refused() -> None:
+    body = gzip.compress(TEXT)
+    pieces = [piece async for piece in decompress(chunks(body + b"\0" * 1000, 100), "gzip")]
+    assert b"".join(pieces) == TEXT
+    with pytest.raises(DecompressionError):
+        [piece async for piece in decompress(chunks(body + b"\0" * 1_000_000, 1000), "gzip")]

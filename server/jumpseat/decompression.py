@@ -1,6 +1,6 @@
-"""Decompress the bodies of HTTP responses piece by piece: a few bytes can stand for gigabytes.
+"""Decompress the bodies of HTTP responses piece by piece, because a few bytes can stand for gigabytes.
 
-HTTP libraries decompress each chunk as a whole, and apply any number of compressions in turn. The caller counts the
+HTTP libraries decompress each chunk as a whole, and undo any number of nested compressions. The caller counts the
 decompressed bytes, and stops reading at its limit.
 """
 
@@ -20,6 +20,9 @@ PIECE_BYTES: Final = 64 * 1024
 _TURN_BYTES: Final = 1024 * 1024
 """Decompressed data after which other tasks run."""
 
+_MAX_TRAILING_BYTES: Final = 64 * 1024
+"""Most bytes after the end of the compressed data, which are ignored."""
+
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _FORMATS: Final = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
 
@@ -31,10 +34,10 @@ class DecompressionError(Exception):
 async def decompress(stream: AsyncIterable[bytes], encoding: str) -> AsyncGenerator[bytes]:
     """Yield the pieces of a body with the header ``Content-Encoding: encoding``.
 
-    Encodings that are no compressions are ignored, as HTTP libraries do.
+    Encodings other than compressions are ignored, as HTTP libraries do.
 
     Raises:
-        DecompressionError: the data is invalid, or compressed more than once.
+        DecompressionError: the data is invalid, goes on after its end, or is compressed more than once.
     """
     formats = [name for part in encoding.split(",") if (name := part.strip().lower()) in _FORMATS]
     if len(formats) > 1:
@@ -58,13 +61,20 @@ class Decompressor:
         # Two formats go by the name of deflate; the first two bytes tell them apart.
         self._may_be_raw = name == "deflate"
         self._head = b""
+        self._trailing_bytes = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the pieces that ``data``, the next part of the body, stands for.
 
         Raises:
-            DecompressionError: the data is invalid.
+            DecompressionError: the data is invalid, or goes on after its end.
         """
+        if self._stream.eof:
+            # The stream would keep the data, and the caller count none of it.
+            self._trailing_bytes += len(data)
+            if self._trailing_bytes > _MAX_TRAILING_BYTES:
+                raise DecompressionError("expected nothing after the end of the compressed data")
+            return
         if self._may_be_raw:
             data = self._head = self._head + data
             if len(data) < 2:

@@ -150,6 +150,8 @@ ATTACKS = {
     "a new repository": "git init -q new; git -C new config core.sshCommand x; git -C new config alias.st '!x'",
     "a bare repository": "git init -q --bare b; git -C b config core.fsmonitor x; echo x > b/hooks/update",
     "links": "mkdir -p new/.git; ln -s ../../run new/.git/hooks; ln -s nested/.git/config .mcp.json",
+    "a link that becomes a file": "rm linked/.mcp.json; echo evil > linked/.mcp.json",
+    "a link to another file": "echo evil > evil.json; rm linked/.mcp.json; ln -s ../evil.json linked/.mcp.json",
     "settings of agents": "mkdir -p .jumpseat .github/agents .claude deep; echo x | tee .jumpseat/config.toml"
     " .github/agents/a.md .claude/settings.json .mcp.json deep/.mcp.json",
     "settings of editors": "mkdir -p .idea sub/.vscode; echo x | tee .idea/workspace.xml sub/.vscode/tasks.json",
@@ -173,6 +175,9 @@ async def test_no_command_leaves_a_file_that_makes_another_program_run_something
     (project / "file").write_text("text")
     (project / "shared").mkdir()
     (project / "shared" / "config").write_text("")
+    (project / "linked").mkdir()
+    (project / "linked" / "servers.json").write_text("{}")
+    (project / "linked" / ".mcp.json").symlink_to("servers.json")
     git(project, "config", "include.path", "../shared/config")
     git(project, "config", "core.hooksPath", ".githooks")
     before = configuration(project)
@@ -183,6 +188,38 @@ async def test_no_command_leaves_a_file_that_makes_another_program_run_something
         if text not in before.values() and not path.endswith(".sample")
     }
     assert left == {}
+
+
+async def test_the_target_of_a_link_that_configures_a_program_cannot_be_changed(
+    tmp_path: Path, bubblewrap: Mechanism
+) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
+    target = session.project / "settings" / "agents" / "servers.json"
+    target.parent.mkdir(parents=True)
+    target.write_text("{}")
+    (session.project / ".mcp.json").symlink_to("settings/agents/servers.json")
+    (session.project / ".idea").symlink_to(".")
+    result = await session.run(
+        "echo evil > settings/agents/servers.json; mv settings other; mv settings/agents other; echo work > file;"
+        " mkdir -p settings/agents; echo evil > settings/agents/servers.json; echo new > settings/agents/new"
+    )
+    assert target.read_text() == "{}", result.output
+    assert (session.project / "file").read_text() == "work\n"
+    assert (target.parent / "new").read_text() == "new\n"
+
+
+async def test_folders_nested_deeper_than_the_stack_do_not_prevent_the_comparison(session: Confining) -> None:
+    git(session.project, "init", "-q")
+    try:
+        result = await session.run(
+            'echo evil > .mcp.json; python3 -c \'import os; os.chdir(".git")\n'
+            'for name in ["modules"] + ["m"] * 1500: os.mkdir(name); os.chdir(name)\''
+        )
+    finally:
+        # Too deep for the removal of temporary files.
+        await anyio.run_process(["rm", "-rf", str(session.project / ".git")])
+    assert result.exit_code == 0, result.output
+    assert not (session.project / ".mcp.json").exists()
 
 
 def configuration(project: Path) -> dict[str, str]:

@@ -40,7 +40,7 @@ MAX_CONTENTS: Final = 1000
 """Most files that are examined inside one folder that configures a program, where it cannot be made read-only."""
 
 Identity: TypeAlias = tuple[int, ...]
-"""Device and inode of a file; where files cannot be made read-only, also the time of its last change."""
+"""Device and inode of a file, and the time of its last change if it is a link or cannot be made read-only."""
 
 
 @dataclass(slots=True)
@@ -81,12 +81,12 @@ class ConfigurationFiles:
 
         ``contents`` are kept where the mechanism cannot make files read-only.
         """
-        found = Snapshot()
+        snapshot = Snapshot()
         seen: dict[str, _Folder] = {}
-        paths = list(self._paths(map(str, roots), seen, found.git))
+        paths = list(self._paths(map(str, roots), seen, snapshot.git))
         self._known = seen
-        found.git.update(map(str, git_folders))
-        paths += [path for folder in found.git for path in settings_of(folder)]
+        snapshot.git.update(map(str, git_folders))
+        paths += [path for folder in snapshot.git for path in settings_of(folder)]
         if contents:
             paths = [below for path in paths for below in _contents(path)]
         for path in paths:
@@ -94,12 +94,14 @@ class ConfigurationFiles:
                 continue
             with suppress(OSError):
                 status = os.lstat(path)
-                found.files[path] = status.st_dev, status.st_ino
-                if contents and stat.S_ISREG(status.st_mode):
-                    found.files[path] += (status.st_ctime_ns,)
-                    if (data := read_small(path)) is not None:
-                        found.contents[path] = data
-        return found
+                identity: Identity = (status.st_dev, status.st_ino)
+                if stat.S_ISLNK(status.st_mode) or (contents and stat.S_ISREG(status.st_mode)):
+                    # Nothing keeps a command from replacing this file by one that gets the same inode.
+                    identity += (status.st_ctime_ns,)
+                snapshot.files[path] = identity
+                if contents and stat.S_ISREG(status.st_mode) and (data := read_small(path)) is not None:
+                    snapshot.contents[path] = data
+        return snapshot
 
     def _paths(self, roots: Iterable[str], seen: dict[str, _Folder], git: set[str]) -> Iterator[str]:
         waiting = list(roots)

@@ -41,21 +41,31 @@ def is_git_folder(names: set[str]) -> bool:
 
 def settings_of(folder: str) -> Iterator[str]:
     """Yield the files and folders that configure git, of a git folder, its submodules and its work trees."""
-    for name in (*_SETTINGS, "commondir", "hooks"):
-        if os.path.lexists(path := f"{folder}/{name}"):
-            yield path
-    yield from _named_paths(folder)
-    for tree in _folders(f"{folder}/worktrees"):
-        for name in (_SETTINGS[1], *_LINKS):
-            if os.path.lexists(path := f"{tree}/{name}"):
+    # Not recursive: a command can nest folders deeper than Python's stack.
+    waiting = [folder]
+    while waiting:
+        folder = waiting.pop()
+        for name in (*_SETTINGS, "commondir", "hooks"):
+            if os.path.lexists(path := f"{folder}/{name}"):
                 yield path
-    yield from _settings_of_modules(f"{folder}/modules")
+        yield from _named_paths(folder)
+        for tree in _folders(f"{folder}/worktrees"):
+            for name in (_SETTINGS[1], *_LINKS):
+                if os.path.lexists(path := f"{tree}/{name}"):
+                    yield path
+        waiting += _submodules(folder)
 
 
-def _settings_of_modules(folder: str) -> Iterator[str]:
-    # The name of a submodule may contain slashes.
-    for below in _folders(folder):
-        yield from settings_of(below) if os.path.lexists(f"{below}/HEAD") else _settings_of_modules(below)
+def _submodules(folder: str) -> Iterator[str]:
+    """Yield the git folders of the submodules in a git folder."""
+    waiting = _folders(f"{folder}/modules")
+    while waiting:
+        below = waiting.pop()
+        if os.path.lexists(f"{below}/HEAD"):
+            yield below
+        else:
+            # The name of a submodule may contain slashes.
+            waiting += _folders(below)
 
 
 def _folders(folder: str) -> list[str]:

@@ -91,6 +91,10 @@ def _receive(mechanism: Mechanism) -> tuple[socket.socket, int, int, int]:
             lines = result.stderr.decode(errors="replace").strip().splitlines()
             raise OSError(lines[-1] if lines else f"exit code {result.returncode}")
         data, descriptors, _, _ = socket.recv_fds(ours, 16, 3)
+    if len(descriptors) != 3:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise OSError("this process has too many open files")
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
     listener, user, network = descriptors

@@ -90,12 +90,13 @@ class SessionNetwork:
         if not self._tried:
             from jumpseat.sandbox.namespace import open_namespace
 
-            self._tried = True
             try:
                 self._open = await anyio.to_thread.run_sync(open_namespace, mechanism, self._environ)
             except OSError as error:
+                self._tried = True
                 log.info("commands reach no approved hosts with %s: %s", mechanism.name, error)
                 return None
+            self._tried = True
             self._tasks.start_soon(self._serve, self._open, name="sandbox proxy")
         return self._open.namespace if self._open is not None else None
 
@@ -115,7 +116,10 @@ class SessionNetwork:
         return found
 
     def begin(self, reach: Reach) -> None:
-        """Let a command that starts reach its hosts. Refusals of earlier commands are forgotten."""
+        """Open the hosts of a command that starts, and forget the refusals of earlier commands."""
+        if not self._running:
+            # These were about processes that an ended command has left behind.
+            self._answers.clear()
         self._running.append(reach)
         self._answers = {host: answer for host, answer in self._answers.items() if answer}
 
@@ -132,7 +136,7 @@ class SessionNetwork:
     async def _serve(self, opened: OpenNamespace) -> None:
         from jumpseat.sandbox.proxy import HostProxy
 
-        proxy = HostProxy(self._admit, self._reach)
+        proxy = HostProxy(self.admit, self._reach)
         try:
             with self._scope:
                 async with await SocketListener.from_socket(opened.listener) as listener:
@@ -140,7 +144,7 @@ class SessionNetwork:
         finally:
             opened.close()
 
-    async def _admit(self, target: Target) -> str | None:
+    async def admit(self, target: Target) -> str | None:
         """Decide about a connection; return the reason of a refusal."""
         if await self._is_admitted(target):
             return None

@@ -93,8 +93,10 @@ class Surroundings:
     ) -> View:
         """Return the view of a command, in folders with the configuration files of ``before``."""
         protected = [Path(path) for path in before.files if not os.path.islink(path)]
-        # A folder that is mounted cannot be renamed, and so neither can its contents be put elsewhere.
+        targets = _link_targets(before, roots)
+        # A mounted folder cannot be renamed, so that the paths of its contents stay the same.
         mounted = [*map(Path, before.git), *(path.parent for path in protected if path.parent.name == ".github")]
+        mounted += [parent for path in targets for parent in path.parents if _is_inside(parent, roots)]
         caches = shared_caches(self._user_home) if settings.shared_caches else [self._cache_folder(cwd)]
         shown = {real(cwd / os.path.expanduser(path)) for path in settings.show}
         hidden = [
@@ -108,7 +110,11 @@ class Surroundings:
         ]
         return View(
             writable=(*roots, *real_paths([*mounted, *self._own_folders, *caches])),
-            read_only=(*protected, *real_paths(cwd / os.path.expanduser(path) for path in settings.read_only)),
+            read_only=(
+                *protected,
+                *targets,
+                *real_paths(cwd / os.path.expanduser(path) for path in settings.read_only),
+            ),
             hidden=tuple(path for path in real_paths(hidden) if path not in shown and path not in roots),
             shown=tuple(real_paths([*readable, *(RESOLVER if network else ())])),
             temp=self.temp,
@@ -147,6 +153,17 @@ class Surroundings:
         link_settings(folder, self._server_environ, self._user_home)
         self._caches[main] = folder
         return folder
+
+
+def _link_targets(before: Snapshot, roots: Sequence[Path]) -> list[Path]:
+    """Return the files and folders in ``roots`` that links among the configuration files lead to."""
+    targets = real_paths(path for path in before.files if os.path.islink(path))
+    return [path for path in targets if _is_inside(path, roots)]
+
+
+def _is_inside(path: Path, roots: Sequence[Path]) -> bool:
+    """Return whether ``path`` is below one of ``roots``, and contains none of them."""
+    return any(path.is_relative_to(root) for root in roots) and not any(root.is_relative_to(path) for root in roots)
 
 
 def git_folders(roots: Sequence[Path]) -> Iterator[Path]:

@@ -87,7 +87,8 @@ async def _tunnel(stream: ByteStream, proxy: httpx.URL, target: str) -> ByteStre
         event = connection.next_event()
         while event is h11.NEED_DATA or isinstance(event, h11.InformationalResponse):
             if event is h11.NEED_DATA:
-                connection.receive_data(await stream.receive())
+                # Byte by byte: what follows the answer comes from the host, and belongs to the program.
+                connection.receive_data(await stream.receive(1))
             event = connection.next_event()
         if not isinstance(event, h11.Response) or event.status_code // 100 != 2:
             status = event.status_code if isinstance(event, h11.Response) else "no answer"

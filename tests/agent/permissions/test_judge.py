@@ -21,10 +21,11 @@ pytestmark = pytest.mark.anyio
 
 
 class Listening:
-    """A model that approves everything, and the source of that model; ``asked`` are its requests."""
+    """A model that gives one answer, and the source of that model; ``asked`` are its requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: str = '{"decision": "approve", "reason": "Fine."}') -> None:
         self.asked: list[ModelRequest] = []
+        self._answer = answer
 
     async def resolve(self, _settings: SessionSettings, *, ask_token: Any = None) -> ResolvedModel:
         return ResolvedModel(cast("Any", self), "m", ModelInfo("m"))
@@ -34,7 +35,7 @@ class Listening:
         self.asked.append(request)
 
         async def events() -> AsyncGenerator[Completed]:
-            yield Completed(AssistantMessage([TextBlock('{"decision": "approve", "reason": "Fine."}')]), "end_turn")
+            yield Completed(AssistantMessage([TextBlock(self._answer)]), "end_turn")
 
         yield events()
 
@@ -49,3 +50,10 @@ async def test_the_judge_is_not_shown_the_description_by_the_model_that_makes_th
     shown = json.loads(cast("Any", model.asked[0].messages[0]).blocks[0].text)
     assert shown["call"]["fullCommandText"] == "touch a"
     assert "approved this" not in json.dumps(shown)
+
+
+async def test_an_answer_that_is_nested_too_deeply_approves_nothing(tmp_path: Path) -> None:
+    model = Listening("[" * 100_000)
+    judge = PermissionJudge(cast("ModelSource", model), SessionSettings(cwd=tmp_path), cast("Any", None), list)
+    opinion = await judge(shell_permission("touch a", ""), None)
+    assert (opinion.recommendation, opinion.failure_reason) == ("error", "parse_error")

@@ -2,7 +2,7 @@
 
 The judge is given the request and the user's latest prompts, and nothing else: no assistant messages, no tool
 output, no files, and no description of the call by the model that makes it. Its answer counts only if it is exactly
-the JSON object that was asked for; after any other answer, and after any failure, a person decides.
+the expected JSON object; after any other answer, and after any failure, a person decides.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _parse_opinion(answer: str, model: str | None) -> AssistedApproval:
         return _failed("empty_response", model)
     try:
         parsed = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _failed("parse_error", model)
     if not isinstance(parsed, dict):
         return _failed("parse_error", model)

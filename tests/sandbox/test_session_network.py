@@ -1,0 +1,49 @@
+"""Decisions about the hosts of confined commands, and how long they hold."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, cast
+
+import anyio
+import pytest
+
+from jumpseat.sandbox.proxy import Target
+from jumpseat.sandbox.session_network import Reach, SessionNetwork
+from jumpseat.sandbox.settings import SandboxSettings
+
+pytestmark = pytest.mark.anyio
+
+HOST = Target("one.example", 443, "https://one.example/")
+
+
+class Person:
+    """Approves every host once; ``asked`` are the commands of the questions."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def forbids(self, url: str) -> bool:
+        return False
+
+    async def allows(self, url: str, reach: Reach) -> bool:
+        self.asked.append(reach.command)
+        return True
+
+
+async def test_an_approval_once_ends_with_the_command_that_runs() -> None:
+    person = Person()
+    async with anyio.create_task_group() as tasks:
+        network = SessionNetwork(SandboxSettings, tasks, person, cast("Any", None), os.environ)
+        # A process that an ended command has left behind connects while no command runs.
+        assert await network.admit(HOST) is None
+        first, second = Reach(command="first"), Reach(command="second")
+        network.begin(first)
+        assert await network.admit(HOST) is None
+        network.begin(second)
+        assert await network.admit(HOST) is None
+        network.end(first)
+        network.end(second)
+        network.begin(Reach(command="third"))
+        assert await network.admit(HOST) is None
+    assert person.asked == ["", "first", "third"]
