@@ -11,8 +11,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+from jumpseat.command_output import USAGE_ERROR, CommandParser
 from jumpseat_protocol.version import __version__
 
 LOG_LEVELS = ("none", "error", "warning", "info", "debug", "all")
@@ -106,19 +107,13 @@ error: no mode was chosen
 'jumpseat --help' lists all options and commands."""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        print(f"error: {message}", file=sys.stderr)  # noqa: T201 - the SDKs show this to their users
-        sys.exit(2)
-
-
 def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     """Parse the arguments of a server; on an error, print one line to stderr and exit with code 2.
 
     A server starts only if an argument says how it is reached; otherwise, print the possibilities and exit with
     code 2.
     """
-    parser = _Parser(
+    parser = CommandParser(
         prog="jumpseat",
         allow_abbrev=False,
         description="Agent server of the Copilot SDK protocol and of the Agent Client Protocol.",
@@ -185,7 +180,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         parser.error("--stdio and --port are mutually exclusive")
     if not (known.stdio or known.headless or known.server or known.port is not None):
         print(_NO_MODE, file=sys.stderr)  # noqa: T201 - this is a command for people here
-        sys.exit(2)
+        sys.exit(USAGE_ERROR)
     if known.stdio:
         for name in ("host", "no_token", "tls_cert", "tls_key", "behind_tls_proxy"):
             if getattr(known, name) not in (None, False):
@@ -206,7 +201,7 @@ def parse_command(argv: Sequence[str], environ: Mapping[str, str]) -> Command | 
     name: CommandName | None = next((command for command in COMMANDS if argv and command == argv[0]), None)
     if name is None:
         return None
-    parser = _Parser(prog=f"jumpseat {name}", allow_abbrev=False, description=COMMANDS[name])
+    parser = CommandParser(prog=f"jumpseat {name}", allow_abbrev=False, description=COMMANDS[name])
     if name == "models":
         parser.add_argument("adapter", nargs="?", help="list only the models of this adapter")
     if name == "check":
@@ -249,7 +244,7 @@ def wants_schema(argv: Sequence[str]) -> bool:
     """
     if not argv or argv[0] != "schema":
         return False
-    parser = _Parser(
+    parser = CommandParser(
         prog="jumpseat schema", allow_abbrev=False, description="Print the protocol as JSON Schema (2020-12)."
     )
     _, unknown = parser.parse_known_args(argv[1:])
@@ -265,7 +260,7 @@ def _split_environ(environ: Mapping[str, str]) -> tuple[dict[str, str], frozense
     )
 
 
-def _tcp_options(parser: _Parser, known: Any, token: str | None) -> TcpOptions:
+def _tcp_options(parser: CommandParser, known: Any, token: str | None) -> TcpOptions:
     # Arguments of SDKs that nobody else has a reason to write. SDKs before 1.0 cannot send a token; newer ones set
     # COPILOT_CONNECTION_TOKEN.
     started_by_sdk = known.no_auto_update or known.server
@@ -293,7 +288,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _options(parser: _Parser, known: Any, environ: Mapping[str, str], empty: frozenset[str]) -> Options:
+def _options(parser: CommandParser, known: Any, environ: Mapping[str, str], empty: frozenset[str]) -> Options:
     token = environ.get("COPILOT_CONNECTION_TOKEN")
     replay = known.replay or environ.get("JUMPSEAT_REPLAY")
     return Options(

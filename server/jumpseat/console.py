@@ -6,9 +6,7 @@ shown, only whether it is set.
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +37,7 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.cli import Command
+from jumpseat.command_output import print_error, print_json, print_table, print_text
 from jumpseat.config import Config, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderProtocolError, ProviderRequestError
 
@@ -78,7 +77,7 @@ def run(command: Command) -> int:
 def _show_adapters(command: Command, found: list[KnownAdapter]) -> int:
     code = NOT_CONFIGURED if any(adapter.problem for adapter in found) else WORKS
     if command.json:
-        _print_json(
+        print_json(
             [
                 {
                     "name": adapter.name,
@@ -108,12 +107,12 @@ def _show_adapters(command: Command, found: list[KnownAdapter]) -> int:
         for adapter in found
         if adapter.problem is None
     ]
-    _print_table(rows)
+    print_table(rows)
     for adapter in found:
         if adapter.problem is not None:
-            _print(f"{adapter.name} cannot be used: {adapter.problem}")
+            print_text(f"{adapter.name} cannot be used: {adapter.problem}")
     if not any(adapter.usable for adapter in found):
-        _print("\nNo adapter can be used yet: set an adapter's variable, or configure one in config.toml.")
+        print_text("\nNo adapter can be used yet: set an adapter's variable, or configure one in config.toml.")
     return code
 
 
@@ -143,13 +142,13 @@ async def _show_models(command: Command, models: Models) -> int:
     finally:
         await models.connections.close()
     if command.json:
-        _print_json([_as_json(model) for model in found])
+        print_json([_as_json(model) for model in found])
         return WORKS
     if found:
         rows = [("MODEL", "NAME", "CONTEXT", "OUTPUT", "VISION", "TOOLS", "REASONING", "USD PER 1M, IN/OUT")]
-        _print_table(rows + [_row(model) for model in found])
+        print_table(rows + [_row(model) for model in found])
     for name in silent:
-        _print(f"no models of {name} are known: name any model that the provider serves as {name}/MODEL")
+        print_text(f"no models of {name} are known: name any model that the provider serves as {name}/MODEL")
     return WORKS
 
 
@@ -232,17 +231,17 @@ async def _check(command: Command, models: Models, config: Config) -> int:
             "explanation": diagnosis.text,
             "exitCode": diagnosis.exit_code,
         }
-        _print_json({key: value for key, value in result.items() if value is not None})
+        print_json({key: value for key, value in result.items() if value is not None})
         return diagnosis.exit_code
     if diagnosis.exit_code == WORKS:
-        _print(f"{_model_name(facts)} works: asked for one word, the model answered {found.answer!r}.")
+        print_text(f"{_model_name(facts)} works: asked for one word, the model answered {found.answer!r}.")
     else:
-        _print(f"{_model_name(facts)} does not work. {diagnosis.text}")
+        print_text(f"{_model_name(facts)} does not work. {diagnosis.text}")
     if rehearsal is not None and not rehearsal.problems:
         # An answer of the provider has tried all that the invented ones could not.
         for text in ("" if diagnosis.exit_code == WORKS else rehearsal.untried, rehearsal.warning):
             if text:
-                _print(text)
+                print_text(text)
     return diagnosis.exit_code
 
 
@@ -388,21 +387,7 @@ def _not_configured(name: str, environ: Mapping[str, str]) -> ConfigError:
 
 
 def _report(error: JumpseatError) -> int:
-    print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command speaks to its user
+    print_error(str(error))
     if isinstance(error, ProviderError):
         return diagnose(error, Facts("", "", "")).exit_code
     return NOT_CONFIGURED
-
-
-def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        _print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
-def _print_json(value: Any) -> None:
-    _print(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _print(text: str) -> None:
-    print(text)  # noqa: T201 - a command speaks to its user

@@ -5,19 +5,18 @@ A server that only a session has is named by its URL. Tokens are never shown.
 
 from __future__ import annotations
 
-import argparse
-import json
 import logging
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
 
+from jumpseat.command_output import FAILED, USAGE_ERROR, CommandParser, print_error, print_json, print_text
 from jumpseat.config import Config, home_folder, load_config
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, find_servers, resolve_config
@@ -26,15 +25,6 @@ from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.mcp_tokens import McpTokenFile
 from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat_protocol.mcp import McpServerConfig
-
-FAILED: Final = 1
-USAGE_ERROR: Final = 2
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        _print_error(message)
-        sys.exit(USAGE_ERROR)
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -52,22 +42,24 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         url, config = _find_url(args.server, servers, environ)
         if args.command == "logout":
             removed = tokens.remove(url)
-            _print(f"Logged out of {args.server}." if removed else f"There was no login to {args.server}.")
+            print_text(f"Logged out of {args.server}." if removed else f"There was no login to {args.server}.")
             return 0
         return anyio.run(_login, args, url, config, tokens, environ)
     except InvalidRequestError as error:
-        _print_error(str(error))
+        print_error(str(error))
         return USAGE_ERROR
     except JumpseatError as error:
-        _print_error(str(error))
+        print_error(str(error))
         return FAILED
     except KeyboardInterrupt:
-        _print_error("the login was cancelled")
+        print_error("the login was cancelled")
         return FAILED
 
 
 def _parse(argv: Sequence[str]) -> Any:
-    parser = _Parser(prog="jumpseat mcp", allow_abbrev=False, description="Servers of the Model Context Protocol.")
+    parser = CommandParser(
+        prog="jumpseat mcp", allow_abbrev=False, description="Servers of the Model Context Protocol."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="list the servers that are configured in files", allow_abbrev=False)
     listing.add_argument("--json", action="store_true", help="print JSON")
@@ -139,14 +131,14 @@ def _list(
         if url not in configured
     ]
     if as_json:
-        _print(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
     elif not rows:
-        _print_error("no MCP server is configured in a file, and there is no login")
+        print_error("no MCP server is configured in a file, and there is no login")
     else:
         lines = [tuple(rows[0]), *(tuple(str(value or "-") for value in row.values()) for row in rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for line in lines:
-            _print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+            print_text("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     return 0
 
 
@@ -194,28 +186,20 @@ async def _login(
             raise InvalidRequestError(f"the environment variable {args.client_secret_env} is not set")
 
     async def show(address: str) -> None:
-        _print(f"Open this address in a browser to log in to {args.server}:\n\n{address}\n")
+        print_text(f"Open this address in a browser to log in to {args.server}:\n\n{address}\n")
         if not args.no_browser and _has_display(environ):
             await anyio.to_thread.run_sync(webbrowser.open, address, abandon_on_cancel=True)
 
     client_id = args.client_id or (config.oauth_client_id if config else None)
     login = await log_in(url, show, client_id=client_id, client_secret=secret)
     if login is None:
-        _print(f"{args.server} requires no login.")
+        print_text(f"{args.server} requires no login.")
         return 0
     tokens.put(url, login.model_dump(exclude_none=True))
-    _print(f"Logged in to {args.server}.")
+    print_text(f"Logged in to {args.server}.")
     return 0
 
 
 def _has_display(environ: Mapping[str, str]) -> bool:
     # Without a display, a text browser would take over this terminal.
     return sys.platform != "linux" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
-
-
-def _print(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - the output of the command
-
-
-def _print_error(text: str) -> None:
-    print(f"error: {text}", file=sys.stderr)  # noqa: T201 - the output of the command

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Mapping, Sequence
-from typing import Final, NoReturn
 
+from jumpseat.command_output import FAILED, USAGE_ERROR, CommandParser, print_error, print_json, print_text
 from jumpseat.config import home_folder
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.store.connection_tokens import ConnectionTokenFile
-
-FAILED: Final = 1
-USAGE_ERROR: Final = 2
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        _print_error(message)
-        sys.exit(USAGE_ERROR)
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -30,26 +19,26 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         match args.command:
             case "add":
                 # The token alone, for scripts; it cannot be shown again.
-                _print(tokens.add(args.name, all_sessions=args.all))
+                print_text(tokens.add(args.name, all_sessions=args.all))
                 return 0
             case "revoke":
                 if tokens.revoke(args.name):
-                    _print(f"Revoked {args.name}.")
+                    print_text(f"Revoked {args.name}.")
                     return 0
-                _print_error(f"there is no token {args.name!r}")
+                print_error(f"there is no token {args.name!r}")
                 return USAGE_ERROR
             case _:
                 return _list(tokens, as_json=args.json)
     except InvalidRequestError as error:
-        _print_error(str(error))
+        print_error(str(error))
         return USAGE_ERROR
     except JumpseatError as error:
-        _print_error(str(error))
+        print_error(str(error))
         return FAILED
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = _Parser(
+    parser = CommandParser(
         prog="jumpseat token",
         allow_abbrev=False,
         description="Manage the connection tokens of a shared server. Each one sees only its own sessions.",
@@ -71,19 +60,11 @@ def _list(tokens: ConnectionTokenFile, *, as_json: bool) -> int:
     found = tokens.all()
     if as_json:
         rows = [{"name": token.name, "all": token.all, "createdAt": token.created_at} for token in found]
-        _print(json.dumps(rows, indent=2))
+        print_json(rows)
         return 0
     if not found:
-        _print("No tokens. 'jumpseat token add NAME' makes one.")
+        print_text("No tokens. 'jumpseat token add NAME' makes one.")
     width = max((len(token.name) for token in found), default=0)
     for token in found:
-        _print(f"{token.name:<{width}}  {'all sessions' if token.all else 'own sessions'}  {token.created_at}")
+        print_text(f"{token.name:<{width}}  {'all sessions' if token.all else 'own sessions'}  {token.created_at}")
     return 0
-
-
-def _print(text: str) -> None:
-    print(text)  # noqa: T201 - this is a command for people
-
-
-def _print_error(text: str) -> None:
-    print(f"error: {text}", file=sys.stderr)  # noqa: T201 - this is a command for people

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from jumpseat.command_output import print_json, print_table, print_text
 from jumpseat.config import Config
 from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat.tools.builtin import BUILTIN_NAMES
@@ -31,7 +30,7 @@ async def show_tools(home: Path, config: Config, *, as_json: bool) -> int:
     known = await catalogue.read_all(Path.cwd())
     found = [describe(tool, known, BUILTIN_NAMES) for tool in known]
     if as_json:
-        _print(json.dumps([tool.wire() for tool in found], indent=2, ensure_ascii=False))
+        print_json([tool.wire() for tool in found])
     else:
         _print_found(known, found, home)
     return INVALID if any(tool.problem for tool in found) else VALID
@@ -43,15 +42,12 @@ def _print_found(known: Sequence[Known], found: Sequence[DeclaredToolDescription
         if tool.problem is None:
             rows.append((tool.name, tool.kind, tool.origin, _APPROVAL[tool.approval], _one_line(tool.description)))
     if len(rows) > 1:
-        widths = [max(len(row[column]) for row in rows) for column in range(4)]
-        for row in rows:
-            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-            _print("  ".join([*cells, row[4]]).rstrip())
+        print_table(rows)
     for tool in found:
         if tool.problem is not None:
-            _print(f"{tool.name} cannot be used: {tool.problem}")
+            print_text(f"{tool.name} cannot be used: {tool.problem}")
     if not known:
-        _print(
+        print_text(
             f"No tools are declared: put a file into {home / 'tools'}, or a table [tools.NAME] into config.toml."
         )
 
@@ -59,7 +55,3 @@ def _print_found(known: Sequence[Known], found: Sequence[DeclaredToolDescription
 def _one_line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 60 else f"{line[:59]}…"
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")

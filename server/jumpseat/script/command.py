@@ -5,17 +5,15 @@ Exit codes: 0, all scripts passed; 1, a script failed; 2, a file or argument is 
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 import anyio
 
+from jumpseat.command_output import CommandParser, print_error, print_json, print_text
 from jumpseat.script.patterns import ScriptError
 from jumpseat.script.play import Outcome, PlayOptions
 from jumpseat.script.play_file import play_file
@@ -31,12 +29,6 @@ class _Arguments:
     json: bool
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        _print_error(f"error: {message}")
-        sys.exit(2)
-
-
 def main(argv: Sequence[str]) -> int:
     """Play the files named in ``argv`` and return the exit code."""
     arguments = _parse(argv)
@@ -46,21 +38,21 @@ def main(argv: Sequence[str]) -> int:
         try:
             outcome = anyio.run(_play, path, arguments)
         except ScriptError as error:
-            _print_error(f"error: {path.name}: {error}")
+            print_error(f"{path.name}: {error}")
             wrong = True
         else:
             outcomes.append(outcome)
             if not arguments.json:
                 _show(outcome, arguments)
     if arguments.json:
-        _print(json.dumps([_as_json(outcome) for outcome in outcomes], ensure_ascii=False, indent=2))
+        print_json([_as_json(outcome) for outcome in outcomes])
     if wrong:
         return 2
     return 0 if all(outcome.ok for outcome in outcomes) else 1
 
 
 def _parse(argv: Sequence[str]) -> _Arguments:
-    parser = _Parser(
+    parser = CommandParser(
         prog="jumpseat script",
         allow_abbrev=False,
         description="Play scripts of JSON-RPC messages against any server and report where it deviates.",
@@ -88,14 +80,14 @@ async def _play(path: Path, arguments: _Arguments) -> Outcome:
 def _show(outcome: Outcome, arguments: _Arguments) -> None:
     verdict = "ok    " if outcome.ok else "FAILED"
     steps = f"{outcome.steps} step{'' if outcome.steps == 1 else 's'}"
-    _print(f"{verdict} {outcome.name} ({steps}, {outcome.seconds:.2f} s)")
+    print_text(f"{verdict} {outcome.name} ({steps}, {outcome.seconds:.2f} s)")
     for failure in outcome.failures:
-        _print("  " + failure.replace("\n", "\n  "))
+        print_text("  " + failure.replace("\n", "\n  "))
     if arguments.verbose:
         for message in outcome.conversation:
-            _print(f"  {message.direction} {json.dumps(message.message, ensure_ascii=False)}")
+            print_text(f"  {message.direction} {json.dumps(message.message, ensure_ascii=False)}")
         if outcome.stderr.strip():
-            _print("  stderr: " + outcome.stderr.strip().replace("\n", "\n  "))
+            print_text("  stderr: " + outcome.stderr.strip().replace("\n", "\n  "))
 
 
 def _as_json(outcome: Outcome) -> dict[str, object]:
@@ -106,11 +98,3 @@ def _as_json(outcome: Outcome) -> dict[str, object]:
         "seconds": round(outcome.seconds, 3),
         "failures": outcome.failures,
     }
-
-
-def _print(text: str) -> None:
-    print(text)  # noqa: T201 - the output of the command
-
-
-def _print_error(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201

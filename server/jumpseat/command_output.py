@@ -1,0 +1,44 @@
+"""Arguments, output and exit codes that the commands of ``jumpseat`` share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+FAILED: Final = 1
+USAGE_ERROR: Final = 2
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that reports an error in one line, without the usage, and exits with :data:`USAGE_ERROR`."""
+
+    def error(self, message: str) -> NoReturn:
+        print_error(message)
+        sys.exit(USAGE_ERROR)
+
+
+def print_text(text: str) -> None:
+    """Print a result to stdout at once; a command may wait for its user afterwards."""
+    print(text, flush=True)  # noqa: T201 - the output of a command
+
+
+def print_json(value: Any) -> None:
+    """Print a result to stdout as JSON."""
+    # Imported here, because a server parses its arguments and prints no JSON.
+    import json
+
+    print_text(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(rows: Sequence[tuple[str, ...]]) -> None:
+    """Print rows with aligned columns to stdout."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print_text("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_error(text: str) -> None:
+    """Print an error to stderr, in one line for SDKs and people."""
+    print(f"error: {text}", file=sys.stderr)  # noqa: T201 - the output of a command
