@@ -23,7 +23,7 @@ OWN: Final = frozenset(
 """Variables with credentials of the server itself."""
 
 _LONG: Final = 16
-"""The length of a value, in characters, from which on another variable with the same value holds the same key."""
+"""Length in characters from which another variable with the same value is taken for the same key."""
 
 _WORD: Final = re.compile(r"\w+")
 
@@ -50,7 +50,7 @@ class ChildEnvironment:
         self._sources: list[Callable[[], Iterable[str]]] = []
 
     def withhold(self, names: Callable[[], Iterable[str]]) -> None:
-        """Count the variables that ``names`` returns as credentials.
+        """Treat the variables that ``names`` returns as credentials.
 
         ``names`` is called for every child process, because clients can register adapters.
         """

@@ -1,10 +1,9 @@
-"""End what child processes leave behind: also processes that have left their process group, as daemons do.
+"""End the processes that child processes leave behind, including daemons that have left their process group.
 
 Child processes get an environment variable that marks them as those of this server and of one owner, a session.
-All that descends from them inherits it. When a session ends, its processes are ended; a small program beside the
-server, :mod:`jumpseat.descendants_watch`, ends those of all sessions with the server, whatever ends the server.
-That program is started with the first tool call. Linux only: elsewhere only process groups are ended (see
-docs/platforms.md).
+All of their descendants inherit the variable. The processes of a session end with the session. If the server ends,
+for whatever reason, :mod:`jumpseat.descendants_watch` ends those of all sessions: a small program that is started
+with the first tool call. Linux only: elsewhere, only process groups are ended (see docs/platforms.md).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ PREFIX: Final = "JUMPSEAT_CHILD_"
 """The beginning of the names of marks. A server that runs below another one has a mark of its own."""
 
 WATCH_S: Final = 0.3
-"""Longest wait, at the end of the server, for the end of all processes."""
+"""Time limit, at the end of the server, for the end of all processes."""
 
 
 class Descendants:
@@ -62,7 +61,7 @@ class Descendants:
         self._owners.discard(owner)
         mark = f"{self._name}={owner}\0"
         with anyio.CancelScope(shield=True), suppress(OSError):
-            # In threads, because there may be many processes.
+            # In a thread, because there may be many processes.
             if not await anyio.to_thread.run_sync(descendants_watch.send, mark, signal.SIGTERM):
                 return
             with anyio.move_on_after(grace_s):
@@ -88,7 +87,7 @@ class Descendants:
                 stderr=subprocess.DEVNULL,
                 cwd="/",
                 env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
-                # Neither a terminal nor a signal to the process group of the server ends it.
+                # Signals of a terminal, or to the process group of the server, do not reach this process.
                 start_new_session=True,
             )
         except OSError as error:

@@ -15,18 +15,18 @@ from contextlib import suppress
 from typing import Final
 
 PASSES: Final = 50
-"""Most attempts to kill processes that start others meanwhile."""
+"""Limit of the attempts to kill processes that start others meanwhile."""
 
 PAUSE_S: Final = 0.01
 
 
 def marked(mark: str) -> set[int]:
-    """Return the running processes with ``mark`` in their environment, and all that descend from them.
+    """Return the running processes with ``mark`` in their environment, and all of their descendants.
 
     Raises:
         OSError: there is no ``/proc``.
     """
-    wanted = b"\0" + os.fsencode(mark)
+    variable = b"\0" + os.fsencode(mark)
     parents: dict[int, int] = {}
     found: set[int] = set()
     for entry in os.listdir("/proc"):
@@ -41,7 +41,7 @@ def marked(mark: str) -> set[int]:
                 continue
             process = int(entry)
             parents[process] = int(parent)
-            if wanted in b"\0" + _read(f"/proc/{entry}/environ"):
+            if variable in b"\0" + _read(f"/proc/{entry}/environ"):
                 found.add(process)
     # A program that overwrites or clears its environment is found by its parent.
     left = set(parents) - found
@@ -52,21 +52,21 @@ def marked(mark: str) -> set[int]:
 
 
 def send(mark: str, number: signal.Signals) -> bool:
-    """Send a signal to all processes with ``mark``; return whether there is one."""
-    found = marked(mark)
-    for process in found:
+    """Send a signal to all processes with ``mark``; return whether there are any."""
+    processes = marked(mark)
+    for process in processes:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(process, number)
-    return bool(found)
+    return bool(processes)
 
 
 def kill(mark: str) -> None:
-    """Kill all processes with ``mark``, those that they start meanwhile included. Bounded; nothing on Windows."""
+    """Kill all processes with ``mark``, including those that they start meanwhile. Bounded; nothing on Windows."""
     if sys.platform == "win32":
         return
     none = 0
     for _ in range(PASSES):
-        # A process has no environment for a moment while it begins another program.
+        # While a process executes another program, its environment is empty for a moment.
         none = 0 if send(mark, signal.SIGKILL) else none + 1
         if none == 2:
             return

@@ -1,6 +1,6 @@
-"""Reading JSON that may hold lone surrogates.
+"""Read JSON that may hold lone surrogates.
 
-JavaScript programs send them where a text was cut in the middle of an emoji: half of the pair stays, as an escape
+JavaScript programs send these where a text was cut in the middle of an emoji: half of the pair stays, as an escape
 (``\\ud83d``) that strict parsers refuse.
 """
 
@@ -16,7 +16,6 @@ _ESCAPES: Final = re.compile(
     rb"\\\\|(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 
-
 # At the end of a part of JSON text: an escape, or a pair of them, that the next part may continue.
 _UNFINISHED: Final = re.compile(
     rb"(?<!\\)(?:\\\\)*(\\(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?|u[0-9a-fA-F]{0,3})?)\Z"
@@ -26,7 +25,7 @@ _LONGEST_UNFINISHED: Final = 11
 
 def repair_surrogates(text: bytes) -> bytes:
     """Return JSON text with U+FFFD for each lone surrogate in its strings."""
-    return _ESCAPES.sub(lambda found: b"\\ufffd" if found.group(1) else found.group(), text)
+    return _ESCAPES.sub(lambda match: b"\\ufffd" if match.group(1) else match.group(), text)
 
 
 class SurrogateRepair:
@@ -36,11 +35,11 @@ class SurrogateRepair:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Return the next part; an escape that is not complete is held back."""
+        """Return the next part; an incomplete escape is held back."""
         data = self._held + data
         self._held = b""
-        if b"\\" in data[-_LONGEST_UNFINISHED:] and (found := _UNFINISHED.search(data)) is not None:
-            data, self._held = data[: found.start(1)], data[found.start(1) :]
+        if b"\\" in data[-_LONGEST_UNFINISHED:] and (unfinished := _UNFINISHED.search(data)) is not None:
+            data, self._held = data[: unfinished.start(1)], data[unfinished.start(1) :]
         return repair_surrogates(data) if b"\\u" in data else data
 
     def end(self) -> bytes:

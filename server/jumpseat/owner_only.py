@@ -1,4 +1,4 @@
-"""Files and folders that only their owner can read: all that the server itself writes.
+"""Files and folders that only their owner can read, such as all those that the server itself writes.
 
 The umask stays that of the user, because functions of declared tools and adapters create files in this process, as
 do the programs that they start.
@@ -34,10 +34,10 @@ def create_private_folder(path: Path) -> None:
 
 
 def restrict_home(home: Path, written: Collection[str]) -> list[Path]:
-    """Take the rights of other users from ``home`` and from its files; nobody else reaches anything in it then.
+    """Remove the rights of other users on ``home`` and its files, so that they reach nothing in the folder.
 
-    Returns the folders called one of ``written`` whose contents older versions of the server have written with
-    rights of other users, for :func:`restrict_contents`.
+    If other users had rights, returns the folders with the names ``written``, for :func:`restrict_contents`: older
+    versions of the server gave rights on their contents, too.
     """
     if sys.platform == "win32" or not _restrict(home):
         return []
@@ -52,7 +52,7 @@ def restrict_home(home: Path, written: Collection[str]) -> list[Path]:
 
 
 def restrict_contents(folder: Path) -> None:
-    """Take the rights of other users from ``folder`` and everything in it; links are not followed."""
+    """Remove the rights of other users on ``folder`` and everything in it; links are not followed."""
     _restrict(folder)
     for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -62,13 +62,13 @@ def restrict_contents(folder: Path) -> None:
 
 
 def _restrict(path: Path) -> bool:
-    """Take the rights of other users from ``path``; return whether they had any."""
+    """Remove the rights of other users on ``path``; return whether they had any."""
     try:
         mode = path.stat().st_mode
         if mode & _OTHERS:
             path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
             return True
     except OSError:
-        # Missing, or that of another user.
+        # Missing, or owned by another user.
         pass
     return False

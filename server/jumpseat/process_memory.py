@@ -1,7 +1,7 @@
-"""Keep other processes of the same user from reading this process: its memory, and its first environment.
+"""Keep other processes of the same user from reading the memory and the initial environment of this process.
 
 Child processes run with the user's rights: the memory of the server and ``/proc/PID/environ`` would give them its
-credentials. Linux only; elsewhere nothing is done (see docs/platforms.md).
+credentials. Linux only; elsewhere, the functions do nothing (see docs/platforms.md).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _ENVIRONMENT: Final = slice(47, 49)
 
 
 def protect_memory(credentials: Collection[str]) -> None:
-    """Make this process unreadable for others, and erase the variables ``credentials`` from its first environment.
+    """Make this process unreadable for others, and erase ``credentials`` from its initial environment.
 
-    ``os.environ`` keeps them. Child processes are readable again. Root can read every process that it may trace:
-    against a server that runs as root, erasing only prevents the plain look at ``/proc/PID/environ``.
+    ``credentials`` are names of variables, which ``os.environ`` keeps. Child processes remain readable. Root can
+    read every process that it may trace: if the server runs as root, erasing only empties ``/proc/PID/environ``.
     """
     if sys.platform != "linux":
         return

@@ -62,7 +62,7 @@ def scan_folder(folder: Path) -> Iterator[Entry]:
                 try:
                     is_folder = entry.is_dir()
                 except OSError:
-                    # A link that leads to itself, or into a folder that may not be searched.
+                    # A link to itself, or into a folder without the right to search.
                     is_folder = False
                 yield Entry(entry.name, is_folder, entry.is_symlink())
     except (OSError, ValueError):
@@ -79,5 +79,5 @@ def exists(path: Path) -> bool:
 
 def repository_root(folder: Path) -> Path:
     """Return the root of the repository of ``folder``, or ``folder`` itself."""
-    # Not Path.exists, which raises if a parent folder may not be searched.
+    # Not Path.exists, which raises without the right to search a parent folder.
     return next((parent for parent in (folder, *folder.parents) if os.path.exists(parent / ".git")), folder)

@@ -29,7 +29,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML.
 
     Raises:
-        ValueError: the text is not valid TOML, or is nested deeper than any configuration.
+        ValueError: the text is not valid TOML, or is nested too deeply.
     """
     # Imported here, because many sessions read no TOML.
     import tomllib
@@ -54,5 +54,5 @@ def _has_long_key(text: str) -> bool:
             return True
         if others:
             dots = others[-1].count(".")
-    # A string without an end stops the parser, too.
+    # The parser stops at an unterminated string, too.
     return False

@@ -1,7 +1,7 @@
-"""Report what blocks the event loop: a thread that logs the stack of the loop's thread.
+"""Report functions that block the event loop: a thread logs the stack of the loop's thread.
 
-Everything in the process waits while one function does not return. The log names the function, so that the cause of
-a server that hangs need not be guessed.
+Everything in the process waits while one function does not return. The log names the function, so that nobody has
+to guess why a server hangs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SAMPLE_S: Final = 0.5
 """Interval at which the thread looks at the loop."""
 
 BLOCKED_S: Final = 1.0
-"""Time without a turn of the loop after which its stack is logged."""
+"""Time without an iteration of the loop after which its stack is logged."""
 
 MAX_FRAMES: Final = 40
 

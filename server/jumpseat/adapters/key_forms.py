@@ -1,7 +1,7 @@
 """The forms in which a provider may repeat a key: as it was sent, in base64, and in parts.
 
-A key that may be an ordinary word is a dummy, as local servers want it: ``ollama``, ``none``, ``not-needed``. Texts
-must not lose such words.
+A key that may be an ordinary word is a dummy for a local server, such as ``ollama``, ``none`` or ``not-needed``.
+Such words stay in texts.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from typing import Final
 
 SHORTEST_PART: Final = 8
-"""The length of a part, in characters, from which on it is as secret as the key."""
+"""Length in characters from which a part is as secret as the whole key."""
 
 SHORTEST_PHRASE: Final = 16
-"""The length of a key of words, in characters, from which on texts do not contain it by chance."""
+"""Length in characters from which texts do not contain a key of words by chance."""
 
 _DIGIT: Final = re.compile(r"[0-9]")
 _URL_SAFE: Final = str.maketrans("+/", "-_")
@@ -40,9 +40,9 @@ def forms_of(key: str) -> set[str]:
 
 
 def replace_parts(keys: Iterable[str], text: str, mask: str) -> str:
-    """Return ``text`` with ``mask`` in place of every part of a key, from :data:`SHORTEST_PART` characters on.
+    """Return ``text`` with ``mask`` in place of every part of a key with at least :data:`SHORTEST_PART` characters.
 
-    Parts without a digit may be words, and stay.
+    A part without a digit may be a word, and stays.
     """
     length = SHORTEST_PART
     every = (key[at : at + length] for key in keys for at in range(len(key) - length + 1))

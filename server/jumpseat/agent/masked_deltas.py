@@ -1,4 +1,4 @@
-"""Mask secrets in the deltas of one answer, also those that are split across deltas."""
+"""Mask secrets in the deltas of one answer, including secrets that are split across deltas."""
 
 from __future__ import annotations
 

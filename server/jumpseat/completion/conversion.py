@@ -177,14 +177,14 @@ def _assistant_block(block: wire.Block, where: str) -> domain.AssistantBlock:
                 block.tool_use_id, block.tool_name, block.input, block.provider or "", block.provider_data
             )
         case wire.WebSearchResultBlock():
-            found = [domain.SearchResult(**dict(result)) for result in block.results]
+            results = [domain.SearchResult(**dict(result)) for result in block.results]
             return domain.HostedToolResultBlock(
                 block.tool_use_id,
-                block.text or search_rows(found),
+                block.text or search_rows(results),
                 block.provider or "",
                 block.is_error,
                 block.provider_data,
-                found,
+                results,
                 block.error_code,
             )
         case wire.HostedToolResultBlock():
@@ -279,7 +279,7 @@ class WireBlocks:
         if block.results is not None or block.tool_use_id in self._searches:
             return wire.WebSearchResultBlock(
                 tool_use_id=block.tool_use_id,
-                results=[_search_result(found) for found in block.results or []],
+                results=[_search_result(result) for result in block.results or []],
                 text=block.text,
                 is_error=block.is_error,
                 error_code=block.error_code,
@@ -317,5 +317,5 @@ def _citation(citation: domain.Citation) -> wire.Citation:
     )
 
 
-def _search_result(found: domain.SearchResult) -> wire.SearchResult:
-    return wire.SearchResult(title=found.title, url=found.url, page_age=found.page_age, snippet=found.snippet)
+def _search_result(result: domain.SearchResult) -> wire.SearchResult:
+    return wire.SearchResult(title=result.title, url=result.url, page_age=result.page_age, snippet=result.snippet)

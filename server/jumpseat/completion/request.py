@@ -1,4 +1,4 @@
-"""Build the model request of ``jumpseat.complete``, and refuse everything that could not be honoured."""
+"""Build the model request of ``jumpseat.complete``, and refuse options that the model cannot honour."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def _is_plain(params: CompleteParams) -> bool:
 def _conversation(params: CompleteParams) -> tuple[str, list[Message]]:
     if (params.prompt is None) == (params.messages is None):
         raise InvalidRequestError("expected either prompt or messages")
-    given = params.messages
-    if given is None:
-        given = [wire.Message(role="user", content=params.prompt)]
-    if not given:
+    messages = params.messages
+    if messages is None:
+        messages = [wire.Message(role="user", content=params.prompt)]
+    if not messages:
         raise InvalidRequestError("messages: expected a message of the user")
-    if given[-1].role != "user" and not _is_paused(given[-1]):
+    if messages[-1].role != "user" and not _is_paused(messages[-1]):
         raise InvalidRequestError("messages: expected the last message to have the role 'user'")
-    return to_conversation(given)
+    return to_conversation(messages)
 
 
 def _is_paused(message: wire.Message) -> bool:
@@ -177,15 +177,15 @@ def _built_in(
 
 
 def _choice(params: CompleteParams, names: list[str]) -> ToolChoice | None:
-    wanted = params.tool_choice
-    if wanted is None:
+    choice = params.tool_choice
+    if choice is None:
         return None
-    if (wanted.mode == "specific") != (wanted.tool_name is not None):
+    if (choice.mode == "specific") != (choice.tool_name is not None):
         raise InvalidRequestError("toolChoice: expected toolName in the mode 'specific', and in no other mode")
-    if wanted.mode in ("required", "specific") and not names:
-        raise InvalidRequestError(f"toolChoice: expected tools for the mode {wanted.mode!r}")
-    if wanted.tool_name is not None and wanted.tool_name not in names:
+    if choice.mode in ("required", "specific") and not names:
+        raise InvalidRequestError(f"toolChoice: expected tools for the mode {choice.mode!r}")
+    if choice.tool_name is not None and choice.tool_name not in names:
         raise InvalidRequestError(
-            f"toolChoice names the unknown tool {wanted.tool_name!r}, expected one of {', '.join(sorted(names))}"
+            f"toolChoice names the unknown tool {choice.tool_name!r}, expected one of {', '.join(sorted(names))}"
         )
-    return ToolChoice(wanted.mode, wanted.tool_name, wanted.parallel)
+    return ToolChoice(choice.mode, choice.tool_name, choice.parallel)

@@ -26,13 +26,13 @@ def all_settings(params: CompleteParams, resolved: ResolvedModel) -> dict[str, A
         InvalidRequestError: the model's adapter has no such setting, or the setting is given twice.
     """
     settings = dict(params.settings)
-    wanted = {name: value for name in NAMES if (value := getattr(params, name)) is not None}
-    if not wanted and not settings:
+    requested = {name: value for name in NAMES if (value := getattr(params, name)) is not None}
+    if not requested and not settings:
         return settings
     known = _known_settings(resolved)
     if settings and not known:
         raise InvalidRequestError(f"the adapter {resolved.model.adapter_name!r} has no settings")
-    for name, value in wanted.items():
+    for name, value in requested.items():
         key = next((key for key in NAMES[name] if key in known), None)
         if key is None:
             raise InvalidRequestError(f"the adapter {resolved.model.adapter_name!r} has no setting for {name!r}")

@@ -1,4 +1,4 @@
-"""Requesting the list of an MCP server's tools, within limits."""
+"""Request the list of an MCP server's tools, within limits."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ async def list_tools(client: McpClient, *, timeout_s: float) -> ToolList:
 
 
 def needs_task(tool: types.Tool) -> bool:
-    """Return whether a tool only runs as a task, whose result would have to be fetched later; we do not do that."""
+    """Return whether a tool only runs as a task, whose result is fetched later; this client has no tasks."""
     return tool.execution is not None and tool.execution.task_support == "required"

@@ -1,4 +1,4 @@
-"""Accept TCP connections, and limit those that have not proved yet to be clients.
+"""Accept TCP connections, and limit those that have not yet proved to be clients.
 
 A connection is pending until its first valid request, for which it has :data:`GREETING_S`. If too many are pending,
 the oldest is closed: clients send their first request at once, so a flood of silent connections does not keep them
@@ -32,7 +32,7 @@ GREETING_S: Final = 10.0
 # The kernel's queue of connections that are not accepted yet.
 BACKLOG: Final = 100
 PAUSE_S: Final = 0.5
-# More than anybody needs, where the number of file handles is very large or unknown.
+# The limits where the number of file handles is very large or unknown.
 MOST_PENDING: Final = 64
 MOST_CONNECTIONS: Final = 10_000
 
@@ -59,7 +59,7 @@ class Newcomer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest numbers of pending connections and of all connections, and the time of a pending one."""
+    """The limits of pending connections, of all connections, and of the time until the first valid request."""
 
     pending: int = MOST_PENDING
     connections: int = MOST_CONNECTIONS
@@ -83,8 +83,8 @@ def limits_of_process() -> Limits:
 class Listener:
     """Accepts connections of listening sockets, and makes each one a client of the server.
 
-    ``connect`` creates a connection for a peer, named by its address. ``count`` returns the number of connections
-    that exist. With ``same_user``, only processes of the same user of this machine are accepted.
+    ``connect`` creates a connection for a peer, named by its address. ``count`` returns the number of open
+    connections. With ``same_user``, only processes of the same user of this machine are accepted.
     """
 
     def __init__(
@@ -103,11 +103,11 @@ class Listener:
         self._same_user = same_user
         # By the order of their arrival.
         self._pending: dict[anyio.CancelScope, None] = {}
-        # Threads of their own: those of tools may all be busy.
+        # Separate threads, because those of tools may all be busy.
         self._threads = anyio.CapacityLimiter(2)
 
     async def run(self, sockets: Sequence[socket.socket]) -> None:
-        """Accept connections until cancelled; those that are pending then are closed."""
+        """Accept connections until cancelled; pending connections are closed then."""
         try:
             async with anyio.create_task_group() as tasks:
                 for listening in sockets:
@@ -124,7 +124,7 @@ class Listener:
             try:
                 accepted, _ = await loop.sock_accept(listening)
             except OSError as error:
-                # Otherwise, the peer has gone before its connection was accepted.
+                # Otherwise, the peer has disconnected before its connection was accepted.
                 if error.errno != errno.ECONNABORTED:
                     log.error("cannot accept a connection: %s", error.strerror)
                     self._drop_oldest()
@@ -163,15 +163,15 @@ class Listener:
                 )
                 await connection.wait_until_settled()
             except OSError as error:
-                # Among them those of TLS.
+                # Failures of TLS included.
                 log.info("a connection failed before its first request: %s", error)
             finally:
                 self._pending.pop(scope, None)
-                # It may have been admitted in the moment in which the scope was cancelled.
+                # The connection may have been admitted at the moment the scope was cancelled.
                 if connection is None or not connection.admitted:
                     if connection is not None:
                         connection.abort()
-                    # Does nothing if the connection's transport has closed it.
+                    # Does nothing if the connection's transport has closed the socket.
                     accepted.close()
         if scope.cancelled_caught:
             log.info("closed a connection without a valid request")
@@ -180,7 +180,7 @@ class Listener:
         try:
             peer, local = endpoint(accepted.getpeername()), endpoint(accepted.getsockname())
         except OSError:
-            # The peer has gone already.
+            # The peer has disconnected already.
             return False
         owner = await anyio.to_thread.run_sync(owner_of_peer, peer, local, limiter=self._threads)
         if owner is not Owner.THIS_USER:
@@ -208,12 +208,12 @@ async def open_sockets(host: str | None, port: int) -> list[socket.socket]:
             log.info("IPv6 loopback is not available")
             second = None
         return [first] if second is None else [first, second]
-    found = await asyncio.get_running_loop().getaddrinfo(
+    addresses = await asyncio.get_running_loop().getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     sockets: list[socket.socket] = []
     try:
-        for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
+        for family, address in dict.fromkeys((family, address) for family, _, _, _, address in addresses):
             sockets.append(_listen(family, (address[0], port, *address[2:])))
             port = port or sockets[0].getsockname()[1]
     except BaseException:

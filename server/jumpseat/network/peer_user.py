@@ -29,15 +29,15 @@ class Owner(Enum):
 
 
 def endpoint(address: tuple[str | int, ...]) -> Endpoint:
-    """Return an address of a socket (host, port, ...) with IPv4-mapped addresses as those of IPv4."""
+    """Return the IP address and the port of a socket's address; an IPv4-mapped address becomes one of IPv4."""
     ip = ip_address(str(address[0]).partition("%")[0])
     return (ip.ipv4_mapped or ip) if isinstance(ip, IPv6Address) else ip, int(address[1])
 
 
 def owner_of_peer(peer: Endpoint, local: Endpoint) -> Owner:
-    """Return who owns the peer's socket of a connection between ``peer`` and ``local``, on this machine.
+    """Return the owner of the peer's socket of a connection between ``peer`` and ``local`` on this machine.
 
-    Reads files: do not call it in the event loop's thread.
+    Blocks on files: do not call this function in the thread of the event loop.
     """
     if sys.platform != "linux":
         return Owner.UNKNOWN
@@ -59,12 +59,12 @@ def find_owner(rows: Iterable[str], peer: Endpoint, local: Endpoint, uid: int) -
     A row has these columns: number, local address, remote address, state, queues, timers, retransmissions, user,
     time-outs, inode.
     """
-    wanted = {(one, other) for one, other in zip(_encoded(peer), _encoded(local), strict=True)}
+    connections = set(zip(_encoded(peer), _encoded(local), strict=True))
     for row in rows:
         columns = row.split()
-        if len(columns) < 10 or (columns[1], columns[2]) not in wanted:
+        if len(columns) < 10 or (columns[1], columns[2]) not in connections:
             continue
-        # A socket that its process has closed has inode 0 and no longer tells its user.
+        # A socket that its process has closed has inode 0, and its row no longer names the user.
         if columns[9] == "0":
             return Owner.ANOTHER
         return Owner.THIS_USER if columns[7] == str(uid) else Owner.ANOTHER
@@ -72,7 +72,7 @@ def find_owner(rows: Iterable[str], peer: Endpoint, local: Endpoint, uid: int) -
 
 
 def _encoded(address: Endpoint) -> tuple[str, str]:
-    """Return an address as the tables of IPv4 and of IPv6 write it: 32-bit words in the machine's byte order."""
+    """Return an address as in the tables of IPv4 and IPv6, which have 32-bit words in the machine's byte order."""
     ip, port = address
     if isinstance(ip, IPv4Address):
         mapped = IPv6Address(b"\0" * 10 + b"\xff\xff" + ip.packed)

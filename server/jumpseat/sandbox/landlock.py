@@ -48,7 +48,7 @@ def _temp(view: View) -> list[str]:
 def _without(folder: str, hidden: frozenset[str]) -> Iterator[str]:
     """Yield the paths below ``folder`` that together contain everything except for ``hidden``.
 
-    New files in a folder that contains a hidden one are not among them.
+    New files in a folder that contains a hidden path are not included.
     """
     above = {parent for path in hidden for parent in map(str, Path(path).parents)}
 

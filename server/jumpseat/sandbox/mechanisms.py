@@ -23,7 +23,7 @@ from jumpseat.sandbox.view import View
 log = logging.getLogger(__name__)
 
 PROBE_S: Final = 10.0
-"""Longest time of the command that tries a mechanism."""
+"""Time limit of the command that tries a mechanism."""
 
 _ATTEMPT: Final = 'echo in >"$1/file"; { echo out >"$2/file"; } 2>/dev/null; cat "$3/file" 2>/dev/null; :'
 
@@ -54,7 +54,7 @@ class Mechanism(Protocol):
     def isolated(self, command: Sequence[str]) -> list[str] | None:
         """Return the command line that runs ``command`` in a new network namespace, otherwise unconfined.
 
-        ``None`` where there are no network namespaces: there, a command reaches all hosts or none.
+        Returns ``None`` without network namespaces; a command then reaches all hosts or none.
         """
         ...
 
@@ -84,7 +84,7 @@ async def find_mechanism(environ: Mapping[str, str], names: Container[str] | Non
 
 
 def _problem(mechanism: Mechanism, environ: Mapping[str, str]) -> str | None:
-    """Try to write a file inside, a file outside, and to read a hidden file; return what did not go as expected."""
+    """Try to write a file inside and one outside, and to read a hidden file; return the first unexpected result."""
     folder = Path(tempfile.mkdtemp(prefix="jumpseat-probe-")).resolve()
     try:
         inside, outside, hidden = folder / "inside", folder / "outside", folder / "hidden"

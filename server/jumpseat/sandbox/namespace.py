@@ -1,7 +1,8 @@
 """A network namespace for the commands of one session, with a listener in it that belongs to this process.
 
-Nothing leads out of the namespace but connections to that listener. The commands share it, so that one of them can
-reach a server that another one has started. It lasts as long as its descriptors are open.
+Connections to the listener are the only way out of the namespace. All commands of the session share the namespace,
+so that one command can reach a server that another one has started. The namespace exists as long as its descriptors
+are open.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jumpseat.sandbox.view import Namespace, View
 LISTENER: Final = Path(__file__).with_name("namespace_listener.py")
 
 OPEN_S: Final = 10.0
-"""Longest time to open a namespace."""
+"""Time limit for opening a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class OpenNamespace:
     descriptors: tuple[int, ...]
 
     def close(self) -> None:
-        """Let go of the namespace; it ends with the last process in it."""
+        """Close the listener and the descriptors; the namespace ends with the last process in it."""
         self.listener.close()
         for descriptor in self.descriptors:
             os.close(descriptor)
@@ -45,7 +46,7 @@ def open_namespace(mechanism: Mechanism, environ: Mapping[str, str]) -> OpenName
     """Open a namespace, and try to run a command of ``mechanism`` in it. Blocks for up to :data:`OPEN_S`.
 
     Raises:
-        OSError: this system has no such namespaces, or no command can enter one.
+        OSError: the system has no network namespaces, or a command cannot enter one.
     """
     if sys.platform != "linux":
         raise OSError("there are no network namespaces")
@@ -102,10 +103,10 @@ def _receive(mechanism: Mechanism) -> tuple[socket.socket, int, int, int]:
 
 
 def _try(mechanism: Mechanism, namespace: Namespace, network: int, environ: Mapping[str, str]) -> None:
-    """Run a confined command in the namespace, which reports where it is.
+    """Check that a confined command runs in the namespace.
 
     Raises:
-        OSError: the command fails, or runs elsewhere.
+        OSError: the command fails, or runs in another namespace.
     """
     words = ["readlink", "/proc/self/ns/net"]
     try:

@@ -30,7 +30,7 @@ BROWSERS: Final = (
 """Profiles of browsers, with cookies and passwords."""
 
 SOCKETS: Final = (".docker/run", ".docker/desktop", ".colima", ".rd", ".lima", ".orbstack/run")
-"""Folders of the home folder with the sockets of programs that run as a more powerful user, or in a machine."""
+"""Folders of the home folder with sockets of programs that run with more rights or in a virtual machine."""
 
 START_FILES: Final = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile",
@@ -38,10 +38,10 @@ START_FILES: Final = (
     ".config", ".local/bin", "bin", ".local/share/applications", ".pam_environment", ".tmux.conf", ".screenrc",
     ".editorconfig", "Library/LaunchAgents",
 )  # fmt: skip
-"""Files of the home folder that programs of the user run or obey. They are read-only also in a session there."""
+"""Files of the home folder that programs of the user run or obey. In a session there, they are read-only, too."""
 
 RUNTIME: Final = ("/run", "/var/run")
-"""Where the system keeps the sockets of its services."""
+"""Folders with the sockets of the system's services."""
 
 RESOLVER: Final = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/connman")
 """Folders of the runtime folder that hold the addresses of name servers."""
@@ -55,9 +55,9 @@ def hidden_paths(home: Path, environ: Mapping[str, str], *, git: bool, gh: bool)
     names = [*CREDENTIALS, *BROWSERS, *SOCKETS]
     names += [] if git else GIT_CREDENTIALS
     names += [] if gh else GH_CREDENTIALS
-    # Most of them do not exist, and looking for each one would take longer than the rest of the preparation.
+    # Most of these paths do not exist, and looking for each would take longer than the rest of the preparation.
     existing = _names_in(home)
-    # Not paths, which take several times as long to build.
+    # Strings, because paths take several times as long to build.
     yield from (f"{home}/{name}" for name in names if name.partition("/")[0] in existing)
     for name in ("SSH_AUTH_SOCK", "DOCKER_HOST", "CONTAINER_HOST", "PODMAN_HOST"):
         path = environ.get(name, "").removeprefix("unix://")
@@ -94,9 +94,9 @@ def cache_variables(folder: Path, environ: Mapping[str, str], home: Path) -> dic
     modules = environ.get("GOMODCACHE") or f"{environ.get('GOPATH', '').partition(':')[0] or home / 'go'}/pkg/mod"
     downloads = Path(modules, "cache", "download")
     proxy = environ.get("GOPROXY") or "https://proxy.golang.org,direct"
-    # A second folder is for reading only, since Maven 3.9.
+    # Maven 3.9 and later read the second folder, and never write to it.
     maven = f"-Dmaven.repo.local={folder}/m2 -Dmaven.repo.local.tail={home}/.m2/repository"
-    # These are no cache: a project would lose the packages that are installed for it.
+    # Not a cache: with another folder, a project would lose its installed packages.
     environments = Path(environ.get("XDG_CACHE_HOME") or home / ".cache", "pypoetry", "virtualenvs")
     kept = {"POETRY_VIRTUALENVS_PATH": str(environments)} if environments.is_dir() else dict[str, str]()
     return {
@@ -129,7 +129,7 @@ def cache_variables(folder: Path, environ: Mapping[str, str], home: Path) -> dic
 
 
 def link_settings(folder: Path, environ: Mapping[str, str], home: Path) -> None:
-    """Make the settings of package managers available in ``folder``, where they look for them with their caches.
+    """Link the settings of package managers into ``folder``: they look for settings beside their caches.
 
     Raises:
         OSError: a link cannot be made.

@@ -1,8 +1,8 @@
 """The proxy between confined commands and the hosts that they may reach: HTTP, and ``CONNECT`` for everything else.
 
-Decides nothing itself: a function admits each connection, another one connects. The request that a client sends
-first is read; what follows is passed on unread in both directions. https://www.rfc-editor.org/rfc/rfc9110#CONNECT
-describes the method, https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2 the requests for other URLs.
+The proxy makes no decisions: one function admits each connection, another opens it. Only the first request of a
+client is parsed; the rest is relayed in both directions. https://www.rfc-editor.org/rfc/rfc9110#CONNECT describes
+the method, https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2 the requests for other URLs.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS: Final = 256
-"""Most connections of one session at a time; others are refused."""
+"""Limit of the connections of one session at a time; others are refused."""
 
 MAX_HEAD_BYTES: Final = 64 * 1024
 
 HEAD_S: Final = 30.0
-"""Longest time until a client has sent its request."""
+"""Time limit for a client to send its request."""
 
 CONNECT_S: Final = 30.0
-"""Longest time to connect to a host."""
+"""Time limit for connecting to a host."""
 
 _HOST: Final = re.compile(r"[a-z0-9_.:-]+")
 _OWN_HEADERS: Final = frozenset(
@@ -46,12 +46,12 @@ class UnreachableError(Exception):
 
 
 class Connect(Protocol):
-    """Connects to a host."""
+    """The interface of a function that connects to a host."""
 
     async def __call__(self, host: str, port: int, *, private: bool, proxy: str | None) -> ByteStream:
         """Connect to ``host``; to an address of a private network only if ``private``.
 
-        ``proxy`` is the address of a proxy that leads there, if not that of the environment.
+        ``proxy`` is the address of a proxy to use instead of the proxy in the environment.
 
         Raises:
             UnreachableError: the host is private, does not exist, or refuses the connection.
@@ -69,13 +69,13 @@ class Target:
 
 
 Admit: TypeAlias = Callable[[Target], Awaitable[str | None]]
-"""Decides about a connection, and may wait for a person; returns the reason of a refusal, ``None`` to connect."""
+"""Decides about a connection, and may wait for a person; returns the reason for a refusal, ``None`` to connect."""
 
 Open: TypeAlias = Callable[[Target], Awaitable[ByteStream]]
 
 
 class _RefusedError(Exception):
-    """A request that the proxy answers itself."""
+    """A request that the proxy answers itself, with an error."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -129,10 +129,10 @@ class HostProxy:
             await _relay(client, upstream)
 
     async def _ask(self, client: ByteStream, target: Target) -> tuple[str | None, bytes]:
-        """Return the reason of a refusal, and what the client has sent meanwhile.
+        """Return the reason for a refusal, and the data that the client sent meanwhile.
 
         Raises:
-            anyio.EndOfStream: the client has left, so that nobody needs to decide.
+            anyio.EndOfStream: the client has disconnected, so that nobody needs to decide.
         """
         early = bytearray()
         reasons: list[str | None] = []
@@ -198,13 +198,13 @@ def _target(request: h11.Request) -> Target:
         host, port, known = "", None, False
     if not _HOST.fullmatch(host) or port is None or not known:
         raise _RefusedError(400, "expected CONNECT with a host and a port, or a URL that begins with http://")
-    scheme, usual = ("https", 443) if tunnel else ("http", 80)
+    scheme, default_port = ("https", 443) if tunnel else ("http", 80)
     shown = f"[{host}]" if ":" in host else host
-    return Target(host, port, f"{scheme}://{shown}/" if port == usual else f"{scheme}://{shown}:{port}/")
+    return Target(host, port, f"{scheme}://{shown}/" if port == default_port else f"{scheme}://{shown}:{port}/")
 
 
 def _forwarded(request: h11.Request, target: Target) -> bytes:
-    """Return the head of a request as the host expects it. The connection serves one request only."""
+    """Return the head of a request in the form that the host expects. The connection serves one request only."""
     parts = urlsplit(request.target.decode("ascii", "replace"))
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     host = target.url.removeprefix("http://").rstrip("/")

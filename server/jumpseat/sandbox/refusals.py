@@ -1,4 +1,4 @@
-"""Find out from the output of a failed command what the sandbox refused, for the model and the user."""
+"""Infer from the output of a failed command what the sandbox refused, for the model and the user."""
 
 from __future__ import annotations
 
@@ -78,5 +78,5 @@ def _refusals(output: str, view: View, cwd: Path) -> Iterator[str]:
     if not hosts and _NETWORK.search(output):
         yield f"{CONNECTING}the network"
     if _CLOSED.search(output):
-        # Where a mechanism has no loopback, the error is another one.
+        # A mechanism without loopback causes another error.
         yield f"{CONNECTING}a service at localhost that no command of this session has started"

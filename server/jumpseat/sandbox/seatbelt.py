@@ -1,4 +1,4 @@
-"""Seatbelt: the sandbox of macOS, through ``sandbox-exec``. Written from its documentation, and never run."""
+"""Seatbelt: the sandbox of macOS, through ``sandbox-exec``. Written from its documentation, and untested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox of one session: confine its commands, and examine the session's folders after each of them."""
+"""Confine the commands of one session, and examine the session's folders after each command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNAVAILABLE: Final = (
 )
 
 SETTLE_S: Final = 2.0
-"""Longest time to examine the session's folders after a command that was stopped."""
+"""Time limit for examining the session's folders after a command that was stopped."""
 
 UNCONFINED: Final = (
     "Commands run with all rights of the user, because no sandbox works on this system. Approvals therefore cover a"
@@ -48,10 +48,10 @@ class SandboxUnavailableError(OSError):
 
 @dataclass(slots=True)
 class Confined:
-    """A command line and its environment, confined by ``mechanism``; not at all if that is ``None``.
+    """A command line and its environment, confined by ``mechanism``, or unconfined if that is ``None``.
 
-    The names in ``view`` are those of this system. ``roots`` and ``git`` are the folders to examine afterwards, and
-    ``before`` is their state when the command began. ``reach`` is what the command was approved for.
+    The paths in ``view`` are those outside of the sandbox. ``roots`` and ``git`` are the folders to examine
+    afterwards, ``before`` is their state when the command began, and ``reach`` has the approved hosts.
     """
 
     command: list[str]
@@ -89,7 +89,7 @@ class Sandboxes:
         self._lock = anyio.Lock()
 
     async def probe(self) -> Mechanism | None:
-        """Find the mechanism that works on this system; does so once."""
+        """Return the mechanism that works on this system, which is tried at the first call only."""
         if not self.probed:
             async with self._lock:
                 if not self.probed:
@@ -100,9 +100,10 @@ class Sandboxes:
         return self.mechanism
 
     async def confine_reading(self, command: Sequence[str], cwd: Path) -> list[str]:
-        """Return the command line that runs ``command`` so that it only reads files, and reaches no host.
+        """Return the command line that confines ``command`` to reading files, without network.
 
-        Only where that costs little: a mechanism without namespaces would need longer than the command.
+        With a mechanism without namespaces, returns ``command`` itself: the sandbox would take longer to start than
+        the command takes to run.
         """
         mechanism = await self.probe()
         if mechanism is None or not mechanism.has_processes:
@@ -113,10 +114,9 @@ class Sandboxes:
 class SessionSandbox:
     """The sandbox of one session.
 
-    ``settings`` returns the settings that hold now, ``folders`` the folders that commands may change, and
-    ``own_folders`` are those that the server made for the session. New files that configure programs are moved to
-    ``quarantine``, and ``warn`` tells the user once that commands cannot be confined. Without ``network``, commands
-    reach all hosts or none.
+    ``settings`` returns the current settings, ``folders`` the folders that commands may change. The server created
+    ``own_folders`` for the session. New files that configure programs are moved to ``quarantine``. ``warn`` shows a
+    warning to the user. Without ``network``, commands reach all hosts or none.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class SessionSandbox:
         return self._settings().mode
 
     async def probe(self) -> None:
-        """Find out whether commands can be confined, unless the sandbox is off."""
+        """Check whether commands can be confined, unless the sandbox is off; warn once if they cannot."""
         if self.mode == "off" or await self._sandboxes.probe() is not None or self._warned:
             return
         self._warned = True
@@ -160,10 +160,10 @@ class SessionSandbox:
     async def confined(
         self, command: Sequence[str], cwd: Path, environ: Mapping[str, str], reach: Reach | None = None
     ) -> AsyncGenerator[Confined, None]:
-        """Return how to run ``command`` in the sandbox, and examine the session's folders after the block.
+        """Confine ``command``, and examine the session's folders after the block.
 
         Raises:
-            OSError: as :meth:`confine`.
+            OSError: see :meth:`confine`.
         """
         confined = await self.confine(command, cwd, environ, reach=reach)
         try:
@@ -189,13 +189,14 @@ class SessionSandbox:
         outlives: bool = False,
         reach: Reach | None = None,
     ) -> Confined:
-        """Return how to run ``command`` in the sandbox; ``outlives`` as for a :class:`Mechanism`.
+        """Return ``command`` as it runs in the sandbox.
 
-        ``reach`` is what the command was approved for; its hosts can be reached until :meth:`settle`.
+        ``outlives`` is explained at :meth:`Mechanism.command`. The command can connect to the hosts of ``reach``
+        until :meth:`settle`.
 
         Raises:
             SandboxUnavailableError: the session requires a sandbox, and none works on this system.
-            OSError: the private folder for temporary files cannot be made.
+            OSError: the private folder for temporary files cannot be created.
         """
         settings = self._settings()
         mechanism = await self._sandboxes.probe() if settings.mode != "off" else None
@@ -238,12 +239,12 @@ class SessionSandbox:
             return await anyio.to_thread.run_sync(self._settle, confined, abandon_on_cancel=True)
 
     def abandon(self, confined: Confined) -> None:
-        """Close the hosts of a command that has ended, or could not be started."""
+        """Revoke the hosts of a command that has ended, or could not be started."""
         if self._network is not None:
             self._network.end(confined.reach)
 
     def refusals(self, confined: Confined, output: str) -> list[str]:
-        """Return what the sandbox refused to a command, as far as that is known or ``output`` shows it."""
+        """Return the refusals of the sandbox that are known, or that the ``output`` of a command shows."""
         if confined.mechanism is None:
             return []
         return find_refusals(output, confined.view, confined.cwd, confined.reach.refused)

@@ -1,8 +1,8 @@
-"""The network of one session's confined commands: which hosts they reach, and who is asked about others.
+"""The network of one session's confined commands, and the hosts that they reach.
 
-Commands run in a network namespace of their own (``namespace.py``), out of which only a proxy leads (``proxy.py``).
-The proxy connects to hosts in the settings and to those that running commands were approved for; about any other
-host a person is asked while the connection waits. Without namespaces, a command reaches all hosts or none.
+Commands run in a network namespace of their own (``namespace.py``), and a proxy (``proxy.py``) is the only way out.
+The proxy connects to the hosts in the settings and to those that were approved with a running command; a person is
+asked about any other host while the connection waits. Without namespaces, a command reaches all hosts or none.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOCAL: Final = "localhost,127.0.0.1,::1"
-"""The hosts that programs reach without the proxy: those of the namespace."""
+"""The hosts that programs reach without the proxy: loopback in the namespace."""
 
 _PROXY_VARIABLES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 
 
 @dataclass(slots=True, eq=False)
 class Reach:
-    """What one command was approved for, and what was refused while it ran.
+    """The hosts that one command may reach, and the connections that were refused while it ran.
 
-    ``approved``: not only the sandbox allows the command. ``hosts`` are those that the approved command names or is
-    known to load from; ``command`` is its text and ``call_id`` its tool call, for the questions about other hosts.
+    ``approved`` is false for a command that runs unasked because it is confined. ``hosts`` are those that an
+    approved command names, or that its package managers load from. Questions about other hosts show ``command``,
+    the text of the command, and belong to ``call_id``, its tool call.
     """
 
     approved: bool = False
@@ -51,7 +52,7 @@ class Reach:
 
 
 class HostJudge(Protocol):
-    """Decides about hosts that neither the settings nor the command name."""
+    """Judges hosts that neither the settings nor the command name."""
 
     def forbids(self, url: str) -> bool:
         """Return whether a rule denies the URL."""
@@ -63,7 +64,7 @@ class HostJudge(Protocol):
 
 
 class SessionNetwork:
-    """The network of one session. Its tasks run in ``tasks``."""
+    """The network of one session. The proxy runs in ``tasks``."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class SessionNetwork:
         self._asking = anyio.Lock()
 
     async def open(self, mechanism: Mechanism) -> Namespace | None:
-        """Return the namespace of the session's commands, opened at the first call; ``None`` if there is none."""
+        """Return the namespace of the session's commands, opened at the first call; ``None`` without namespaces."""
         if not self._tried:
             from jumpseat.sandbox.namespace import open_namespace
 
@@ -101,30 +102,30 @@ class SessionNetwork:
         return self._open.namespace if self._open is not None else None
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables, in addition to ``environ``, that make programs use the proxy; none without one."""
+        """Return the variables to add to ``environ`` so that programs use the proxy; empty without a proxy."""
         if self._open is None:
             return {}
         port = str(self._open.port)
         java = " ".join(
             f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={port}" for scheme in ("http", "https")
         )
-        found = dict.fromkeys(_PROXY_VARIABLES, f"http://127.0.0.1:{port}")
-        found |= {"NO_PROXY": LOCAL, "no_proxy": LOCAL}
-        # Neither reads the variables above.
+        variables = dict.fromkeys(_PROXY_VARIABLES, f"http://127.0.0.1:{port}")
+        variables |= {"NO_PROXY": LOCAL, "no_proxy": LOCAL}
+        # Gradle and Maven do not read the variables above.
         for name in ("GRADLE_OPTS", "MAVEN_OPTS"):
-            found[name] = " ".join(filter(None, (environ.get(name), java)))
-        return found
+            variables[name] = " ".join(filter(None, (environ.get(name), java)))
+        return variables
 
     def begin(self, reach: Reach) -> None:
         """Open the hosts of a command that starts, and forget the refusals of earlier commands."""
         if not self._running:
-            # These were about processes that an ended command has left behind.
+            # Answers for processes that an ended command left behind.
             self._answers.clear()
         self._running.append(reach)
         self._answers = {host: answer for host, answer in self._answers.items() if answer}
 
     def end(self, reach: Reach) -> None:
-        """Close the hosts of a command that has ended."""
+        """Revoke the hosts of a command that has ended."""
         self._running = [running for running in self._running if running is not reach]
         if not self._running:
             self._answers.clear()
@@ -145,7 +146,7 @@ class SessionNetwork:
             opened.close()
 
     async def admit(self, target: Target) -> str | None:
-        """Decide about a connection; return the reason of a refusal."""
+        """Decide about a connection; return the reason for a refusal, ``None`` to connect."""
         if await self._is_admitted(target):
             return None
         self._report(target.host)
@@ -183,8 +184,8 @@ class SessionNetwork:
             self._report(f"{target.host} ({error})")
             raise
 
-    def _report(self, what: str) -> None:
-        """Note a refused connection for the running commands, one of which has tried it."""
+    def _report(self, refused: str) -> None:
+        """Record a refused connection for each running command: it is unknown which of them connected."""
         for reach in self._running:
-            if (text := f"{CONNECTING}{what}") not in reach.refused:
+            if (text := f"{CONNECTING}{refused}") not in reach.refused:
                 reach.refused.append(text)

@@ -22,7 +22,7 @@ class SandboxSettings:
     and folders that they may not, ``hide`` those that they may not even read, and ``show`` exceptions from the
     well-known credentials. ``git`` and ``gh`` leave the credentials of that program readable. With
     ``shared_caches``, package managers use the user's caches. ``proxy`` is the address of a proxy for programs.
-    ``mechanisms`` are the names of those that may be used; ``None``: all.
+    ``mechanisms`` are the names of the permitted mechanisms; ``None`` permits all.
 
     With the network ``approved``, commands reach ``hosts`` except for ``blocked_hosts``; both are patterns of
     ``hosts.py``. With ``asks``, they also reach the hosts that they were approved for, and a person is asked about
@@ -73,7 +73,7 @@ class SandboxSettings:
         )
 
     def _with_network(self, chosen: SandboxNetwork) -> SandboxSettings:
-        """Return the settings with the network that a session chose; nobody is asked about other hosts."""
+        """Return the settings with the network of a session's options; nobody is asked about other hosts."""
         changed = replace(
             self,
             asks=False,

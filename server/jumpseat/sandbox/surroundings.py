@@ -1,4 +1,4 @@
-"""The surroundings of one session's commands: the folders that they may change, their view, their environment."""
+"""The folders that one session's commands may change, and the view and the environment of each command."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import View, real, real_paths
 
 _LEADING_OUT: Final = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "GPG_AGENT_INFO")
-"""Variables that name sockets of services outside."""
+"""Variables that name sockets of services outside of the sandbox."""
 
 
 class Surroundings:
     """The surroundings of one session's commands. Its methods block on the file system.
 
     ``home`` is the folder of the server, ``user_home`` that of its user, ``server_environ`` the environment of the
-    server. ``folders`` returns the folders of the session; the server made ``own_folders`` for it.
+    server. ``folders`` returns the folders of the session, for which the server created ``own_folders``.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class Surroundings:
 
     @property
     def temp(self) -> Path:
-        """The folder for temporary files, made at the first use.
+        """The folder for temporary files, created at the first use.
 
         Raises:
-            OSError: the folder cannot be made.
+            OSError: the folder cannot be created.
         """
         if self._temp is None:
             self._temp = Path(os.path.realpath(tempfile.mkdtemp(prefix="jumpseat-")))
@@ -91,7 +91,7 @@ class Surroundings:
         *,
         network: bool,
     ) -> View:
-        """Return the view of a command, in folders with the configuration files of ``before``."""
+        """Return the view of a command. ``before`` has the configuration files in the folders ``roots``."""
         protected = [Path(path) for path in before.files if not os.path.islink(path)]
         targets = _link_targets(before, roots)
         # A mounted folder cannot be renamed, so that the paths of its contents stay the same.
@@ -124,25 +124,25 @@ class Surroundings:
     def environ(
         self, settings: SandboxSettings, cwd: Path, environ: Mapping[str, str], *, own_temp: bool
     ) -> dict[str, str]:
-        """Return the environment of a command; with ``own_temp``, ``/tmp`` is its folder for temporary files."""
-        found = {name: value for name, value in environ.items() if name not in _LEADING_OUT}
-        found["TMPDIR"] = "/tmp" if own_temp else str(self.temp)  # noqa: S108 - a private one
+        """Return the environment of a command; with ``own_temp``, ``/tmp`` is private to the session's commands."""
+        variables = {name: value for name, value in environ.items() if name not in _LEADING_OUT}
+        variables["TMPDIR"] = "/tmp" if own_temp else str(self.temp)  # noqa: S108 - a private one
         if not settings.shared_caches:
-            found |= cache_variables(self._cache_folder(cwd), found, self._user_home)
+            variables |= cache_variables(self._cache_folder(cwd), variables, self._user_home)
         if settings.proxy is not None:
             names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY")
-            found |= dict.fromkeys(names, settings.proxy)
-        return found
+            variables |= dict.fromkeys(names, settings.proxy)
+        return variables
 
     def _program_folders(self, program: str, environ: Mapping[str, str]) -> tuple[Path, ...]:
-        """Return the folders of programs; they are resolved once, because they hardly ever change."""
+        """Return the folders of programs, resolved once because they hardly ever change."""
         key = program, environ.get("PATH", "")
         if self._programs is None or self._programs[0] != key:
             self._programs = key, tuple(real_paths(program_folders(program, environ)))
         return self._programs[1]
 
     def _cache_folder(self, cwd: Path) -> Path:
-        """Return the folder for the caches of package managers in this project, and make it."""
+        """Create and return the folder for the caches of package managers in this project."""
         main = next(iter(self._folders()), cwd)
         if (known := self._caches.get(main)) is not None and known.is_dir():
             return known
@@ -156,7 +156,7 @@ class Surroundings:
 
 
 def _link_targets(before: Snapshot, roots: Sequence[Path]) -> list[Path]:
-    """Return the files and folders in ``roots`` that links among the configuration files lead to."""
+    """Return the targets in ``roots`` of links among the configuration files."""
     targets = real_paths(path for path in before.files if os.path.islink(path))
     return [path for path in targets if _is_inside(path, roots)]
 

@@ -17,7 +17,7 @@ _TEMP_NAMES: Final = frozenset(map(str, TEMP_FOLDERS))
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """A network namespace that several commands share. ``enter`` are the words before a command that runs in it."""
+    """A network namespace that several commands share. ``enter`` is the prefix of a command line in it."""
 
     enter: tuple[str, ...]
 
@@ -26,11 +26,11 @@ class Namespace:
 class View:
     """What a confined process may do. All paths are real paths of existing files and folders.
 
-    Everything that is not listed can be read and not written. Of two listed paths of which one contains the other,
-    the inner one applies to its contents; of one path listed twice, ``hidden`` wins over ``read_only``, and this
-    over ``writable``. ``shown`` are folders inside hidden ones that can be read. ``temp`` takes the place of
-    ``/tmp`` and ``/var/tmp``. Without ``network``, no other host and no service of this host can be reached, except
-    through what listens in ``namespace``.
+    A path that is not listed can be read, but not written. If one listed path contains another, the inner one
+    applies to its contents; if a path is listed twice, ``hidden`` wins over ``read_only``, and ``read_only`` over
+    ``writable``. ``shown`` are readable folders inside hidden ones. ``temp`` takes the place of ``/tmp`` and
+    ``/var/tmp``. Without ``network``, the process reaches only listeners in ``namespace``, neither other hosts nor
+    services of this host.
     """
 
     writable: tuple[Path, ...] = ()
@@ -53,7 +53,7 @@ class View:
         listed |= dict.fromkeys(map(str, self.hidden), "hide")
         found: dict[str, Access] = {}
         for path in sorted(listed, key=lambda path: path.rstrip("/").count("/")):
-            # A folder that is writable already is listed again to keep it from being renamed.
+            # A writable folder inside another one is mounted, which keeps it from being renamed.
             if listed[path] == "write" or listed[path] != self._access_above(path, found, own_temp):
                 found[path] = listed[path]
         return list(found.items())
@@ -80,5 +80,5 @@ def real(path: str | Path) -> Path | None:
 
 
 def real_paths(paths: Iterable[str | Path]) -> Iterator[Path]:
-    """Return the real paths of those that exist, without repetitions."""
-    return iter(dict.fromkeys(found for path in paths if (found := real(path)) is not None))
+    """Yield the real paths of those that exist, without repetitions."""
+    return iter(dict.fromkeys(existing for path in paths if (existing := real(path)) is not None))

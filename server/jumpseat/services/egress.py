@@ -17,7 +17,7 @@ from jumpseat.services.addresses import HostPolicy, PrivateHostError
 from jumpseat.tools.web import WebError
 
 ATTEMPT_S: Final = 10.0
-"""Longest time to connect to one address."""
+"""Time limit for connecting to one address."""
 
 _MAX_HEAD_BYTES: Final = 64 * 1024
 
@@ -26,11 +26,11 @@ async def connect_host(host: str, port: int, *, private: bool, proxy: str | None
     """Connect to a host; see :class:`jumpseat.sandbox.proxy.Connect`."""
     policy = HostPolicy(allow_private=private)
     shown = f"[{host}]" if ":" in host else host
-    found = proxy or Proxies.from_environment().for_url(httpx.URL(f"https://{shown}:{port}/"))
+    proxy_url = proxy or Proxies.from_environment().for_url(httpx.URL(f"https://{shown}:{port}/"))
     try:
-        if found is not None:
+        if proxy_url is not None:
             await policy.check_name(host, port)
-            return await _through(httpx.URL(found), f"{shown}:{port}")
+            return await _through(httpx.URL(proxy_url), f"{shown}:{port}")
         addresses = await policy.addresses(host, port)
     except PrivateHostError:
         raise UnreachableError(
@@ -87,7 +87,7 @@ async def _tunnel(stream: ByteStream, proxy: httpx.URL, target: str) -> ByteStre
         event = connection.next_event()
         while event is h11.NEED_DATA or isinstance(event, h11.InformationalResponse):
             if event is h11.NEED_DATA:
-                # Byte by byte: what follows the answer comes from the host, and belongs to the program.
+                # Byte by byte, because data after the response comes from the host and belongs to the program.
                 connection.receive_data(await stream.receive(1))
             event = connection.next_event()
         if not isinstance(event, h11.Response) or event.status_code // 100 != 2:
@@ -96,7 +96,7 @@ async def _tunnel(stream: ByteStream, proxy: httpx.URL, target: str) -> ByteStre
         done = True
         return stream
     except h11.RemoteProtocolError:
-        raise UnreachableError(f"the proxy {proxy.host} gave an invalid answer") from None
+        raise UnreachableError(f"the proxy {proxy.host} sent an invalid response") from None
     finally:
         if not done:
             await anyio.aclose_forcefully(stream)

@@ -13,9 +13,9 @@ from jumpseat.store.connection_tokens import ConnectionToken, ConnectionTokenFil
 class Access:
     """The rights of a connection.
 
-    ``name`` is the name of its token, which its sessions are stored with; ``None`` without a name.
-    With ``all`` it sees the sessions of all tokens and may change the server for everybody. ``digest`` tells its
-    token from later ones of the same name.
+    ``name`` is the name of the connection's token, ``None`` for one without a name; sessions are stored with the
+    name of the token that created them. With ``all``, the connection sees the sessions of all tokens, and may
+    change what all clients share. ``digest`` distinguishes the token from later tokens of the same name.
     """
 
     name: str | None = None
@@ -23,7 +23,7 @@ class Access:
     digest: str | None = None
 
     def sees(self, created_by: str | None) -> bool:
-        """Return whether sessions exist for this connection that the token of a name created."""
+        """Return whether the connection sees the sessions that the token with the name ``created_by`` created."""
         return self.all or (created_by is not None and created_by == self.name)
 
 
@@ -47,7 +47,7 @@ class Gate:
         return EVERYTHING if self._token is None and self._named is None else None
 
     def access_of(self, token: str | None) -> Access | None:
-        """Return the access that a token gives; ``None`` if it is missing, wrong or revoked."""
+        """Return the access that a token gives; ``None`` if the token is missing, wrong or revoked."""
         if self.initial_access is not None:
             return self.initial_access
         if not token:
@@ -63,7 +63,7 @@ class Gate:
         return self._named is not None
 
     def is_valid(self, access: Access) -> bool:
-        """Return whether the token that gave ``access`` has not been revoked since. Reads a file."""
+        """Return whether the token that gave ``access`` is still valid. Reads a file."""
         if access.name is None or self._named is None:
             return True
         return any(_access(token) == access for token in self._named.all())

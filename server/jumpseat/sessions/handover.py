@@ -1,4 +1,4 @@
-"""Sessions change their owner: one process asks for a session, another gives it up.
+"""Hand sessions over between processes: one process asks for a session, and its owner gives it up.
 
 An idle session is given up to every process that resumes it; a session that runs a prompt only to one that resumes
 it with ``takeOver``. ``store/ownership.py`` has the locks and the requests.
@@ -42,9 +42,9 @@ class Handover:
         self._listening = False
 
     async def take(self, folder: SessionFolder, *, abort: bool) -> None:
-        """Make this process the owner of a session; another owner is asked for it.
+        """Make this process the owner of a session, and ask another owner to give it up.
 
-        ``abort`` makes the owner abort a running prompt.
+        ``abort`` makes the other owner abort a running prompt.
 
         Raises:
             SessionInUseError: the owner does not give the session up in time.
@@ -64,7 +64,7 @@ class Handover:
             await anyio.sleep(_RETRY_S)
 
     def listen_soon(self) -> None:
-        """Start to listen for requests of other processes. Does nothing if that was done before."""
+        """Start to listen for requests of other processes. Does nothing at later calls."""
         if not self._listening:
             self._listening = True
             self._tasks.start_soon(self._listen)

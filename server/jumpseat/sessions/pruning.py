@@ -16,7 +16,8 @@ from jumpseat.sessions.registry import SessionRegistry
 class Pruned:
     """The result of pruning: the size in bytes of each removed session, and the old sessions that were skipped.
 
-    In a dry run, ``sizes`` are those of the sessions that would be removed."""
+    In a dry run, ``sizes`` are those of the sessions that would be removed.
+    """
 
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     skipped: list[str] = field(default_factory=list[str])

@@ -59,9 +59,9 @@ LOG_FORMAT_VERSION: Final = 1
 class SessionRegistry:
     """Creates, loads, closes and deletes sessions.
 
-    ``announce`` is called with the type, the session id, the metadata and the token's name of each lifecycle
-    notification, which all connections receive for which the session exists. ``seen_by`` returns the registry as
-    the connections with some rights see it: this is the only place where sessions are kept apart.
+    ``announce`` sends a lifecycle notification to the connections that see the session; its arguments are the type,
+    the session id, the metadata and the name of the token that created the session. ``seen_by`` returns the
+    registry as connections with some rights see it, and is the only place that separates the sessions of tokens.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class SessionRegistry:
         )
 
     def seen_by(self, access: Access) -> SessionRegistry:
-        """Return the registry for connections with these rights: other sessions do not exist there."""
+        """Return the registry for connections with these rights, without the sessions that they do not see."""
         view = self._views.get(access)
         if view is None:
             view = self._views[access] = copy(self)
@@ -206,7 +206,7 @@ class SessionRegistry:
         return self._find(session_id)
 
     def load(self, session_id: str, settings: SessionSettings) -> Session:
-        """Load a session from the disk: its conversation, model, mode and agent. Other settings are as given.
+        """Load a session from the disk: its conversation, model, mode and agent. ``settings`` has the rest.
 
         Raises:
             SessionNotFoundError: there is no such session.
@@ -251,9 +251,10 @@ class SessionRegistry:
             )
 
     async def take(self, session_id: str, *, abort: bool) -> None:
-        """Make this process the owner of a session that is to be loaded; another owner is asked for it.
+        """Make this process the owner of a stored session, and ask another owner to give it up.
 
-        ``abort`` makes the other owner abort a running prompt. Release the session if it is not loaded.
+        ``abort`` makes the other owner abort a running prompt. A caller that does not load the session afterwards
+        has to release it.
 
         Raises:
             SessionNotFoundError: there is no such session.
@@ -386,7 +387,7 @@ class SessionRegistry:
         if session is not None:
             with anyio.CancelScope(shield=True):
                 await self.close(session)
-        # A closed session is nobody's: another process may take it first.
+        # A closed session has no owner: another process may claim it first.
         if folder.path.exists():
             folder.claim()
         folder.remove()
@@ -463,13 +464,13 @@ class SessionRegistry:
 
     def list(self, session_filter: SessionListFilter | None = None) -> list[SessionMetadata]:
         """Return the stored sessions that have had a prompt and match the filter, last changed first."""
-        found = self.store.list()
+        sessions = self.store.list()
         if session_filter is None:
-            return found
+            return sessions
         expected = session_filter.model_dump(exclude_none=True)
         return [
             session
-            for session in found
+            for session in sessions
             if session.context is not None
             and all(getattr(session.context, name) == value for name, value in expected.items())
         ]
@@ -530,12 +531,12 @@ def _exists(session_id: str) -> InvalidRequestError:
 
 
 def _sandbox_state(environment: Environment, settings: SessionSettings) -> events.SandboxState | None:
-    """Return what is known about the sandbox of a new session; ``None`` if it is off."""
+    """Return the mode and, once it is known, the mechanism of a new session's sandbox; ``None`` if it is off."""
     sandboxes = environment.sandboxes
     if sandboxes is None or (mode := sandboxes.defaults.for_session(settings.sandbox).mode) == "off":
         return None
-    found = sandboxes.mechanism.name if sandboxes.mechanism is not None else "none"
-    return events.SandboxState(mode=mode, mechanism=found if sandboxes.probed else None)
+    mechanism = sandboxes.mechanism.name if sandboxes.mechanism is not None else "none"
+    return events.SandboxState(mode=mode, mechanism=mechanism if sandboxes.probed else None)
 
 
 async def _run_command(session: Session, command: QueuedCommand) -> bool:

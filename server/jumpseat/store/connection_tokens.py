@@ -32,24 +32,24 @@ class ConnectionToken:
 
 
 class ConnectionTokenFile:
-    """The file with the tokens; it is read at each use, because ``jumpseat token`` changes it."""
+    """The file with the tokens, which is read at each use because ``jumpseat token`` changes it."""
 
     def __init__(self, home: Path) -> None:
         self._file = PrivateFile(home / FILE)
 
     def all(self) -> list[ConnectionToken]:
         """Return all tokens in the order of their creation."""
-        found = [_parse(name, value) for name, value in self._file.read().items()]
-        return [token for token in found if token is not None]
+        tokens = [_parse(name, value) for name, value in self._file.read().items()]
+        return [token for token in tokens if token is not None]
 
     def find(self, text: str) -> ConnectionToken | None:
         """Return the token with that text; ``None`` if there is none."""
         digest = _digest(text)
-        found = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
-        return found[0] if found else None
+        matching = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
+        return matching[0] if matching else None
 
     def add(self, name: str, *, all_sessions: bool) -> str:
-        """Make a token and return its text, which is not stored.
+        """Create a token and return its text, which is not stored.
 
         Raises:
             InvalidRequestError: the name is invalid or taken.

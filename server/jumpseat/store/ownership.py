@@ -36,7 +36,7 @@ from jumpseat.owner_only import create_private_folder, owner_only
 log = logging.getLogger(__name__)
 
 _RANGES: Final = 1 << 62
-# The first word in the mark of a process of ours; other programs leave theirs empty.
+# The first word in the marks of jumpseat processes; other programs leave their marks empty.
 _OURS: Final = "jumpseat"
 # Longest message that every system writes to a pipe in one piece.
 _PIPE_BYTES: Final = 512
@@ -73,11 +73,11 @@ class Ownership:
         self._fd: int | None = None
         self._held: dict[Path, int] = {}
         self._warned = False
-        # Locks belong to the process, and are tested in worker threads too.
+        # Locks belong to the process, and are also tested in worker threads.
         self._mutex = threading.Lock()
 
     def claim(self, folder: Path) -> None:
-        """Make this process the owner of the session in ``folder``. Does nothing if it is already.
+        """Make this process the owner of the session in ``folder``. Does nothing if it already is.
 
         Raises:
             SessionInUseError: another process owns the session.
@@ -148,7 +148,7 @@ class Ownership:
     # --- requests to give a session up ----------------------------------------------------------------------------
 
     def ask(self, folder: Path, *, force: bool, until_s: float) -> bool:
-        """Ask the owner of a session to give it up; returns whether the owner will read the request."""
+        """Ask the owner of a session to give it up; return whether the owner will read the request."""
         owner = self.owner(folder)
         if sys.platform == "win32" or owner is None or owner.pipe is None or not owner.pipe.isalnum():
             return False
@@ -212,7 +212,7 @@ class Ownership:
     # --- locks ----------------------------------------------------------------------------------------------------
 
     def _lock(self, lock: int) -> bool:
-        """Lock a range; returns ``False`` if another process has locked it."""
+        """Lock a range; return ``False`` if another process has locked it."""
         if self._fd is None:
             try:
                 create_private_folder(self._folder)
@@ -243,7 +243,7 @@ class Ownership:
     # --- marks ----------------------------------------------------------------------------------------------------
 
     def _mark(self, folder: Path) -> None:
-        """Name this process in ``folder``, and remove the marks of processes of ours that were killed."""
+        """Name this process in ``folder``, and remove the marks of jumpseat processes that were killed."""
         with suppress(OSError):
             for mark, _ in marks(folder):
                 if _read_mark(mark).startswith(_OURS):

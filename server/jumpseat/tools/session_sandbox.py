@@ -16,7 +16,7 @@ from jumpseat_protocol import events
 from jumpseat_protocol.permissions import UrlPermission
 
 TOOL: Final = "bash"
-"""The tool that rules about tools find behind the connections of commands."""
+"""The tool that rules take connections of commands for."""
 
 
 def session_sandbox(session: Session, sandboxes: Sandboxes, *, of_servers: bool = False) -> SessionSandbox:
@@ -24,8 +24,8 @@ def session_sandbox(session: Session, sandboxes: Sandboxes, *, of_servers: bool 
     scope = session.permissions.path_scope
 
     def settings() -> SandboxSettings:
-        found = sandboxes.defaults.for_session(session.settings.sandbox)
-        return replace(found, mode=found.mcp) if of_servers else found
+        current = sandboxes.defaults.for_session(session.settings.sandbox)
+        return replace(current, mode=current.mcp) if of_servers else current
 
     def warn(text: str) -> None:
         session.emit(events.SessionWarning(warning_type="sandbox", message=text))
@@ -58,7 +58,7 @@ class _Hosts:
         self._permissions = permissions
 
     def forbids(self, url: str) -> bool:
-        # The facts of an address need no look at the disk.
+        # The facts of a URL are gathered without access to the disk.
         facts = gather_facts(UrlPermission(intention="", url=url), TOOL, self._permissions.path_scope)
         return self._permissions.denial_by_rule(facts) is not None
 

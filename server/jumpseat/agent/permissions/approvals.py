@@ -74,7 +74,7 @@ class ApprovalRecord:
 
 
 def parse_approval(record: Any) -> ApprovalRecord | None:
-    """Parse the output of :meth:`ApprovalRecord.to_json`; returns ``None`` for any other value."""
+    """Parse the output of :meth:`ApprovalRecord.to_json`; return ``None`` for any other value."""
     if not isinstance(record, dict):
         return None
     values = cast("dict[str, Any]", record)
@@ -144,7 +144,7 @@ def narrowest_approval(request: PermissionRequest) -> SessionApproval | None:
         case CustomToolPermission():
             return SessionApproval(kind="custom-tool", tool_name=request.tool_name)
         case _:
-            # Hooks remember for themselves; of a URL, the host is recorded.
+            # Hooks keep their own approvals, and the approval of a URL is recorded as its host.
             return None
 
 

@@ -1,8 +1,8 @@
-"""Complete a permission request for the person who decides: where paths lead, and what its texts may hide.
+"""Complete a permission request for the person who decides, with the targets of paths and with warnings.
 
 Descriptions of a call are written by the model or by an MCP server. They are reduced to one visible line, so that
-they cannot imitate other parts of the question. What the call does (its command, path, URL and arguments) remains
-unchanged, because clients compare it and because it runs as it is; a warning names characters that hide something.
+they cannot imitate other parts of the question. The command, path, URL and arguments of a call remain unchanged,
+because clients compare them and because they take effect unchanged; a warning names characters that hide something.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def disclose(request: PermissionRequest, facts: Facts) -> None:
 
 def _warnings(request: ShellPermission, facts: Facts) -> list[str]:
     text = request.full_command_text
-    found: list[str] = []
+    warnings: list[str] = []
     hidden = list(dict.fromkeys(path.real for path in facts.outside_paths if path.real not in text))
     if hidden:
         shown = ", ".join(hidden[:MAX_SHOWN_PATHS]) + (", …" if len(hidden) > MAX_SHOWN_PATHS else "")
-        found.append(f"May reach outside of the session's folders: {shown}")
+        warnings.append(f"May reach outside of the session's folders: {shown}")
     if characters := deceptive_characters(text):
-        found.append(f"Contains characters that are invisible or imitate others: {', '.join(characters)}")
+        warnings.append(f"Contains characters that are invisible or imitate others: {', '.join(characters)}")
     if has_hidden_parts(text):
-        found.append("Long white space may push a part of the command out of sight")
-    return found
+        warnings.append("Long white space may push a part of the command out of sight")
+    return warnings

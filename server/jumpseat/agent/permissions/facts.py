@@ -134,7 +134,7 @@ def _line_paths(line: ShellLine, path_scope: PathScope) -> Targets:
     words = [word for word in line.words if word not in UNCHECKED_PATHS]
     if len(words) * len(bases) > MAX_PATHS:
         reached.complete, words = False, words[: MAX_PATHS // len(bases)]
-    found: dict[ResolvedPath, None] = {}
+    resolved: dict[ResolvedPath, None] = {}
     budget = GlobBudget()
     for base in bases:
         expanded = expand_globs(line.globs, base, budget)
@@ -142,27 +142,27 @@ def _line_paths(line: ShellLine, path_scope: PathScope) -> Targets:
         reached.complete = reached.complete and not any(name.startswith(_OPTION_MARKS) for name in expanded)
         for word in (*words, *expanded):
             path = path_scope.resolve(word, base)
-            # In another process, these lead elsewhere.
+            # These paths have other targets in another process.
             if path is None or path.given.startswith(("/proc/", "/dev/fd")):
                 reached.complete = False
             if path is not None:
-                found[path] = None
+                resolved[path] = None
         for placement in line.placements:
             targets = find_targets(placement, expand_globs(placement.globs, base, budget), base, path_scope)
-            found |= dict.fromkeys(targets.paths)
+            resolved |= dict.fromkeys(targets.paths)
             reached.complete = reached.complete and targets.complete
             reached.protected = reached.protected or targets.protected
-    if budget.exceeded or len(found) > MAX_PATHS:
+    if budget.exceeded or len(resolved) > MAX_PATHS:
         reached.complete = False
     # Settings of a repository run programs, whatever git is asked to do.
     if any(program_name([words[0]]) == "git" for words in line.possible_commands if words[0] is not None):
         reached.protected = reached.protected or any(map(has_bare_repository, bases))
-    reached.paths = list(found)
+    reached.paths = list(resolved)
     return reached
 
 
 def _bases(folders: Iterable[str], cwd: Path) -> tuple[list[Path], bool]:
-    """Return the folders that the commands of a line may run in; also returns whether these are all of them."""
+    """Return the folders that the commands of a line may run in, and whether the list is complete."""
     bases = list(dict.fromkeys((cwd, real_path(cwd))))
     for folder in folders:
         # Whether a `cd` is reached is unknown: later paths may be relative to the folder before or after it. The

@@ -27,7 +27,7 @@ _ANY_DEPTH: Final = "**"
 
 @dataclass(slots=True)
 class GlobBudget:
-    """The names and entries that are left for one command line; ``exceeded`` means that names are missing."""
+    """The names and entries left for one command line; ``exceeded`` means that names are missing."""
 
     names: int = MAX_NAMES
     entries: int = MAX_ENTRIES
@@ -47,15 +47,15 @@ class GlobBudget:
 
 
 def expand_globs(globs: Iterable[str], base: Path, budget: GlobBudget) -> list[str]:
-    """Expand patterns, relative to ``base``, as the shell does: one without a match stands for itself.
+    """Expand patterns, relative to ``base``, as the shell does: a pattern without a match stands for itself.
 
     ``**`` stands for folders at any depth, as it does if the shell's option ``globstar`` is set.
     """
-    found: list[str] = []
+    expanded: list[str] = []
     for glob in globs:
         names = [name for name in _matches(glob, base, budget) if budget.spend_name()]
-        found += names or [glob]
-    return found
+        expanded += names or [glob]
+    return expanded
 
 
 def _matches(glob: str, base: Path, budget: GlobBudget) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Match paths against the patterns of rules, in time that the number of wildcards does not multiply."""
+"""Match paths against the patterns of rules, in at most quadratic time."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def path_matches(pattern: str, path: str, *, whole: bool = False, fold: bool = F
 def _compile(pattern: str) -> re.Pattern[str]:
     """Compile a pattern into an expression that takes no more than quadratic time.
 
-    Each ``**`` but the last matches as little as possible, and so does each ``*`` but the last of a name, because
-    more would not help what follows. Atomic groups keep these matches, so that no combinations are tried.
+    Each ``**`` but the last matches as little as possible, and so does each ``*`` but the last of a name, because a
+    longer match would not help the rest of the pattern. Atomic groups keep these matches, so that no combinations
+    are tried.
     """
     pattern = pattern.removesuffix("/**") if pattern != "/**" else ""
     # A folder covers everything in it; a pattern whose last part has wildcards covers matching names only.

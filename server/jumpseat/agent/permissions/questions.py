@@ -50,11 +50,11 @@ _COMPLETED: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a permission request. A ``rejected`` call ends the turn; of a ``denied`` one the model is told.
+    """The result of a permission request.
 
-    ``cancelled`` means that the question was withdrawn rather than answered. ``arguments`` replace those of an
-    allowed call if a person changed them. ``confined_only`` means that the call is allowed only because it stays in
-    the sandbox.
+    A ``rejected`` call ends the turn; the model is told about a ``denied`` call. ``cancelled`` means that the
+    question was withdrawn rather than answered. ``arguments`` replace those of an allowed call if a person changed
+    them. ``confined_only`` means that the call is allowed only because it stays in the sandbox.
     """
 
     status: Literal["allowed", "denied", "rejected"]

@@ -68,7 +68,7 @@ def find_targets(placement: Placement, expanded: Iterable[str], base: Path, path
             source = resolved[name]
             if placement.walks and source is not None and source.is_folder:
                 _merge(Path(source.real), path, budget, found, path_scope)
-    # Too much to list may hold anything.
+    # Entries beyond the budget may be protected.
     found.protected = found.protected or budget.exceeded
     return found
 

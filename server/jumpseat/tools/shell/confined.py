@@ -1,8 +1,8 @@
-"""A command in a sandbox, which may give it a PID namespace of its own.
+"""A command in a sandbox, possibly in a PID namespace of its own.
 
-The process that this server starts is that of the sandbox, and leads a process group. It ends with the command. The
-first process in the namespace belongs to that group, too, and lives as long as any other process in the namespace:
-killing the group kills them all.
+The server starts the process of the sandbox, which leads a process group and ends with the command. The first
+process in the namespace belongs to the group, too, and lives as long as any other process in the namespace, so that
+killing the group kills all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jumpseat.tools.shell.process import BASH, DRAIN_S, KILL_WAIT_S, Pipes, Shel
 from jumpseat.tools.shell.sandbox_report import SandboxReport
 
 EXIT_S: Final = 0.1
-"""Longest wait for the exit of the sandbox after all processes in it have ended."""
+"""Time limit for the exit of the sandbox after all processes in it have ended."""
 
 
 class SandboxedShell(Shell):
@@ -101,12 +101,12 @@ async def start_sandboxed(
     *,
     stdin: bool,
 ) -> Shell:
-    """Start ``command``, which was approved for ``reach``, in ``sandbox``.
+    """Start ``command`` in ``sandbox``, with the hosts of ``reach``.
 
     Raises:
         OSError: the command cannot be started, or the session requires a sandbox and there is none.
     """
-    # The program of the sandbox would report these as failures of the command.
+    # The program of the sandbox would report a missing folder as a failure of the command.
     os.stat(cwd)
     namespace = await sandbox.has_processes()
     confined = None
@@ -114,7 +114,7 @@ async def start_sandboxed(
         with Pipes(stdin=stdin) as pipes:
             inherited: tuple[int, ...] = ()
             if stdin and namespace:
-                # The processes of the sandbox keep their own standard input open after the command has closed its.
+                # The processes of the sandbox keep their standard input open after the command has closed its own.
                 inherited = (pipes.input_read,)
                 words = [*BASH, f"exec <&{pipes.input_read} {pipes.input_read}<&-; {command}"]
             else:

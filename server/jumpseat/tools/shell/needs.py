@@ -1,7 +1,7 @@
-"""Tell from the text of a command line what it needs besides files: hosts, or something that no sandbox gives.
+"""Determine the needs of a command line from its text: hosts, or something that no sandbox gives.
 
-Both are for lines that somebody approves. A line that is not recognized needs nothing: it runs in the sandbox, and
-the model is told what was refused there.
+The needs matter for lines that somebody approves. A line that is not recognized has none: it runs in the sandbox,
+and the model is told what was refused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Installer: TypeAlias = tuple[frozenset[str] | None, tuple[str, ...]]
 
 INSTALLERS: Final[dict[str, Installer]] = {
     **dict.fromkeys(("npm", "pnpm", "bun"), (_INSTALL, _NPM)),
-    # Without a subcommand, it installs.
+    # Without a subcommand, yarn installs.
     "yarn": (_INSTALL | {""}, _NPM),
     **dict.fromkeys(("npx", "bunx", "pnpx", "yarnpkg"), (None, _NPM)),
     **dict.fromkeys(("pip", "pip3"), (_INSTALL, _PYPI)),
@@ -62,7 +62,7 @@ INSTALLERS: Final[dict[str, Installer]] = {
 }
 """The public registries of package managers, by program: the subcommands that load from them (``None``: all).
 
-Hosts where anybody can store anything, such as those of code and of objects, are left out: a person is asked."""
+Hosts that store anything for anybody, such as those of code and of objects, are left out: a person is asked."""
 
 _SERVICE: Final = "it talks to a service of this system"
 _CREDENTIALS: Final = "it needs credentials"
@@ -113,7 +113,7 @@ _WITH_VALUE: Final = frozenset({"-C", "-c", "--prefix", "--cwd", "--manifest-pat
 
 @dataclass(frozen=True, slots=True)
 class CommandNeeds:
-    """The needs of a command line: ``hosts`` to reach, and the reason why it can only work ``outside``, if so."""
+    """The needs of a command line: ``hosts`` to reach, and the reason why it can only work ``outside``, if any."""
 
     hosts: tuple[str, ...] = ()
     outside: str | None = None
@@ -125,7 +125,7 @@ def command_needs(text: str) -> CommandNeeds:
     commands = list(_commands(line))
     reasons = [reason for words in commands if (reason := _reason(words)) is not None]
     if line.certain and not _only_looks(line):
-        # A line that starts a program and ends it again is about processes in the sandbox.
+        # A line that starts a program and then ends it is about processes in the sandbox.
         reasons = [reason for reason in reasons if reason != _PROCESSES]
     hosts = [host for words in commands for host in _registries(words)]
     hosts += [host for address in line.addresses if (host := _host(address)) is not None]
@@ -150,8 +150,8 @@ def _commands(line: ShellLine) -> Iterator[list[str]]:
             yield _unwrapped(words)
     else:
         # Assignments, loops and here-documents: the commands are known, but not which words belong to them.
-        for found in line.possible_commands:
-            words = [word or "" for word in found]
+        for command in line.possible_commands:
+            words = [word or "" for word in command]
             if words and words[0] in INSTALLERS:
                 yield words
 
@@ -202,7 +202,7 @@ def _name(words: Sequence[str]) -> str:
 
 
 def _subcommand(words: Sequence[str]) -> str:
-    """Return the first word that is no option, ``""`` if there is none."""
+    """Return the first word that is not an option, ``""`` if there is none."""
     skips = False
     for word in words[1:]:
         if skips:

@@ -1,4 +1,4 @@
-"""What the sandbox did to one command, for the model: files that were moved away, and what was refused."""
+"""Report to the model what the sandbox did to one command: files that it moved away, and refusals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jumpseat.sandbox.session import Confined, SessionSandbox
 from jumpseat.tools.shell.process import Shell
 
 MAX_OUTPUT_BYTES = 65536
-"""The end of the output that is searched for refusals."""
+"""Length of the end of the output that is searched for refusals."""
 
 
 class SandboxReport:

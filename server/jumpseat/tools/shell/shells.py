@@ -24,7 +24,7 @@ from jumpseat.tools.shell.process import BASH, GRACE_S, QUIET, Shell, git_settin
 log = logging.getLogger(__name__)
 
 FINISHED_KEPT: Final = 32
-"""Most finished commands that are kept for their unread output."""
+"""Limit of the finished commands that are kept for their unread output."""
 
 
 class Shells:

@@ -24,7 +24,7 @@ HUNG_UP: Final = 129
 class TerminalShell(Shell):
     """A command without standard input, whose processes the editor ends.
 
-    ``report`` is what a sandbox did to the command, if it is in one.
+    ``report`` is the report of the sandbox, if the command is in one.
     """
 
     def __init__(
