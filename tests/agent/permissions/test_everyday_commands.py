@@ -44,7 +44,7 @@ def test_of_everyday_commands_nine_in_ten_run_without_a_second_question(
             )
             record = approve(request_for(line), permissions.path_scope)
             if record is not None:
-                run_without_event_loop(permissions.add_location_approval("/", record))
+                run_without_event_loop(permissions.approvals.add_for_location("/", record))
             for kind, later in (("repeat", line), ("variant", variant)):
                 if decide(permissions, request_for(later)).status != "allowed":
                     asked[kind].append(later)

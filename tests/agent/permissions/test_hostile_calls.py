@@ -63,7 +63,7 @@ def permissions(
     policy = Policy(rules=lambda _cwd: (parsed, []))
     made = Permissions(lambda _event: None, lambda: False, lambda: allow_unasked, path_scope, policy)
     for approval in approvals:
-        run_without_event_loop(made.add_location_approval("/", approval))
+        run_without_event_loop(made.approvals.add_for_location("/", approval))
     return made
 
 
@@ -181,7 +181,7 @@ def test_an_approved_line_covers_itself_and_nothing_wider(tmp_path: Path) -> Non
             narrowest_approval(request), request, gather_facts(request, "bash", made.path_scope), None
         )
         assert record is not None, approved
-        run_without_event_loop(made.add_location_approval("/", record))
+        run_without_event_loop(made.approvals.add_for_location("/", record))
         wrong[approved, wider] = verdicts_except("allowed", made, [approved]) | verdicts_except(
             COULD_NOT_ASK, made, [wider]
         )
@@ -406,7 +406,7 @@ async def test_approved_commands_do_not_cover_input_for_a_running_program(projec
     record = approval_record(narrowest_approval(line), line, gather_facts(line, "bash", made.path_scope), None)
     assert record is not None
     assert same is not None
-    await made.add_location_approval("/", record)
+    await made.approvals.add_for_location("/", record)
     assert (await made.decide(line, "bash")).status == "allowed"
     assert (await made.decide(same, "write_bash")).message == COULD_NOT_ASK
 

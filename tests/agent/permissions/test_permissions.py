@@ -217,7 +217,7 @@ async def test_a_read_approval_for_a_folder_covers_file_tools_only(scene: Scene,
         await shell(tmp_path, f"cat {tmp_path}/open/a"),
     ):
         assert (await scene.judge(other, {"kind": "reject"})).status == "rejected"
-    scene.permissions.reset()
+    scene.permissions.approvals.reset()
     assert (await scene.judge(read("open/a"), {"kind": "reject"})).status == "rejected"
 
 
@@ -452,7 +452,7 @@ async def test_an_approved_url_covers_its_host_only(scene: Scene, decision: dict
     assert await scene.judge(fetch("http://site.example/b?c")) == ALLOWED
     for other in ("https://sub.site.example/", "https://site.example.evil/", "https://other.example/site.example"):
         assert (await scene.judge(fetch(other), {"kind": "reject"})).status == "rejected"
-    scene.permissions.reset()
+    scene.permissions.approvals.reset()
     assert (await scene.judge(fetch("https://site.example/"), {"kind": "reject"})).status == "rejected"
 
 
@@ -470,7 +470,7 @@ async def test_an_approval_of_another_kind_does_not_cover_the_call(scene: Scene)
 
 async def test_reset_drops_approvals(scene: Scene) -> None:
     await scene.judge(WRITE, {"kind": "approve-for-session"})
-    scene.permissions.reset()
+    scene.permissions.approvals.reset()
 
     assert (await scene.judge(WRITE, {"kind": "reject"})).status == "rejected"
 

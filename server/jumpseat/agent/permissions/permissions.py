@@ -4,35 +4,23 @@ person.
 Denied by default: a call that nothing allows, and that no attached client can be asked about, does not run. One
 warning per session names the setting that would allow it.
 
-Approvals for this session are kept here. Approvals for a location, or for everywhere, are kept by an
-:class:`~jumpseat.agent.permissions.approvals.ApprovalStore`: the file ``approvals.json`` of
-``jumpseat.store.location_approvals``.
+:mod:`jumpseat.agent.permissions.session_approvals` keeps the approvals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import anyio.to_thread
 
-from jumpseat.agent.permissions.approvals import (
-    ApprovalRecord,
-    ApprovalStore,
-    StoredApprovals,
-    approval_record,
-    approved_commands,
-    covers,
-    has_changed,
-    narrowest_approval,
-)
+from jumpseat.agent.permissions.approvals import ApprovalStore, approved_commands, covers, has_changed
 from jumpseat.agent.permissions.disclosure import disclose
 from jumpseat.agent.permissions.facts import gather_facts
 from jumpseat.agent.permissions.judge import JudgeConfig
-from jumpseat.agent.permissions.paths import PathScope, anchors_of
+from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.questions import (
     ALLOWED,
     ALLOWED_INSIDE,
@@ -52,7 +40,7 @@ from jumpseat.agent.permissions.rules import (
     first_match,
     first_possible_match,
 )
-from jumpseat.errors import StoreError
+from jumpseat.agent.permissions.session_approvals import SessionApprovals
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
     AssistedApproval,
@@ -67,18 +55,6 @@ MOVED: Final = (
 )
 
 Mode: TypeAlias = Literal["manual", "assisted", "sandboxed", "allow-all"]
-
-_LASTING_DECISIONS: Final = frozenset(
-    {
-        "approve-for-session",
-        "approve-for-location",
-        "approve-permanently",
-        "approve-read-only-for-session",
-        "approved-for-session",
-        "approved-for-location",
-        "approved-read-only-for-session",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,24 +93,6 @@ class Policy:
     judge: JudgeConfig | None = None
 
 
-@dataclass(slots=True)
-class SessionRules:
-    """Rules that clients have set for this session alone.
-
-    ``configured`` are the rules of ``session.permissions.configure``, ``added`` those of ``modifyRules``.
-    ``location_key`` names the location whose approvals apply, if it is not that of the working directory.
-    ``ignore_stored`` is set by a reset: approvals from other sessions no longer apply. ``readable`` are real paths
-    of folders that file tools may read.
-    """
-
-    configured: Rules = field(default_factory=Rules)
-    added: list[Rule] = field(default_factory=list[Rule])
-    allow_reads: bool = False
-    location_key: str | None = None
-    ignore_stored: bool = False
-    readable: list[str] = field(default_factory=list[str])
-
-
 class Permissions:
     """The permission state of one session.
 
@@ -157,11 +115,12 @@ class Permissions:
         self._policy = policy or Policy()
         self._judge = judge
         self.path_scope = path_scope or PathScope(Path.cwd)
-        self.session_rules = SessionRules()
+        self.approvals = SessionApprovals(
+            emit, self.path_scope, self._policy.approval_store, self._policy.location_key
+        )
         self.mode: Mode = "assisted" if judge is not None and self._policy.judge is not None else "manual"
         self.judging_model: str | None = None
         self.questions = PermissionQuestions(emit)
-        self._approvals: list[ApprovalRecord] = []
         self._warned = False
         self._policy_rules: tuple[Path, Rules] | None = None
 
@@ -180,7 +139,7 @@ class Permissions:
     ) -> Verdict:
         """Decide whether one call of ``tool`` may run; waits without limit for a client that is asked.
 
-        ``facts`` are those of the request; they are gathered here if they are not given.
+        ``facts`` are those of the request, and are gathered here by default.
         """
         if facts is None:
             facts = gather_facts(request, tool, self.path_scope)
@@ -231,26 +190,26 @@ class Permissions:
             return False
         if facts.kind == "url" and self.path_scope.any_host:
             return True
-        if self.session_rules.allow_reads and facts.kind in ("read", "url"):
+        if self.approvals.rules.allow_reads and facts.kind in ("read", "url"):
             return True
         if facts.kind == "read" and facts.paths and all(map(self._is_readable, facts.paths)):
             return True
-        stored = self._stored_approvals()
-        approvals = [*self._approvals, *stored.approvals]
+        current = self.approvals.current()
+        if covers(current.approvals, request, facts):
+            return True
         if isinstance(request, ShellPermission) and request.request_sandbox_bypass:
-            return covers(approvals, request, facts)
-        allow = [*rules.allow, *self.session_rules.added, *stored.rules]
+            return False
         # With a scope, approvals of the same commands with other arguments do not count.
-        commands = approved_commands(approvals) if facts.scope is None else ApprovedCommands()
-        return covers(approvals, request, facts) or allows(allow, facts, self.path_scope.rule_patterns, commands)
+        commands = approved_commands(current.approvals) if facts.scope is None else ApprovedCommands()
+        return allows([*rules.allow, *current.rules], facts, self.path_scope.rule_patterns, commands)
 
     def _trusts_sandbox(self, rules: Rules) -> bool:
         """Return whether commands run unasked as long as they are confined: by the mode, or by a rule."""
-        allow = (*rules.allow, *self.session_rules.added, *self._stored_approvals().rules)
+        allow = (*rules.allow, *self.approvals.current().rules)
         return self.mode == "sandboxed" or any(rule.kind == "sandboxed" for rule in allow)
 
     def _is_readable(self, path: ResolvedPath) -> bool:
-        return any(Path(path.real).is_relative_to(folder) for folder in self.session_rules.readable)
+        return any(Path(path.real).is_relative_to(folder) for folder in self.approvals.rules.readable)
 
     def _rules(self) -> Rules:
         cwd = self.path_scope.cwd()
@@ -259,15 +218,7 @@ class Permissions:
             self._policy_rules = cwd, rules
             for problem in problems:
                 self._emit(events.SessionWarning(warning_type="permission", message=problem))
-        return self._policy_rules[1] + self.session_rules.configured
-
-    def _stored_approvals(self) -> StoredApprovals:
-        """Read the approvals of this location and of everywhere; each time, because they may have been revoked."""
-        store = self._policy.approval_store
-        if store is None or self.session_rules.ignore_stored:
-            return StoredApprovals()
-        here, everywhere = store.read(self.location_key), store.read(None)
-        return StoredApprovals([*here.approvals, *everywhere.approvals], here.rules)
+        return self._policy_rules[1] + self.approvals.rules.configured
 
     async def _opinion(
         self, request: PermissionRequest, facts: Facts, guard: ApprovalLimits
@@ -283,69 +234,13 @@ class Permissions:
 
     async def _ask(self, request: PermissionRequest, facts: Facts, opinion: AssistedApproval | None) -> Verdict:
         async def settle(decision: PermissionDecision) -> PermissionDecision:
-            return await self._keep_approval(decision, request, facts)
+            return await self.approvals.keep(decision, request, facts)
 
         return verdict_of(await self.questions.ask(request, opinion, settle))
 
-    async def _keep_approval(
-        self, decision: PermissionDecision, request: PermissionRequest, facts: Facts
-    ) -> PermissionDecision:
-        """Keep an approval that outlasts this call, and return the decision as it takes effect.
-
-        If the client sends no approval, the narrowest one that covers the call applies. If none is safe, only this
-        call is approved. The same holds if a person changed the arguments: nobody approved those the model sent.
-        """
-        if decision.kind not in _LASTING_DECISIONS:
-            return decision
-        once = decision.model_copy(update={"kind": "approve-once", "approval": None, "location_key": None})
-        if decision.kind in ("approve-read-only-for-session", "approved-read-only-for-session"):
-            folders = [
-                path.real for folder in decision.directories or () if (path := self.path_scope.resolve(folder))
-            ]
-            if facts.kind != "read" or not folders:
-                return once
-            self.session_rules.readable += [
-                folder for folder in folders if folder not in self.session_rules.readable
-            ]
-            return decision
-        if decision.modified_args is not None and decision.approval is None:
-            return once
-        approval = decision.approval or (None if decision.domain else narrowest_approval(request))
-        record = approval_record(approval, request, facts, decision.domain)
-        if record is None:
-            return once
-        self._approvals.append(record)
-        location = None
-        if decision.kind == "approve-permanently":
-            await self._store_approval(None, record)
-            return once
-        if decision.kind in ("approve-for-location", "approved-for-location"):
-            location = decision.location_key or self.location_key
-            await self._store_approval(location, record)
-        if approval is None:
-            # The protocol has no kind of approval for hosts.
-            return once
-        return decision.model_copy(update={"approval": approval, "location_key": location})
-
-    async def _store_approval(self, location: str | None, record: ApprovalRecord) -> None:
-        """Store an approval for a location, or for everywhere; a failure becomes a warning."""
-        if self._policy.approval_store is None:
-            return
-        try:
-            await anyio.to_thread.run_sync(
-                self._policy.approval_store.add, location, record, abandon_on_cancel=True
-            )
-        except StoreError as error:
-            self._emit(
-                events.SessionWarning(
-                    warning_type="permission",
-                    message=f"The approval holds for this session only, because it could not be stored: {error}",
-                )
-            )
-
     def _warn_changed(self, facts: Facts) -> None:
-        """Say why a person is asked again about an MCP tool that was approved before."""
-        if has_changed([*self._approvals, *self._stored_approvals().approvals], facts):
+        """Emit the reason why a person is asked again about an MCP tool that was approved before."""
+        if has_changed(self.approvals.current().approvals, facts):
             self._emit(
                 events.SessionWarning(
                     warning_type="permission",
@@ -402,67 +297,9 @@ class Permissions:
         """Return whether the session has a judge."""
         return self._judge is not None
 
-    @property
-    def location_key(self) -> str:
-        """The key that approvals for this location are stored under."""
-        return self.session_rules.location_key or self._policy.location_key(self.path_scope.cwd())
-
-    def location_key_of(self, folder: Path) -> str:
-        """Return the key that approvals for another folder are stored under."""
-        return self._policy.location_key(folder)
-
-    def reset(self, *, ignore_stored: bool = False) -> None:
-        """Drop the approvals of the session; with ``ignore_stored``, ignore those of other sessions from now on."""
-        self._approvals.clear()
-        self.session_rules.added.clear()
-        self.session_rules.readable.clear()
-        self.session_rules.ignore_stored = self.session_rules.ignore_stored or ignore_stored
-
     def reload_rules(self) -> None:
         """Read the rules of the working directory again at the next call."""
         self._policy_rules = None
-
-    def apply_location(self, folder: Path) -> tuple[bool, list[Rule]]:
-        """Apply the approvals of another location; returns whether the location changed, and its rules."""
-        key = self._policy.location_key(folder)
-        changed = self.session_rules.location_key != key or self.session_rules.ignore_stored
-        self.session_rules.location_key, self.session_rules.ignore_stored = key, False
-        stored = self._policy.approval_store.read(key) if self._policy.approval_store else StoredApprovals()
-        return changed, [*stored.rules, *(rule for record in stored.approvals for rule in record.rules())]
-
-    async def add_location_approval(self, location: str, record: ApprovalRecord) -> None:
-        """Store an approval for a location, and apply it to this session.
-
-        Raises:
-            StoreError: the approval cannot be stored.
-        """
-        if record.approval is not None and not record.anchors:
-            named = record.approval.command_identifiers or ()
-            record = replace(record, anchors=anchors_of(named, location))
-        if self._policy.approval_store is not None:
-            await anyio.to_thread.run_sync(self._policy.approval_store.add, location, record)
-        self._approvals.append(record)
-
-    async def change_rules(self, scope: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
-        """Change the allow rules of the session or of its location. Removals also remove the approvals they match.
-
-        ``scope`` is ``session`` or ``location``.
-
-        Raises:
-            StoreError: the rules of the location cannot be stored.
-        """
-        if scope == "location":
-            if self._policy.approval_store is not None:
-                change = partial(self._policy.approval_store.change_rules, remove_all=remove_all)
-                await anyio.to_thread.run_sync(change, self.location_key, add, remove)
-        else:
-            rules = [] if remove_all else [*self.session_rules.added, *add]
-            self.session_rules.added = [rule for rule in dict.fromkeys(rules) if rule not in remove]
-        if remove_all:
-            self._approvals.clear()
-        self._approvals = [
-            approval for approval in self._approvals if not any(rule in remove for rule in approval.rules())
-        ]
 
 
 def _stays_inside(request: PermissionRequest) -> bool:

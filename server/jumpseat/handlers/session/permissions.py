@@ -53,7 +53,7 @@ def set_approve_all(ctx: Context, params: SetApproveAllParams) -> SuccessResult:
 
 def reset_session_approvals(ctx: Context, params: ResetApprovalsParams) -> SuccessResult:
     """Remove the approvals of the session. Stored approvals stay on the disk."""
-    ctx.registry.live(params.session_id).permissions.reset(ignore_stored=params.include_location)
+    ctx.registry.live(params.session_id).permissions.approvals.reset(ignore_stored=params.include_location)
     return SuccessResult()
 
 
@@ -109,7 +109,7 @@ def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult
     permissions = session.permissions
     if params.additional_content_exclusion_policies:
         raise UnsupportedError("session.permissions.configure with additionalContentExclusionPolicies")
-    configured = permissions.session_rules.configured
+    configured = permissions.approvals.rules.configured
     allow, deny = configured.allow, configured.deny
     if params.rules is not None:
         urls = tuple(rule for rule in allow if rule.base == _OF_URLS)
@@ -121,11 +121,11 @@ def configure(ctx: Context, params: PermissionsConfigureParams) -> SuccessResult
         )
     if params.paths is not None:
         _set_paths(session, params.paths)
-    permissions.session_rules.configured = Rules(allow=allow, deny=deny)
+    permissions.approvals.rules.configured = Rules(allow=allow, deny=deny)
     if params.urls is not None:
         permissions.path_scope.any_host = params.urls.unrestricted
     if params.approve_all_read_permission_requests is not None:
-        permissions.session_rules.allow_reads = params.approve_all_read_permission_requests
+        permissions.approvals.rules.allow_reads = params.approve_all_read_permission_requests
     if params.approve_all_tool_permission_requests is not None:
         permissions.set_mode("allow-all" if params.approve_all_tool_permission_requests else "manual")
     return SuccessResult()
@@ -151,7 +151,7 @@ async def modify_rules(ctx: Context, params: ModifyRulesParams) -> SuccessResult
     if params.scope == "location":
         ctx.require_all("a rule of a location")
     add, remove = _rules(params.add), _rules(params.remove)
-    await permissions.change_rules(params.scope, add, remove, remove_all=params.remove_all)
+    await permissions.approvals.change_rules(params.scope, add, remove, remove_all=params.remove_all)
     return SuccessResult()
 
 

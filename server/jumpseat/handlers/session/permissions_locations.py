@@ -25,7 +25,7 @@ def resolve(ctx: Context, params: LocationParams) -> LocationResult:
         InvalidRequestError: the path is invalid.
     """
     session = ctx.registry.live(params.session_id)
-    return _location(session.permissions.location_key_of(_folder(session, params.working_directory)))
+    return _location(session.permissions.approvals.location_key_of(_folder(session, params.working_directory)))
 
 
 def apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
@@ -36,8 +36,8 @@ def apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
     """
     session = ctx.registry.live(params.session_id)
     permissions = session.permissions
-    changed, rules = permissions.apply_location(_folder(session, params.working_directory))
-    location = _location(permissions.location_key)
+    changed, rules = permissions.approvals.apply_location(_folder(session, params.working_directory))
+    location = _location(permissions.approvals.location_key)
     return LocationApplyResult(
         location_key=location.location_key,
         location_type=location.location_type,
@@ -51,7 +51,7 @@ def apply(ctx: Context, params: LocationParams) -> LocationApplyResult:
 async def add_tool_approval(ctx: Context, params: AddToolApprovalParams) -> SuccessResult:
     """Store an approval for a location."""
     permissions = ctx.registry.live(params.session_id).permissions
-    await permissions.add_location_approval(params.location_key, ApprovalRecord(params.approval))
+    await permissions.approvals.add_for_location(params.location_key, ApprovalRecord(params.approval))
     return SuccessResult()
 
 
