@@ -288,6 +288,8 @@ async def run_load(folder: Path, minutes: float, clients: int, seed: int) -> Loa
 async def _be_a_client(load: Load, ends: float) -> None:
     while time.monotonic() < ends:
         async with load.server.connect() as wire:
+            # The server is as busy as it can be.
+            wire.wait_s = 120
             client = Client(load, wire)
             await client.begin()
             for _ in range(CONNECTION_ACTIONS):

@@ -79,6 +79,8 @@ class Wire:
         """The fault in the bytes that the server sent, if any."""
         self.ended = anyio.Event()
         """Set when the server has closed the connection."""
+        self.wait_s = WAIT_S
+        """Seconds to wait for one message."""
         self._stream = stream
         self._news = anyio.Event()
         self._may_read = anyio.Event()
@@ -89,7 +91,7 @@ class Wire:
 
     async def send(self, data: bytes) -> None:
         """Write bytes unchanged."""
-        with anyio.fail_after(WAIT_S):
+        with anyio.fail_after(self.wait_s):
             await self._stream.send(data)
 
     def encode(self, message: JsonObject) -> bytes:
@@ -123,9 +125,9 @@ class Wire:
     # --- receiving ------------------------------------------------------------------------------------------------
 
     async def until(self, fits: Callable[[JsonObject], bool], *, since: int = 0, what: str = "") -> JsonObject:
-        """Wait for the first message from position ``since`` on that ``fits``; fails after :data:`WAIT_S`."""
+        """Wait for the first message from position ``since`` on that ``fits``; fails after ``wait_s``."""
         position = since
-        with anyio.move_on_after(WAIT_S):
+        with anyio.move_on_after(self.wait_s):
             while True:
                 for message in self.messages[position:]:
                     if fits(message):
@@ -134,7 +136,7 @@ class Wire:
                 if self.ended.is_set():
                     break
                 await self._news.wait()
-        state = self.problem or ("the connection has ended" if self.ended.is_set() else f"after {WAIT_S} s")
+        state = self.problem or ("the connection has ended" if self.ended.is_set() else f"after {self.wait_s} s")
         recent = [_short(message) for message in self.messages[-20:]]
         raise AssertionError(f"no {what or 'such message'}: {state}; last messages: {recent}")
 
