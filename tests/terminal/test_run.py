@@ -264,9 +264,11 @@ def test_signal_cancels_the_turn_and_ends_the_server(place: Place, number: int, 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_run_cancelled_early_still_prints_its_result(place: Place, number: int, code: int) -> None:
-    (place.home / "config.toml").unlink()
-    # Reading this configuration never ends, so the server never starts.
-    os.mkfifo(place.home / "config.toml")
+    # The import of this tool does not end, so no session is created.
+    pipe = place.home / "pipe"
+    os.mkfifo(pipe)
+    (place.home / "tools").mkdir()
+    (place.home / "tools" / "slow.py").write_text(f"open({str(pipe)!r}).read()")
     pipes: Streams = {
         "stdin": subprocess.DEVNULL,
         "stdout": subprocess.PIPE,
@@ -275,7 +277,7 @@ def test_run_cancelled_early_still_prints_its_result(place: Place, number: int, 
     }
     with (
         start(place, "-p", "hello", "--output-format", "json", **pipes) as run,
-        (place.home / "config.toml").open("w"),
+        pipe.open("w"),
     ):
         run.send_signal(number)
         stdout, stderr = run.communicate(timeout=20)
