@@ -282,6 +282,22 @@ CALLED_TOOLS: Final[Mapping[str, Case]] = {
             ),
             "The tool `c07` failed.",
         ),
+        "a misspelled status": (
+            "c04.py",
+            tool(
+                "'cmds': [run], 'requires_approval': False",
+                "def run(self, args):\n    return {'status': 'eror', 'data': 'x'}\n",
+            ),
+            "The tool `c04` failed.",
+        ),
+        "a setup that removes cmds": (
+            "c06.py",
+            tool(
+                "'cmds': [print], 'requires_approval': False, 'handlers': {'setup': setup}",
+                "def setup(self):\n    self.cmds = None\n",
+            ),
+            "The tool `c06` cannot be run: cmds: setup must leave a list, got null",
+        ),
         "a function with unknown parameters": (
             "c08.py",
             tool("'cmds': [run], 'requires_approval': False", "def run(a, b, c, d, e, f, g, h):\n    return 'x'\n"),

@@ -222,16 +222,16 @@ def failure(
 ) -> HandlerError:
     """Log an exception of a function, and return it as an error without the message, which may quote a secret."""
     log_failure(place, error, function, mask)
-    named = error.__cause__ if isinstance(error, _FatalError) and error.__cause__ is not None else error
-    return HandlerError(place, type(named).__name__, short_source(_where(error, function)), cause=error)
+    name = type(_original(error)).__name__
+    return HandlerError(place, name, short_source(_where(error, function)), cause=error)
 
 
 def log_failure(
     place: str, error: BaseException, function: Callable[..., Any] | None = None, mask: Mask = str
 ) -> None:
     """Log an exception of a function with its location, for the author of the adapter or tool."""
-    where = _where(error, function)
-    log.error("%s: %s: %s%s", place, type(error).__name__, mask(str(error)), f" ({where})" if where else "")
+    where, original = _where(error, function), _original(error)
+    log.error("%s: %s: %s%s", place, type(original).__name__, mask(str(original)), f" ({where})" if where else "")
 
 
 def source_of(function: Callable[..., Any]) -> str:
@@ -242,6 +242,11 @@ def source_of(function: Callable[..., Any]) -> str:
 
 class _FatalError(RuntimeError):
     """An exception that would end the process, from a thread."""
+
+
+def _original(error: BaseException) -> BaseException:
+    """Return the exception of the user's function."""
+    return error.__cause__ if isinstance(error, _FatalError) and error.__cause__ is not None else error
 
 
 def _run(bound: Bound) -> Any:

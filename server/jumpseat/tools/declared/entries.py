@@ -6,13 +6,13 @@ substituted. A command that a handler has written is taken as it is: a ``${name}
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.definition import Command, Handler, read_step
 from jumpseat.tools.declared.filling import Filled, without_filling
+from jumpseat.validation import kind_of
 
 
 class Entries:
@@ -30,13 +30,15 @@ class Entries:
         self._given.append((entry, command))
         return entry
 
-    def read(self, cmds: Sequence[Any]) -> list[Filled | Handler]:
+    def read(self, cmds: Any) -> list[Filled | Handler]:
         """Return the steps of a call from its entries, some of which handlers may have changed or added.
 
         Raises:
             ConfigError: there is no entry, or one is neither a command nor a function.
         """
-        steps = [self._step(number, cmd) for number, cmd in enumerate(cmds)]
+        if not isinstance(cmds, list | tuple):
+            raise ConfigError(f"cmds: setup must leave a list, got {kind_of(cmds)}")
+        steps = [self._step(number, cmd) for number, cmd in enumerate(cast("list[Any]", cmds))]
         if not steps:
             raise ConfigError("it has no cmds: setup added none, or removed all")
         return steps

@@ -6,19 +6,25 @@ which contains it) and returns ``None`` is expected to call back within its time
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import anyio
 import anyio.from_thread
 from anyio.lowlevel import current_token
 
-from jumpseat.declared.calling import HandlerError, call, log_failure
+from jumpseat.declared.calling import HandlerError, call, log_failure, source_of
 from jumpseat.tools.declared.conventions import FUNCTION_ORDERS, FUNCTION_ORDERS_2024, bind
 from jumpseat.tools.declared.definition import Handler
+from jumpseat_protocol.members import misspelt
+
+log = logging.getLogger(__name__)
+
+_STATUSES: Final = ("success", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,11 @@ async def run_function(
                 tasks.start_soon(run)
                 await answer.wait()
                 tasks.cancel_scope.cancel()
+            problem = _problem_of(answer.value)
+            if problem is not None:
+                source = source_of(function)
+                log.error("%s: its result cannot be used: %s (%s)", place, problem, source)
+                raise HandlerError(place, "unusable result", source)
             return _answer_of(answer.value)
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
@@ -99,12 +110,24 @@ async def run_function(
 
 def _answer_of(value: Any) -> Answer:
     """Read ``{status, data}``, or ``{status, msg}`` as in 2024; any other value is the data of a success."""
-    if isinstance(value, Mapping) and (table := cast("Mapping[str, Any]", value)).get("status") in (
-        "success",
-        "error",
-    ):
+    if isinstance(value, Mapping) and (table := cast("Mapping[str, Any]", value)).get("status") in _STATUSES:
         return Answer(table["status"] == "success", table.get("data", table.get("msg")), value)
     return Answer(ok=True, data=value, given=value)
+
+
+def _problem_of(value: Any) -> str | None:
+    """Return the problem of a result that can only be a mistake, ``None`` if it may be meant."""
+    if not isinstance(value, Mapping):
+        return None
+    table = cast("Mapping[Any, Any]", value)
+    status = table.get("status")
+    if isinstance(status, str) and misspelt(status, _STATUSES) is not None:
+        return f"the status is {status!r}, expected 'success' or 'error'"
+    if status is None and ("data" in table or "msg" in table):
+        for key in table:
+            if isinstance(key, str) and misspelt(key, ("status",)) is not None:
+                return f"the key {key!r} is unknown, did you mean 'status'?"
+    return None
 
 
 def _end(place: str, job: Any) -> None:
