@@ -169,6 +169,18 @@ async def stdio_streams(
         ServerFailedError: the process cannot be started.
     """
     confined = await _confine(config, cwd, environ, sandbox)
+    try:
+        async with _running(confined, name, mask, close_s) as running:
+            yield running
+    finally:
+        if sandbox is not None:
+            sandbox.abandon(confined)
+
+
+@asynccontextmanager
+async def _running(
+    confined: Confined, name: str, mask: Callable[[str], str], close_s: Callable[[], float]
+) -> AsyncGenerator[tuple[Streams, Child], None]:
     process = await _spawn(confined)
     child = Child(process, mask, name, has_namespace=confined.has_processes)
     send_in, incoming = anyio.create_memory_object_stream[Incoming]()
