@@ -23,7 +23,7 @@ _KEPT_BYTES: Final = len(b"-content-length:") + 7
 
 
 def _any_beginning(word: bytes, rest: bytes) -> bytes:
-    """Return an expression for all beginnings of ``word``, and for ``rest`` after the whole of it."""
+    """Return an expression for all beginnings of ``word``, and for ``rest`` after all of ``word``."""
     for index in reversed(range(len(word))):
         rest = re.escape(word[index : index + 1]) + rb"(?:" + rest + rb")?"
     return rest
@@ -46,7 +46,7 @@ def encode_frame(body: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class FramingError:
-    """An invalid header. The decoder has skipped it and searches for the next one."""
+    """An invalid header, which the decoder has skipped to search for the next one."""
 
     message: str
 
@@ -68,7 +68,7 @@ class FrameDecoder:
     def feed(self, data: bytes) -> Iterator[bytes | FramingError]:
         """Add a chunk, and return the bodies and framing errors that it completes, in order.
 
-        Each item is decoded when the iterator is asked for it. The rest of the chunk stays for the next call.
+        Each item is decoded when the iterator reaches it. The rest of the chunk stays for the next call.
         """
         self._buffer += data
         return self._decoded()
@@ -104,10 +104,10 @@ class FrameDecoder:
 
     def _length(self, header: bytes) -> int | str:
         """Return the length of the body, or a description of the header's error."""
-        found = [line[2].strip() for line in _LINE.finditer(header) if line[1].lower() == b"content-length"]
-        if len(found) != 1:
-            return "header with two Content-Length lines" if found else "header without Content-Length"
-        (text,) = found
+        lengths = [line[2].strip() for line in _LINE.finditer(header) if line[1].lower() == b"content-length"]
+        if len(lengths) != 1:
+            return "header with two Content-Length lines" if lengths else "header without Content-Length"
+        (text,) = lengths
         # Converting a very long number would take long.
         if not text.isdigit() or len(text) > 18:
             return f"Content-Length is not a number of bytes: {text[:32].decode('ascii', 'replace')!r}"
@@ -125,8 +125,8 @@ class FrameDecoder:
         return FramingError(message)
 
     def _skip(self) -> bool:
-        """Drop bytes up to the next possible header; returns ``False`` if there is none yet."""
-        # The first byte belongs to what was rejected.
+        """Drop bytes up to the next possible header; return ``False`` if there is none yet."""
+        # The first byte belongs to the rejected header.
         found = _LENGTH_NAME.search(self._buffer, 1)
         if found is None:
             # A chunk may end within the name of a header.
@@ -138,7 +138,7 @@ class FrameDecoder:
 
 
 def _valid_bytes(header: bytes) -> int:
-    """Return the number of bytes of a header up to the first that no header of the protocol has at its place.
+    """Return the number of bytes of a header before the first byte that no header of the protocol has there.
 
     The number depends on no later byte, so that the same bytes are skipped wherever a chunk ends.
     """

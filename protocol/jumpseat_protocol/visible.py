@@ -21,7 +21,7 @@ MAX_SPACES: Final = 60
 MAX_EMPTY_LINES: Final = 3
 
 # The categories Cc, Cf, Cs, Co, Zl and Zp, white space other than space, fillers and selectors that have no glyph.
-# Two of them compose emoji, where they are seen.
+# U+200D and U+FE0F count outside of emoji only, which they compose.
 _INVISIBLE: Final = re.compile(
     "(?<![\u2190-\u2bff\U0001f000-\U0001faff\ufe0f])[\u200d\ufe0f]"
     "|[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680"
@@ -36,7 +36,7 @@ _IMITATION: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPTS: Final = ("ARMENIAN ", "CHEROKEE ", "COPTIC ", "CYRILLIC ", "GREEK ", "LISU ")
-"""Scripts with letters that look like those of ASCII, as Unicode names begin with."""
+"""Scripts with letters that look like those of ASCII, by the beginnings of their Unicode names."""
 
 _SPACES: Final = re.compile(rf"[ \t]{{{MAX_SPACES + 1},}}")
 _EMPTY_LINES: Final = re.compile(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
@@ -108,7 +108,7 @@ def _show_mixed(found: re.Match[str]) -> str:
 
 
 def _letters_of_other_scripts(word: str) -> set[str]:
-    """Return the letters that do not belong into a word with letters of ASCII."""
+    """Return the letters that do not belong in a word with ASCII letters."""
     if word.isascii() or not any(letter.isascii() for letter in word):
         return set()
     return {

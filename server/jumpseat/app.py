@@ -84,7 +84,7 @@ CLOSE_S: Final = 0.3
 GRACE_S: Final = 0.1
 # Time that the client gets to disconnect after `runtime.shutdown`.
 DISCONNECT_S: Final = 0.3
-# The time until the connections of a revoked token are closed.
+# Interval at which the connections of revoked tokens are closed.
 REVOCATION_CHECK_S: Final = 1.0
 # Folders in the home folder that only the server writes to.
 WRITTEN: Final = ("session-state", "memories", "quarantine")
@@ -104,7 +104,7 @@ class ClientConnection(Client, Protocol):
         ...
 
     def announce(self, params: dict[str, Any], created_by: str | None) -> None:
-        """Notify the client of a change in the life of a session, if sessions of the token exist for it."""
+        """Notify the client of a change in the life of a session, if the client sees sessions of the token."""
         ...
 
     def close(self) -> None:
@@ -257,7 +257,7 @@ class App:
     def announce(
         self, kind: str, session_id: str, metadata: SessionMetadata | None, created_by: str | None
     ) -> None:
-        """Notify the connections for which a session of the token ``created_by`` exists."""
+        """Notify the connections that see sessions of the token ``created_by``."""
         params: dict[str, Any] = {"type": kind, "sessionId": session_id}
         if metadata is not None:
             times = {"startTime": metadata.start_time, "modifiedTime": metadata.modified_time}
@@ -283,7 +283,7 @@ class App:
         self.stop()
 
     async def wait_stopped(self) -> None:
-        """Wait until the process is to end."""
+        """Wait for the request to end the process."""
         await self._stopping.wait()
 
     async def close_sessions(self) -> None:
@@ -323,7 +323,7 @@ class App:
 
 
 def _gate(options: TcpOptions | None, named: ConnectionTokenFile) -> tuple[Gate, str | None]:
-    """Return who is let in, and the token if one was made because there was none."""
+    """Return the gate, and the new connection token if none was configured."""
     if options is None or options.same_user:
         return Gate(), None
     known = named if options.named_tokens else None
@@ -393,7 +393,7 @@ def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
 
 
 def run(options: Options) -> NoReturn:
-    """Serve until the process is to end; exit with the exit code."""
+    """Serve until the process ends; exit with the exit code."""
     log_to_stderr(options.log_level)
     try:
         # Before any output: on stdio, fd 1 belongs to the protocol.

@@ -233,7 +233,7 @@ class PermissionsConfig(_Section):
 
 
 class SandboxSection(_Section):
-    """The confinement of commands, as far as sessions do not choose it. Paths begin with ``/`` or ``~``."""
+    """The default confinement of commands, which sessions can change. Paths begin with ``/`` or ``~``."""
 
     mode: Literal["auto", "require", "off"] = "auto"
     mcp: Literal["auto", "require", "off"] = "off"

@@ -201,7 +201,7 @@ def _as_json(info: ModelInfo) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Check:
-    """What a check has found out, as far as it got."""
+    """The findings of a check, which may have ended early."""
 
     facts: Facts
     answer: str | None = None

@@ -8,7 +8,7 @@
     make fuzz ARGS='--target framing --input .fuzz/framing/crash-3f2a...'
 
 Inputs that reach new code are kept in ``.fuzz/NAME/corpus`` for the next search. An input that breaks the property
-is kept as ``.fuzz/NAME/crash-...``; once the code is mended, it belongs into ``tests/fuzz/seeds/NAME``.
+is kept as ``.fuzz/NAME/crash-...``; once the code is mended, it belongs in ``tests/fuzz/seeds/NAME``.
 """
 
 from __future__ import annotations

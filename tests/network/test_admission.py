@@ -111,7 +111,7 @@ async def send_forever(stream: SocketStream, data: bytes) -> None:
 
 
 async def test_a_client_that_reads_no_refusals_is_closed(tmp_path: Path) -> None:
-    """The kernel buffers some megabytes in each direction; the server buffers no more than a little beyond."""
+    """The kernel buffers some megabytes in each direction, the server only a little more."""
     refused = frame(request(1, "ping")) * 1000
     async with running_server(tmp_path, tcp=True, token="sesame") as server:
         before = server.rss_bytes()

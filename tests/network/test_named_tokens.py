@@ -242,7 +242,7 @@ async def test_a_revoked_token_loses_its_connections_and_others_keep_theirs(tmp_
     ):
         file = ConnectionTokenFile(server.home)
         assert file.revoke("ada")
-        # A token of the same name is another one.
+        # A new token with the same name is a different token.
         again = file.add("ada", all_sessions=False)
         with anyio.fail_after(WAIT_S):
             await ada.ended.wait()
@@ -269,7 +269,7 @@ async def test_a_server_without_any_token_makes_one_and_prints_it(tmp_path: Path
                 assert (await wire.error_of("connect", {"token": token}))["code"] == AUTHENTICATION_FAILED
             await wire.call("connect", {"token": made})
             await wire.check_alive()
-        # One that is added later is known at once.
+        # A token that is added later is valid at once.
         named = ConnectionTokenFile(server.home).add("ada", all_sessions=False)
         async with server.connect(token=named) as wire:
             await wire.check_alive()

@@ -93,7 +93,7 @@ async def test_approval_of_a_confined_command_does_not_let_it_out(tmp_path: Path
     ]
     async with running_server(tmp_path) as server:
         session = await open_session(server, project, *turns, **CONFINED)
-        # Asked: inside once for good, outside once for good, other options outside, and not again inside.
+        # Questions: once for good inside, once for good outside, for other options outside, and none inside again.
         events = await run(server.wire, session, FOR_SESSION, FOR_SESSION, ONCE)
         assert outcomes(events) == ["ok"] * 6
 

@@ -1,7 +1,7 @@
 """Clients that do anything at any time, as a state machine of Hypothesis over a :class:`World`.
 
 Each rule is one step. It ends with some turns of the event loop, or with a wait until the server is at rest, where
-all rules of ``world.py`` are checked. So requests meet a server in every state.
+all rules of ``world.py`` are checked. Requests thus meet the server in every state.
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ class Adapter(ABC):
         return "always"
 
     def hosted_by(self, model: str) -> Mapping[str, JsonObject]:
-        """Return those of :attr:`hosted` that ``model`` has; by default all."""
+        """Return the tools of :attr:`hosted` that ``model`` has; by default all."""
         return self.hosted
 
     def sees(self, model: str) -> bool:

@@ -11,7 +11,7 @@ class EditorFiles(Protocol):
     """Files as the editor shows them, including unsaved changes."""
 
     async def read(self, path: Path) -> str | None:
-        """Return the text of a file; ``None`` if the editor does not serve it and the disk is to be read."""
+        """Return the text of a file; ``None`` if the editor does not serve it, so that the file on disk counts."""
         ...
 
     async def write(self, path: Path, text: str) -> bool:

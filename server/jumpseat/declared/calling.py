@@ -91,7 +91,7 @@ def bind(
     orders: Orders,
     synonyms: Mapping[str, str] = _NO_SYNONYMS,
 ) -> Bound:
-    """Bind ``function`` to those of ``values`` that its parameters name, or else by position."""
+    """Bind ``function`` to the ``values`` that its parameters name, or else by position."""
     return signature_of(function, values, orders, synonyms).bind(values)
 
 

@@ -45,7 +45,7 @@ class McpHosts:
     ``environ`` holds the variables that servers may use, ``servers`` are those of ``config.toml`` and ``user``
     those of ``mcp-config.json``. ``trusted`` decides which folders may define servers, ``reserved`` are the tool
     names that no server may take, ``logins`` are the tokens of stored logins, and ``plugins`` define servers, too.
-    ``sandboxes`` confine servers over stdio, ``descendants`` ends what they leave behind.
+    ``sandboxes`` confine servers over stdio, ``descendants`` ends the processes that they leave behind.
     """
 
     def __init__(

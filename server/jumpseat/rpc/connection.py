@@ -58,9 +58,9 @@ DELTAS: Final = frozenset(
 FIRST_MESSAGE_BYTES: Final = 64 * 1024
 # The bytes of responses to invalid requests that a client may leave unread until then.
 FIRST_UNREAD_BYTES: Final = 64 * 1024
-# With more characters in deltas that wait, these are sent.
+# With more characters in held deltas, the deltas are sent.
 HELD_CHARS: Final = 8 << 20
-# A turn waits once this long for a client that does not read, and afterwards goes on without waiting.
+# A turn waits once this long for a client that does not read; later turns do not wait.
 DRAIN_TIMEOUT_S: Final = 10.0
 
 R = TypeVar("R", bound=WireModel)
@@ -110,7 +110,7 @@ class Connection:
         self._protocol2 = Protocol2(self.peer, self._tasks, concerns)
 
     def deliver(self, session_id: str, event: Event) -> None:
-        """Send a session event. For a client that is far behind, deltas wait, and those of a message are joined."""
+        """Send a session event. For a client that is far behind, deltas are held, and joined by message."""
         is_delta = event.type in DELTAS
         if is_delta and self.wire.lossy and self._held.size < HELD_CHARS and self._held.hold(session_id, event):
             return
@@ -118,7 +118,7 @@ class Connection:
         self._send_event(session_id, event)
 
     def _release(self, session_id: str | None = None) -> None:
-        """Send the deltas that wait, those of one session or of all."""
+        """Send the held deltas of one session, or of all."""
         for held_session, held in self._held.take(session_id):
             self._send_event(held_session, held)
 
@@ -147,7 +147,7 @@ class Connection:
         await self._settled.wait()
 
     def announce(self, params: dict[str, Any], created_by: str | None) -> None:
-        """Send the lifecycle notification of a session, if sessions of the token ``created_by`` exist here."""
+        """Send the lifecycle notification of a session, if the client sees sessions of the token ``created_by``."""
         if self.access is not None and self.access.sees(created_by):
             self.peer.notify("session.lifecycle", params)
 
@@ -163,7 +163,7 @@ class Connection:
         return self.wire.open
 
     async def drain(self) -> None:
-        """Wait until the client has read what it was sent. A client that has stopped reading is waited for once."""
+        """Wait until the client has read all messages; for a client that has stopped reading, only once."""
         if self._slow and self.wire.busy:
             return
         with anyio.move_on_after(DRAIN_TIMEOUT_S) as scope:

@@ -1,9 +1,8 @@
 """The bytes of one connection, over stdio pipes or a TCP socket.
 
 Messages are written once per turn of the event loop, all together. asyncio's transport buffers the bytes that the
-peer has not read. Three limits on this buffer keep a peer that stops reading from harming others: above
-``BUSY_BYTES`` producers are asked to wait, above ``LOSSY_BYTES`` deltas wait and are joined, above ``BROKEN_BYTES``
-the connection is closed.
+peer has not read. Three limits on this buffer protect others from a peer that stops reading: above ``BUSY_BYTES``
+producers wait, above ``LOSSY_BYTES`` deltas are held and joined, above ``BROKEN_BYTES`` the connection is closed.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Wire(asyncio.Protocol):
     """The transport of one peer.
 
     ``on_body`` takes each message; ``on_close`` is called once, at the end. ``on_read`` is called when the peer has
-    read most of the bytes that were more than ``BUSY_BYTES``.
+    read most of the bytes, after more than ``BUSY_BYTES`` were unread.
     """
 
     def __init__(

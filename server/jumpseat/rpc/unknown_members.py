@@ -22,7 +22,7 @@ EXTENSIONS: Final = frozenset(
 """The members that this server adds to the methods of the Copilot SDK protocol."""
 
 ALMOST: Final = 0.8
-"""The similarity from which on an unknown member is a misspelled extension; that of all SDKs' names is less."""
+"""Similarity from which an unknown member is a misspelled extension; the names of all SDKs are less similar."""
 
 LOGGED_AT_MOST: Final = 500
 """Limits the memory that a client with random names can use up."""

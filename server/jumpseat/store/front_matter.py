@@ -134,7 +134,7 @@ T = TypeVar("T", bound=Named)
 
 @dataclass(slots=True)
 class Found(Generic[T]):
-    """The items that were found, in order, and the problems; ``warnings`` are those of files that are used."""
+    """The items in order, and the problems of files; ``warnings`` are problems of files that are used anyway."""
 
     items: list[T] = field(default_factory=lambda: list[T]())
     warnings: list[str] = field(default_factory=list[str])

@@ -197,7 +197,7 @@ class Repository:
 
 
 def _by_header(patch: str) -> dict[str, str]:
-    """Split a patch into those of its files, by their first lines; lines of content begin with a sign or space."""
+    """Split a patch into one patch per file, by their first lines; lines of content begin with a sign or space."""
     starts = [found.start() for found in _HEADER.finditer(patch)]
     parts = [patch[start:end] for start, end in pairwise([*starts, len(patch)])]
     if len(patch.encode()) >= MAX_OUTPUT_BYTES and parts:

@@ -108,7 +108,7 @@ def _merge(source: Path, target: ResolvedPath, budget: _Budget, found: Targets, 
 
 
 def _holds_protected(path: ResolvedPath, budget: _Budget, path_scope: PathScope) -> bool:
-    """Return whether a folder holds protected files, as far as the budget allows to say."""
+    """Return whether a folder holds protected files among the entries that the budget allows to list."""
     pending = [Path(path.real)]
     while pending and not budget.exceeded:
         folder = pending.pop(0)

@@ -29,7 +29,7 @@ from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome,
 from jumpseat_protocol.permissions import ReadPermission
 
 OUTPUT_LIMIT: Final = 2 * 1024 * 1024
-"""Most characters that one call returns; a search that finds more is stopped."""
+"""Limit of the characters that one call returns; a search that finds more is stopped."""
 
 TOO_MANY: Final = "\n[Stopped here: too many matches. Use a narrower pattern, path or glob.]"
 

@@ -23,7 +23,7 @@ from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome,
 from jumpseat_protocol.permissions import ReadPermission
 
 SHOWN_BYTES: Final = 8 * 1024 * 1024
-"""Most text that one call returns, whatever the size of the file."""
+"""Limit of the text that one call returns, whatever the size of the file."""
 
 SHOWN_ENTRIES: Final = 10_000
 """Limit of the entries of a directory that one call returns."""
@@ -129,7 +129,7 @@ def _number_line(number: int, line: bytes) -> str:
 
 
 def _entries(fd: int) -> list[str]:
-    """Return the names in an open directory, those of directories with a slash at the end."""
+    """Return the names in an open directory, with a slash at the end of directories."""
     with os.scandir(fd) as entries:
         names = sorted(_shown_name(entry) for entry in islice(entries, SHOWN_ENTRIES + 1))
     if len(names) > SHOWN_ENTRIES:

@@ -77,7 +77,7 @@ FUNCTION_ORDERS_2024: Final[Orders] = {0: (), 1: ("tool",), 2: ("tool", "input")
 
 
 def bind(function: Callable[..., Any], values: Mapping[str, Any], orders: Orders) -> Bound:
-    """Bind a function of a tool to those of ``values`` that its parameters name, or else by position."""
+    """Bind a function of a tool to the ``values`` that its parameters name, or else by position."""
     return calling.bind(function, values, orders, SYNONYMS)
 
 

@@ -181,7 +181,7 @@ class DeclaredTools:
         return names | {member for group in self._groups(known, names) for member in group.tools}
 
     def _groups(self, known: Mapping[str, Known], names: Collection[str]) -> list[Group]:
-        """Return those of ``names`` that are groups, and the groups in them."""
+        """Return the groups among ``names``, and the groups in them."""
         found: dict[str, Group] = {}
         rest = sorted(names)
         for name in rest:

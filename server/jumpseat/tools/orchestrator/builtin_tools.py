@@ -10,7 +10,7 @@ from jumpseat.tools.tool import BuiltinTool
 
 
 class BuiltinTools:
-    """Offers those of ``tools`` whose needs the clients of ``session`` meet."""
+    """Offers the ``tools`` whose needs the clients of ``session`` meet."""
 
     def __init__(self, session: Session, tools: Iterable[BuiltinTool[Any]]) -> None:
         self._session = session

@@ -48,7 +48,7 @@ class Deferral:
         self._lengths: dict[str, tuple[object, int]] = {}
 
     def select(self, tools: Mapping[str, Tool], needed: Collection[str] = ()) -> dict[str, Tool]:
-        """Return those of ``tools`` that are deferred now; tools named in ``needed`` never are."""
+        """Return the tools that are deferred now; tools named in ``needed`` never are."""
         settings = self._session.settings
         if not settings.tool_search.enabled:
             return {}
