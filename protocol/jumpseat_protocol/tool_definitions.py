@@ -71,13 +71,16 @@ def new_text_editor_tool() -> Tool:
     return _built_in("text_editor", EDITOR_DESCRIPTION, {}, EDITOR_PARAMETERS)
 
 
-def new_custom_tool(name: str, description: str, parameters: dict[str, Any] | None = None) -> Tool:
+def new_custom_tool(
+    name: str, description: str, parameters: dict[str, Any] | None = None, *, strict: bool | None = None
+) -> Tool:
     """Return a tool that the caller runs.
 
     Args:
         name: 1 to 64 letters, digits, ``_`` and ``-``.
         description: what the tool does, for the model.
         parameters: a JSON Schema of type object; by default the tool has no arguments.
+        strict: whether arguments must follow the schema exactly; by default the provider decides.
 
     Raises:
         ValueError: the name, the description or the schema is invalid; the message names the place.
@@ -90,7 +93,8 @@ def new_custom_tool(name: str, description: str, parameters: dict[str, Any] | No
         problem = problem and f"tool {name!r}: {problem}"
     if problem is not None:
         raise ValueError(problem)
-    return Tool(function=FunctionDetails(name=name, description=description, parameters=parameters))
+    function = FunctionDetails(name=name, description=description, parameters=parameters, strict=strict)
+    return Tool(function=function)
 
 
 def _is_text(value: Any) -> bool:

@@ -270,9 +270,11 @@ WRONG: list[tuple[JsonObject, str]] = [
     ({"name": "bash", "cmds": [["true"]]}, "a tool 'bash' exists already"),
     ({"name": "mine", "cmds": [["true"]]}, "a tool 'mine' exists already"),
     ({"name": "x"}, "expected cmds"),
-    ({"name": "x", "cmds": [[]]}, "tool 'x'.cmds[0]: expected a list of strings, a string or a function"),
+    ({"name": "x", "cmds": [[]]}, "tool 'x': cmds[0]: expected a list of strings, a string or a function"),
     ({"name": "x", "cmds": [["true"]], "env": {"key": "file:/etc/passwd"}}, "env cannot be registered"),
     ({"name": "x", "cmds": [["true"]], "handlers": {"setup": 1}}, "handlers cannot be registered"),
+    ({"name": "x", "tools": ["bash"]}, "tool 'x': groups cannot be registered"),
+    ({"name": "x", "cmds": [["echo", "${p}"]]}, "tool 'x': cmds[0]: ${p} is neither in env nor a parameter"),
     (
         {"name": "x", "cmds": [["true"]], "parameters": {"type": "object", "required": 1}},
         "is not a JSON Schema",
@@ -295,6 +297,8 @@ async def test_requesting_an_unknown_tool_is_an_error(tmp_path: Path) -> None:
         assert "unknown declared tool 'none'" in error["message"]
         error = await server.wire.error_of("jumpseat.tools.list", {"workingDirectory": "here"})
         assert "is not an absolute path" in error["message"]
+        error = await server.wire.error_of("jumpseat.tools.list", {"workingDirectory": "/no/such/folder"})
+        assert error["message"] == "workingDirectory '/no/such/folder' is not a directory"
 
 
 async def test_commands_die_with_the_server(tmp_path: Path) -> None:

@@ -181,11 +181,16 @@ class Catalogue:
         if name in taken or name in self._built_in:
             raise InvalidRequestError(f"a tool {name!r} exists already: choose another name")
         where = f"tool {name!r}"
+        if is_group(raw):
+            raise ConfigError(f"{where}: groups cannot be registered")
         for key in ("env", "handlers", "overrides_built_in_tool", "enabled"):
             if raw.get(key):
                 # The user's files may configure these, for example a command that prints a key; clients may not.
                 raise ConfigError(f"{where}: {key} cannot be registered")
-        known = Known(name, "client", where, tool=read_definition(raw, where=where, data_only=True))
+        try:
+            known = Known(name, "client", where, tool=read_definition(raw, where=where, data_only=True))
+        except ConfigError as error:
+            raise in_declaration(where, error) from None
         self._registered[name] = known
         return known
 
