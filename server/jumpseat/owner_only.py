@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from jumpseat.deep_folders import walk
+
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -54,7 +56,7 @@ def restrict_home(home: Path, written: Collection[str]) -> list[Path]:
 def restrict_contents(folder: Path) -> None:
     """Remove the rights of other users on ``folder`` and everything in it; links are not followed."""
     _restrict(folder)
-    for parent, folders, files in os.walk(folder):
+    for parent, folders, files in walk(folder):
         for name in (*folders, *files):
             path = Path(parent, name)
             if not path.is_symlink():

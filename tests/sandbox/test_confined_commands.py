@@ -210,16 +210,26 @@ async def test_the_target_of_a_link_that_configures_a_program_cannot_be_changed(
 
 async def test_folders_nested_deeper_than_the_stack_do_not_prevent_the_comparison(session: Confining) -> None:
     git(session.project, "init", "-q")
+    nest = (
+        "import os\n"
+        "for folder in '.git', os.environ['TMPDIR']:\n"
+        "    above = os.getcwd()\n"
+        "    os.chdir(folder)\n"
+        "    for name in ['modules'] + ['m'] * 1500:\n"
+        "        os.mkdir(name)\n"
+        "        os.chdir(name)\n"
+        "    os.chdir(above)\n"
+    )
+    (session.project / "nest.py").write_text(nest)
     try:
-        result = await session.run(
-            'echo evil > .mcp.json; python3 -c \'import os; os.chdir(".git")\n'
-            'for name in ["modules"] + ["m"] * 1500: os.mkdir(name); os.chdir(name)\''
-        )
+        result = await session.run("echo evil > .mcp.json; python3 nest.py")
     finally:
         # Too deep for the removal of temporary files.
         await anyio.run_process(["rm", "-rf", str(session.project / ".git")])
     assert result.exit_code == 0, result.output
     assert not (session.project / ".mcp.json").exists()
+    await session.sandbox.close()
+    assert os.listdir(tempfile.gettempdir()) == []
 
 
 def configuration(project: Path) -> dict[str, str]:

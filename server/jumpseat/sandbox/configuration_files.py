@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from jumpseat.deep_folders import walk
 from jumpseat.owner_only import create_private_folder
 from jumpseat.sandbox.git_files import is_git_folder, is_harmless, read_small, settings_of
 from jumpseat.sandbox.places import START_FILES
@@ -135,7 +136,7 @@ def _contents(path: str) -> Iterator[str]:
         yield path
         return
     count = 0
-    for folder, _, names in os.walk(path):
+    for folder, _, names in walk(path):
         for name in names:
             count += 1
             if count > MAX_CONTENTS:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from jumpseat.deep_folders import delete_folder
 from jumpseat.owner_only import create_private_folder
 from jumpseat.sandbox.configuration_files import Snapshot
 from jumpseat.sandbox.git_files import work_tree_folder
@@ -69,7 +69,7 @@ class Surroundings:
         """Delete the temporary files."""
         if self._temp is not None:
             temp, self._temp = self._temp, None
-            shutil.rmtree(temp, ignore_errors=True)
+            delete_folder(temp)
 
     def roots(self, settings: SandboxSettings) -> Iterator[Path]:
         """Yield the folders of the project that commands may change."""

@@ -5,12 +5,12 @@ Names of workspace files come from clients: they are resolved, links included, a
 
 from __future__ import annotations
 
-import os
 import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from jumpseat.deep_folders import walk
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only
 from jumpseat.regular_files import read_whole
@@ -85,7 +85,7 @@ class WorkspaceFiles:
     def names(self) -> list[str]:
         """Return the paths of all files, relative to the folder and sorted; links are left out."""
         found: list[str] = []
-        for folder, _, files in os.walk(self.root):
+        for folder, _, files in walk(self.root):
             for name in files:
                 path = Path(folder, name)
                 if path.is_file() and not path.is_symlink():

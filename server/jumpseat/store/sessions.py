@@ -23,6 +23,7 @@ import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import iso_time, utc_now
+from jumpseat.deep_folders import delete_folder, walk
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only, restrict_contents
 from jumpseat.store.checkpoints import Checkpoint, Checkpoints
@@ -290,7 +291,7 @@ class SessionFolder:
     def size_bytes(self) -> int:
         """Return the size of all files, without following links."""
         size = 0
-        for folder, _, files in os.walk(self.path):
+        for folder, _, files in walk(self.path):
             for name in files:
                 # Files may be removed meanwhile.
                 with suppress(OSError):
@@ -299,7 +300,7 @@ class SessionFolder:
 
     def remove(self) -> None:
         """Remove the folder, as far as possible, then give up the ownership."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        delete_folder(self.path)
         self.release()
 
     def _has_prompt(self) -> bool:
@@ -422,7 +423,7 @@ class SessionStore:
             source.database.copy_to(fork.database.path)
             # Copies have the modes of files that the model's tools have written.
             restrict_contents(fork.path)
-        except (OSError, shutil.Error) as error:
+        except (OSError, shutil.Error, RecursionError) as error:
             fork.remove()
             raise StoreError(f"cannot copy the session: {error}") from error
         fork.release()
