@@ -149,7 +149,7 @@ ROOMS: dict[str, set[str]] = {
     "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "sessions", "rpc"},
     "script": {"command_output", "validation", "adapters", "agent", "errors", "process_groups"},
     "testing": {"adapters", "script"},
-    "tools_console": {"command_output", "config", "store", "tools.builtin", "tools.declared"},
+    "tools_console": {"command_output", "config", "declared", "store", "tools.builtin", "tools.declared"},
     "console": {
         "tools_console",
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),

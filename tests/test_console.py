@@ -33,7 +33,9 @@ base_url = "http://127.0.0.1:1/v1"
 """
 
 
-def jumpseat(home: Path, *argv: str, config: str = "", **environ: str) -> tuple[int, str, str]:
+def jumpseat(
+    home: Path, *argv: str, config: str = "", cwd: Path | None = None, **environ: str
+) -> tuple[int, str, str]:
     """Run a command; returns its exit code, stdout and stderr."""
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(config)
@@ -41,6 +43,7 @@ def jumpseat(home: Path, *argv: str, config: str = "", **environ: str) -> tuple[
         [executable(), *argv],
         check=False,
         capture_output=True,
+        cwd=cwd,
         text=True,
         timeout=30,
         stdin=subprocess.DEVNULL,
@@ -344,6 +347,29 @@ def test_declared_tools_are_listed_with_the_problems_of_invalid_ones(tmp_path: P
         ("broken", None, True),
         ("greet", "always", False),
     ]
+
+
+def test_tools_of_a_project_that_is_not_trusted_are_named(tmp_path: Path) -> None:
+    tools = tmp_path / "project" / ".jumpseat" / "tools"
+    tools.mkdir(parents=True)
+    (tools / "greet.toml").write_text('cmds = [["echo", "hi"]]\n')
+    _, out, _ = jumpseat(tmp_path / "home", "tools", cwd=tmp_path / "project")
+    assert f"Not used, because the folder is not trusted: greet in {tools}." in out
+    config = f"trusted_folders = [{str(tmp_path / 'project')!r}]"
+    _, out, _ = jumpseat(tmp_path / "home", "tools", cwd=tmp_path / "project", config=config)
+    assert "greet  tool  project" in out
+    assert "Not used" not in out
+
+
+def test_a_command_whose_reader_is_gone_ends_without_a_traceback(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    environ = {"PATH": os.defpath, "HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path)}
+    process = subprocess.run(
+        [executable(), "adapters"], check=False, stdout=writer, stderr=subprocess.PIPE, timeout=30, env=environ
+    )
+    os.close(writer)
+    assert (process.returncode, process.stderr) == (0, b"")
 
 
 BUGGY: Final = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
@@ -20,8 +21,15 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def print_text(text: str) -> None:
-    """Print a result to stdout at once; a command may wait for its user afterwards."""
-    print(text, flush=True)  # noqa: T201 - the output of a command
+    """Print a result to stdout at once; a command may wait for its user afterwards.
+
+    If the reader is gone, as in ``jumpseat models | head``, the rest of the output goes nowhere.
+    """
+    try:
+        print(text, flush=True)  # noqa: T201 - the output of a command
+    except BrokenPipeError:
+        # What is still buffered would fail again when the process exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: Any) -> None:

@@ -9,8 +9,11 @@ from typing import Final
 
 from jumpseat.command_output import print_json, print_table, print_text
 from jumpseat.config import Config
+from jumpseat.declared.files import declaration_files
+from jumpseat.declared.places import project_folder
 from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat.tools.builtin import BUILTIN_NAMES
+from jumpseat.tools.declared import FOLDER
 from jumpseat.tools.declared.catalogue import Catalogue, Known
 from jumpseat.tools.declared.describe import describe
 from jumpseat_protocol.declared_tools import DeclaredToolDescription
@@ -33,6 +36,7 @@ async def show_tools(home: Path, config: Config, *, as_json: bool) -> int:
         print_json([tool.wire() for tool in found])
     else:
         _print_found(known, found, home)
+        _print_untrusted(Path.cwd(), home, trust)
     return INVALID if any(tool.problem for tool in found) else VALID
 
 
@@ -49,6 +53,18 @@ def _print_found(known: Sequence[Known], found: Sequence[DeclaredToolDescription
     if not known:
         print_text(
             f"No tools are declared: put a file into {home / 'tools'}, or a table [tools.NAME] into config.toml."
+        )
+
+
+def _print_untrusted(cwd: Path, home: Path, trust: TrustedFolders) -> None:
+    """Say which tools of the project are not used, and why."""
+    folder = project_folder(cwd, FOLDER, home)
+    files = declaration_files(folder) if folder is not None else []
+    names = [path.stem for path in files if not trust.is_trusted(path)]
+    if names:
+        print_text(
+            f"Not used, because the folder is not trusted: {', '.join(names)} in {folder}. Add the project to"
+            " trusted_folders in config.toml if you know what they run."
         )
 
 
