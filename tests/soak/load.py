@@ -104,6 +104,8 @@ class Load:
     server: RunningServer
     model: FakeOpenAI
     choose: random.Random
+    seconds: float
+    most_actions: int | None = None
     begun: float = field(default_factory=time.monotonic)
     done: Counter[str] = field(default_factory=Counter[str])
     left: list[str] = field(default_factory=list[str])
@@ -113,6 +115,12 @@ class Load:
     @property
     def at_s(self) -> float:
         return time.monotonic() - self.begun
+
+    @property
+    def over(self) -> bool:
+        """Return whether the clients stop now: after the given time, or number of actions."""
+        enough = self.most_actions is not None and self.done.total() >= self.most_actions
+        return enough or self.at_s > self.seconds
 
     def sample(self) -> Sample:
         process = Path("/proc", str(self.server.process.pid))
@@ -243,8 +251,10 @@ class Client:
         }
 
 
-async def run_load(folder: Path, minutes: float, clients: int, seed: int) -> Load:
+async def run_load(folder: Path, minutes: float, clients: int, seed: int, most_actions: int | None = None) -> Load:
     """Load a server in ``folder``, and print a sample about every hundredth part of the time.
+
+    The last sample is of the server at rest.
 
     Raises:
         AssertionError: an action fails.
@@ -253,7 +263,8 @@ async def run_load(folder: Path, minutes: float, clients: int, seed: int) -> Loa
     pause_s = max(2.0, minutes * 60 / 100)
     site = folder / "site"
     site.mkdir()
-    (site / "sitecustomize.py").write_text(COUNTER.format(path=str(folder / "tasks"), pause=pause_s / 2))
+    counter = COUNTER.format(path=str(folder / "tasks"), pause=min(pause_s, 10) / 2)
+    (site / "sitecustomize.py").write_text(counter)
     async with (
         fake_openai(SCRIPT) as model,
         running_server(
@@ -265,28 +276,38 @@ async def run_load(folder: Path, minutes: float, clients: int, seed: int) -> Loa
             limit_s=minutes * 60 + 300,
         ) as server,
     ):
-        load = Load(folder, server, model, random.Random(seed))
-        ends = time.monotonic() + minutes * 60
-        async with anyio.create_task_group() as tasks:
-            for _ in range(clients):
-                tasks.start_soon(_be_a_client, load, ends)
-            while time.monotonic() < ends:
-                await anyio.sleep(min(pause_s, max(0.1, ends - time.monotonic())))
-                print(load.sample(), flush=True)
-                model.requests.clear()
-                model.authorizations.clear()
-                model.headers.clear()
+        load = Load(folder, server, model, random.Random(seed), minutes * 60, most_actions)
+        async with anyio.create_task_group() as observers:
+            observers.start_soon(_observe, load, pause_s)
+            async with anyio.create_task_group() as tasks:
+                for _ in range(clients):
+                    tasks.start_soon(_be_a_client, load)
+            observers.cancel_scope.cancel()
         async with server.connect() as wire:
-            left = await wire.call("session.list")
-            for session in left["sessions"]:
-                await wire.call("session.delete", {"sessionId": session["sessionId"]})
-        await anyio.sleep(pause_s)
+            listed = await wire.call("session.list")
+            # A session that never had a prompt is not listed, and one of a client that hung up may not exist.
+            for session in {*load.left, *(session["sessionId"] for session in listed["sessions"])}:
+                await wire.response(await wire.ask("session.delete", {"sessionId": session}))
+        for _ in range(2):
+            # The first count may have begun before.
+            (folder / "tasks").unlink(missing_ok=True)
+            while not (folder / "tasks").exists():  # noqa: ASYNC110 - made by another process
+                await anyio.sleep(0.1)
         print("at rest:", load.sample(), flush=True)
     return load
 
 
-async def _be_a_client(load: Load, ends: float) -> None:
-    while time.monotonic() < ends:
+async def _observe(load: Load, pause_s: float) -> None:
+    while True:
+        await anyio.sleep(pause_s)
+        print(load.sample(), flush=True)
+        load.model.requests.clear()
+        load.model.authorizations.clear()
+        load.model.headers.clear()
+
+
+async def _be_a_client(load: Load) -> None:
+    while not load.over:
         async with load.server.connect() as wire:
             # The server is as busy as it can be.
             wire.wait_s = 120
@@ -294,7 +315,7 @@ async def _be_a_client(load: Load, ends: float) -> None:
             await client.begin()
             for _ in range(CONNECTION_ACTIONS):
                 load.done[await client.act()] += 1
-                if time.monotonic() > ends:
+                if load.over:
                     break
             await client.leave()
 
