@@ -34,7 +34,7 @@ base_url = "http://127.0.0.1:1/v1"
 
 
 def jumpseat(
-    home: Path, *argv: str, config: str = "", cwd: Path | None = None, **environ: str
+    home: Path, *argv: str, config: str = "", cwd: str | Path | None = None, **environ: str
 ) -> tuple[int, str, str]:
     """Run a command; returns its exit code, stdout and stderr."""
     home.mkdir(exist_ok=True)

@@ -1,7 +1,8 @@
 """One search with atheris, in a process that the search ends: ``python -m tests.fuzz.search NAME RUNS SEED``."""
 
 # atheris has no types.
-# pyright: reportMissingTypeStubs=false, reportMissingImports=false, reportUnknownMemberType=false, reportAttributeAccessIssue=false
+# pyright: reportMissingTypeStubs=false, reportMissingImports=false, reportMissingModuleSource=false
+# pyright: reportUnknownMemberType=false, reportAttributeAccessIssue=false
 # pyright: reportUnknownVariableType=false
 from __future__ import annotations
 
