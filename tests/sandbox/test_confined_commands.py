@@ -299,7 +299,7 @@ async def test_no_process_outlives_the_process_that_started_the_sandbox(
     process = await anyio.open_process(confined.command, cwd=session.project, env=confined.environ)
     await until((session.project / "started").exists)
     namespace = pid_namespace(process.pid)
-    assert len(members(namespace)) >= 4
+    await until(lambda: len(members(namespace)) >= 4)
     process.kill()
     await until(lambda: not members(namespace))
     await process.wait()

@@ -172,7 +172,7 @@ async def test_background_processes_end_with_the_session_and_with_a_killed_serve
         await run(server.wire, session, ONCE, ONCE)
         namespace = (project / "namespace").read_text().strip()
         # The first process of the namespace, and the one in the background.
-        assert len(members(namespace)) == 2
+        await until(lambda: len(members(namespace)) == 2)
         if how == "SIGKILL":
             server.expect_exit = -signal.SIGKILL
             server.signal(signal.SIGKILL)
