@@ -32,7 +32,7 @@ async def tool_session(
             call_id="call_1",
             session_id="session_1",
             cwd=cwd,
-            environ=environ,
+            environ=lambda: environ,
             shells=shells,
             partial=lambda _text: None,
             progress=lambda _text: None,

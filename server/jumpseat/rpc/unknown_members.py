@@ -32,17 +32,21 @@ class IgnoredMembers:
     """The ignored members of one process: each is logged once."""
 
     def __init__(self) -> None:
-        self._logged: set[tuple[str, str]] = set()
+        self._meant: dict[tuple[str, str], str | None] = {}
+        """By method and path, the extension that was probably meant. SDKs send the same members each time."""
 
     def note(self, method: str, unknown: Iterable[UnknownMember]) -> list[str]:
         """Log ignored members, without their values, and return the warnings about misspelled extensions."""
         warnings: list[str] = []
         for member in unknown:
             path = dotted("*" if isinstance(step, int) else step for step in member.path)
-            if (method, path) not in self._logged and len(self._logged) < LOGGED_AT_MOST:
-                self._logged.add((method, path))
-                log.info("%s: the unknown member %.200r is ignored", method, path)
-            meant = misspelled_extension(member)
+            if (method, path) in self._meant:
+                meant = self._meant[method, path]
+            else:
+                meant = misspelled_extension(member)
+                if len(self._meant) < LOGGED_AT_MOST:
+                    self._meant[method, path] = meant
+                    log.info("%s: the unknown member %.200r is ignored", method, path)
             if meant is not None:
                 warnings.append(
                     f"{method}: unknown member {dotted(member.path)!r} is ignored; did you mean {meant!r}?"

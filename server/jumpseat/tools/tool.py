@@ -128,8 +128,9 @@ async def _deny(_request: PermissionRequest, _limits: ApprovalLimits) -> Verdict
 class ToolContext:
     """Everything that a running call may use.
 
-    ``cwd`` is the session's working directory, ``environ`` the environment for child processes. ``files`` reads and
-    writes files, unsaved buffers of the user's editor included. ``web`` is ``None`` where the server offers none.
+    ``cwd`` is the session's working directory, ``environ`` makes the environment for child processes. ``files``
+    reads and writes files, unsaved buffers of the user's editor included. ``web`` is ``None`` where the server
+    offers none.
     ``partial`` shows the output so far (all of it, each time), ``progress`` one line of status; both are shown to
     the user only and must be called from the call's own task. ``ask_user`` takes a question, choices and whether a
     free answer is allowed; it raises ``ClientCallError`` if nobody answers. ``line`` is set for sequential tools.
@@ -141,7 +142,7 @@ class ToolContext:
     call_id: str
     session_id: str
     cwd: Path
-    environ: dict[str, str]
+    environ: Callable[[], dict[str, str]]
     shells: CommandRunner
     partial: Callable[[str], None]
     progress: Callable[[str], None]

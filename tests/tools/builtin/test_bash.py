@@ -37,7 +37,7 @@ async def test_a_failing_command_is_a_successful_call_with_its_exit_code(tmp_pat
 
 async def test_commands_run_in_the_working_directory_without_input_pager_or_start_up_files(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        ctx.environ["BASH_ENV"] = str(tmp_path / "start-up")
+        ctx.environ()["BASH_ENV"] = str(tmp_path / "start-up")
         (tmp_path / "start-up").write_text("echo start-up file")
         with anyio.fail_after(10):
             outcome = await call(ctx, "bash", command="pwd; cat; echo $PAGER $TERM")
@@ -46,8 +46,8 @@ async def test_commands_run_in_the_working_directory_without_input_pager_or_star
 
 async def test_commands_use_no_repository_among_the_files_of_a_project_and_no_cdpath(tmp_path: Path) -> None:
     async with tool_session(tmp_path) as ctx:
-        ctx.environ |= {"CDPATH": str(tmp_path / "other"), "GIT_CONFIG_COUNT": "1"}
-        ctx.environ |= {"GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Ada"}
+        ctx.environ().update({"CDPATH": str(tmp_path / "other"), "GIT_CONFIG_COUNT": "1"})
+        ctx.environ().update({"GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Ada"})
         (tmp_path / "other" / "sub").mkdir(parents=True)
         with anyio.fail_after(10):
             await call(ctx, "bash", command="git init -q --bare sub")
@@ -238,9 +238,9 @@ async def test_the_oldest_unread_commands_are_forgotten(tmp_path: Path, monkeypa
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
             for _ in range(4):
-                shell = await ctx.shells.start("true", cwd=tmp_path, environ=ctx.environ)
+                shell = await ctx.shells.start("true", cwd=tmp_path, environ=ctx.environ())
                 await shell.wait()
-            await ctx.shells.start("true", cwd=tmp_path, environ=ctx.environ)
+            await ctx.shells.start("true", cwd=tmp_path, environ=ctx.environ())
             assert [shell.id for shell in ctx.shells] == ["2", "3", "4"]
 
 

@@ -38,7 +38,7 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
         shell = await ctx.shells.start(
             args.command,
             cwd=ctx.cwd,
-            environ=ctx.environ,
+            environ=ctx.environ(),
             stdin=background,
             call_id=ctx.call_id,
             outside=placement.leaves is not None,

@@ -38,12 +38,12 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
     if not _is_directory(root):
         return ToolOutcome(f"No files match {args.pattern}.")
     # Listing a single ignored file costs a line, an ignored directory such as node_modules thousands.
-    found = await ignored_paths(Path(root), ctx.environ, ctx.confine_reading)
+    found = await ignored_paths(Path(root), ctx.environ(), ctx.confine_reading)
     ignored = [name for name in found if name.endswith("/")]
     lines: list[str] = []
     try:
         ending, more = await glob_in_python(
-            ctx.environ,
+            ctx.environ(),
             Path(root),
             pattern,
             depth=_depth(pattern),

@@ -73,7 +73,7 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
         after=_context(args.after, args.context) if content else 0,
         first_only=args.output_mode == "files_with_matches",
         content=content,
-        ignored=await ignored_paths(path, ctx.environ, ctx.confine_reading) if is_directory else frozenset(),
+        ignored=await ignored_paths(path, ctx.environ(), ctx.confine_reading) if is_directory else frozenset(),
     )
     page = _Page(args, with_context=search.before + search.after > 0)
     try:
@@ -89,15 +89,16 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
 
 async def _fill(ctx: ToolContext, search: Search, page: _Page) -> Ending:
     """Search with ripgrep, or in Python if ripgrep is missing or refuses the pattern."""
-    program = shutil.which("rg", path=ctx.environ.get("PATH"))
+    environ = ctx.environ()
+    program = shutil.which("rg", path=environ.get("PATH"))
     if program is None:
-        return await search_in_python(ctx.environ, search, page.add)
+        return await search_in_python(environ, search, page.add)
     try:
-        return await search_with_ripgrep(program, ctx.environ, search, page.add)
+        return await search_with_ripgrep(program, environ, search, page.add)
     except PatternRefusedError as refused:
         # For example look-around or back-references. If Python refuses it too, ripgrep's message is clearer.
         try:
-            return await search_in_python(ctx.environ, search, page.add)
+            return await search_in_python(environ, search, page.add)
         except PatternRefusedError:
             raise refused from None
 

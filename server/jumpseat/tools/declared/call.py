@@ -350,7 +350,7 @@ class Call:
             ended = await self._services.commands.run(
                 step.argv,
                 cwd=_inside(self._cwd, step.cwd),
-                environ={**ctx.environ, **step.variables},
+                environ={**ctx.environ(), **step.variables},
                 stdin=step.stdin,
                 timeout_s=limit_s,
                 show=ctx.partial,

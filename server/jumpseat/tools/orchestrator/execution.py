@@ -242,7 +242,7 @@ class CallExecution:
             call_id=call.id,
             session_id=self._session.id,
             cwd=self._session.settings.cwd,
-            environ=self._environment.child_environ(self._session.id),
+            environ=lambda: self._environment.child_environ(self._session.id),
             shells=self._shells,
             partial=lambda output: self._show_partial(call.id, output),
             progress=lambda line: self._show_progress(call.id, line),
