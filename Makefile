@@ -24,7 +24,7 @@ help:
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
 	@echo "make soak      take random steps of random clients, and check the rules (ARGS='--steps 1000000 --jobs 2')"
 	@echo "make kills     kill servers at random moments, resume and compare      (ARGS='--kills 1000')"
-	@echo "make load      load a server with everything at once, and watch its memory      (ARGS='--minutes 60')"
+	@echo "make load      put a server under a mixed load, and check that nothing grows   (ARGS='--minutes 60')"
 	@echo "make fuzz      search for inputs that break a parser (ARGS='--target framing --runs 100000')"
 	@echo "make bench     measure start, memory and turns"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"

@@ -1,4 +1,4 @@
-"""Load a server with everything at once, and watch whether its memory, handles, tasks and processes grow.
+"""Put a server under a mixed load, and check that its memory, handles, tasks and processes do not grow.
 
 ::
 
@@ -281,7 +281,7 @@ async def run_load(folder: Path, minutes: float, clients: int, seed: int, most_a
             observers.start_soon(_observe, load, pause_s)
             async with anyio.create_task_group() as tasks:
                 for _ in range(clients):
-                    tasks.start_soon(_be_a_client, load)
+                    tasks.start_soon(_run_client, load)
             observers.cancel_scope.cancel()
         async with server.connect() as wire:
             listed = await wire.call("session.list")
@@ -306,7 +306,7 @@ async def _observe(load: Load, pause_s: float) -> None:
         load.model.headers.clear()
 
 
-async def _be_a_client(load: Load) -> None:
+async def _run_client(load: Load) -> None:
     while not load.over:
         async with load.server.connect() as wire:
             # The server is as busy as it can be.

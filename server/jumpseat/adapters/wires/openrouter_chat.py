@@ -43,9 +43,9 @@ class OpenRouterAdapter(ChatAdapter):
     """Chat completions at ``<base_url>/chat/completions``."""
 
     name: str = "openrouter"
-    option_names = ChatAdapter.option_names | {
-        *("title", "referer", "categories", "web_search", "web_fetch", "prompt_caching")
-    }
+    option_names = ChatAdapter.option_names.union(
+        ("title", "referer", "categories", "web_search", "web_fetch", "prompt_caching")
+    )
     has_strict_tools = False
     hosted: Mapping[str, JsonObject] = {
         "web_search": {"type": "openrouter:web_search"},
