@@ -18,7 +18,7 @@ from anyio.abc import Process
 from jumpseat.process_groups import group_members, kill_group, terminate_members
 from jumpseat.sandbox.session import SETTLE_S, Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
-from jumpseat.tools.shell.process import BASH, DRAIN_S, KILL_WAIT_S, Pipes, Shell, non_interactive
+from jumpseat.tools.shell.process import BASH, KILL_WAIT_S, Pipes, Shell, non_interactive
 from jumpseat.tools.shell.sandbox_report import SandboxReport
 
 EXIT_S: Final = 0.1
@@ -47,6 +47,11 @@ class SandboxedShell(Shell):
     def messages(self) -> list[str]:
         return self._report.messages(self)
 
+    @property
+    def alive(self) -> bool:
+        # The first process of a namespace has the output open as long as any other process in it lives.
+        return not (self._has_processes and self._eof.is_set()) and super().alive
+
     async def supervise(self) -> None:
         try:
             await super().supervise()
@@ -57,15 +62,12 @@ class SandboxedShell(Shell):
     async def _wait_exit(self) -> None:
         await super()._wait_exit()
         await self._report.settle()
-        if self._has_processes:
-            with anyio.move_on_after(DRAIN_S):
-                # The first process of the namespace has the output open as long as any other process lives.
-                await self._eof.wait()
-                await self._group_end(0.0005, 0.005)
 
     async def _end_group(self, grace_s: float) -> None:
         if not self._has_processes:
             await super()._end_group(grace_s)
+            return
+        if not self.alive:
             return
         leader = self._process.pid
         terminate_members(leader)
