@@ -25,7 +25,9 @@ TERMINAL = ROOT / "clients" / "python" / "jumpseat_terminal"
 # What each room of the server imports of the others, directly: imports inside functions and for types count.
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
-    "validation": {"errors"},
+    "base_urls": set(),
+    "key_lines": {"regular_files", "toml_text"},
+    "validation": {"errors", "key_lines"},
     "git": set(),
     "process_groups": set(),
     "json_text": set(),
@@ -42,7 +44,7 @@ ROOMS: dict[str, set[str]] = {
     "watchdog": set(),
     "working_directory": {"errors"},
     "cli": {"command_output"},
-    "config": {"validation", "errors", "regular_files", "toml_text"},
+    "config": {"base_urls", "validation", "errors", "regular_files", "toml_text"},
     "declared": {"validation", "errors", "process_groups", "regular_files", "toml_text"},
     "agent": {"errors"},
     "agent.shell": {"agent", "errors"},
@@ -58,7 +60,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "store": {
         *("agent", "agent.permissions", "agent.session", "errors", "git", "owner_only", "regular_files"),
-        *("deep_folders", "toml_text"),
+        *("deep_folders", "toml_text", "validation"),
     },
     "adapters": {"validation", "agent", "agent.conversation", "declared", "errors", "json_text"},
     "adapters.wires": {"adapters", "agent", "errors"},
@@ -75,7 +77,7 @@ ROOMS: dict[str, set[str]] = {
         "errors",
     },
     "adapters.models": {
-        "validation",
+        *("base_urls", "validation"),
         *("adapters", "adapters.declared", "adapters.providers", "adapters.recording", "adapters.transport"),
         *("adapters.wires", "agent", "child_environment", "cli", "config", "declared", "errors"),
     },
@@ -168,7 +170,7 @@ ROOMS: dict[str, set[str]] = {
         *("acp", "adapters.models", "adapters.providers", "agent", "agent.permissions", "agent.session"),
         *("child_environment", "cli", "config", "descendants", "errors"),
         *("mcp", "owner_only", "process_memory", "rpc", "sandbox", "services", "sessions", "store", "tools"),
-        *("tools.builtin", "tools.declared", "tools.orchestrator", "watchdog"),
+        *("tools.builtin", "tools.declared", "tools.orchestrator", "validation", "watchdog"),
     },
     "__main__": {"app", "cli", "console", "mcp_console", "script", "token_console"},
 }

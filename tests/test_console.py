@@ -98,11 +98,12 @@ def test_adapters_are_listed_for_programs_as_json(tmp_path: Path) -> None:
 
 
 def test_models_are_listed_with_known_facts(tmp_path: Path) -> None:
-    code, out, _ = jumpseat(tmp_path, "models", config=CONFIG)
-    assert code == 0
+    code, out, err = jumpseat(tmp_path, "models", config=CONFIG)
     assert "work/gpt-5 " in out
     assert "work/gpt-5-mini  Mini  400000" in out
-    assert "no models of bare are known" in out
+    assert code == 5
+    assert err.startswith("error: no list of models from bare: Nothing listens at that address: ")
+    assert err.count("\n") == 1
     code, out, _ = jumpseat(tmp_path, "models", "work", "--json", config=CONFIG)
     big, mini = json.loads(out)
     assert mini == {
@@ -120,6 +121,27 @@ def test_models_are_listed_with_known_facts(tmp_path: Path) -> None:
         "enabled": True,
     }
     assert big["id"] == "work/gpt-5"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("reply", "code", "said"),
+    [
+        (json_reply({"error": {"message": "bad key"}}, status=401), 4, "Check that OPENAI_API_KEY contains"),
+        (Reply(silent=True, ending="hang"), 5, "no list of models within 3 s"),
+        (text_reply("no lists here", status=404), 0, ""),
+    ],
+    ids=["wrong key", "no answer", "no list"],
+)
+async def test_a_provider_that_cannot_list_its_models_is_named_with_what_to_check(
+    tmp_path: Path, reply: Reply, code: int, said: str
+) -> None:
+    async with ModelServer(reply) as provider:
+        base = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": KEY}
+        found, out, err = await anyio.to_thread.run_sync(lambda: jumpseat(tmp_path, "models", **base))
+    assert found == code
+    assert said in err
+    assert err.startswith("error: no list of models from openai: ") if code else "no models of openai" in out
 
 
 @pytest.mark.parametrize(
@@ -409,7 +431,7 @@ def test_an_invalid_adapter_is_listed_with_its_problem_and_hides_no_other(tmp_pa
     (tmp_path / "adapters" / "bad.toml").write_text("headres = 1\n")
     code, out, _ = jumpseat(tmp_path, "adapters", config=CONFIG)
     assert code == 3
-    assert f"bad cannot be used: {tmp_path}/adapters/bad.toml: headres: unknown, did you mean 'headers'?" in out
+    assert f"bad cannot be used: {tmp_path}/adapters/bad.toml:1: headres: unknown, did you mean 'headers'?" in out
     assert "\nwork " in out
     code, out, _ = jumpseat(tmp_path, "check", "bare", "m", config=CONFIG)
     assert (code, "headres" in out) == (5, False)

@@ -139,6 +139,10 @@ class SessionResume(Payload):
     context: WorkingDirectoryContext | None = None
 
 
+FAILED: Final = "Execution failed: "
+"""The first words of the message of a run that has failed, which clients of the protocol may expect."""
+
+
 @dataclass(slots=True, kw_only=True)
 class SessionError(Payload):
     type: ClassVar[str] = "session.error"
@@ -148,6 +152,11 @@ class SessionError(Payload):
     error_code: str | None = None
     url: str | None = None
     originating_message_id: str | None = None
+
+    @property
+    def reason(self) -> str:
+        """The message for people who know already that something has failed."""
+        return self.message.removeprefix(FAILED)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -70,6 +70,7 @@ from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.memories import memory_section
 from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment
 from jumpseat.tools.resources import Resources
+from jumpseat.validation import in_file
 from jumpseat.watchdog import watch_loop
 from jumpseat_protocol.sessions import InfiniteSessionConfig, SessionMetadata
 
@@ -137,6 +138,7 @@ class App:
             tasks=tasks,
             is_trusted=self.trust.is_trusted,
             child_environment=children,
+            config_file=home / "config.toml",
         )
         self.user_settings = UserSettings(home)
         store = SessionStore(home, tasks)
@@ -178,6 +180,7 @@ class App:
             plugins=self.plugins,
             sandboxes=sandboxes,
             descendants=self._descendants,
+            home=home,
         )
         if not config.environment.readable:
             protect_memory(children.credentials())
@@ -355,7 +358,7 @@ def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
     try:
         user = read_rules(config.permissions.model_dump())
     except ValueError as error:
-        raise ConfigError(f"{home / 'config.toml'}: permissions.{error}") from None
+        raise ConfigError(in_file(home / "config.toml", [f"permissions.{error}"])) from None
     judge = config.permissions.judge
     return Policy(
         rules=PermissionRules(user, trust),

@@ -95,22 +95,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from jumpseat.base_urls import base_url_problem
 from jumpseat.errors import ConfigError
 from jumpseat.regular_files import read_whole
-from jumpseat.toml_text import parse_toml
-from jumpseat.validation import config_error
+from jumpseat.toml_text import TomlError, parse_toml
+from jumpseat.validation import in_file, validation_problems
+from jumpseat_protocol.members import hint
 
 LARGEST_BYTES: Final = 1024 * 1024
 """Limit on the size of the configuration file."""
 
-GIVEN: Final = "provider"
-"""Name of the adapter that ``COPILOT_PROVIDER_BASE_URL`` and related variables describe."""
+# Not a pattern of all valid names: a key must not pass for one.
+_VARIABLE: Final = re.compile(r"(?!(?:sk|pk|rk|gsk|xai|nvapi|hf|gh[opusr]|github_pat)_|AIza)[A-Za-z_][A-Za-z0-9_]*")
 
 
 class _Section(BaseModel):
@@ -183,6 +186,28 @@ class AdapterConfig(_Section):
     declaration: dict[str, Any] = Field(default_factory=dict[str, Any])
 
     also_accepted: ClassVar = DECLARED
+
+    mistaken: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            (
+                "api_key",
+                "apikey",
+                "apiKey",
+                "api-key",
+                "api_token",
+                "auth_token",
+                "key",
+                "password",
+                "secret",
+                "token",
+            ),
+            "keys do not belong in this file: put the key into an environment variable, "
+            'and name that with api_key_env = "NAME_OF_THE_VARIABLE"',
+        ),
+        **dict.fromkeys(("address", "api_base", "endpoint", "host", "server"), "did you mean 'base_url'?"),
+        **dict.fromkeys(("adapter", "kind", "provider"), "did you mean 'type'?"),
+    }
+    """Explanations of keys that people try, by key."""
 
     @model_validator(mode="before")
     @classmethod
@@ -379,13 +404,14 @@ class Config(_Section):
         return folders
 
 
-def load_config(home: Path, providers: Container[str] | None = None) -> Config:
+def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:
     """Read ``home/config.toml``; return the defaults if there is no such file.
 
     ``providers`` are the adapters that an alias may name without a table; with ``None``, aliases are not checked.
 
     Raises:
-        ConfigError: the file cannot be read, or a setting is unknown or invalid; the text names the setting.
+        ConfigError: the file cannot be read, or a setting is unknown or invalid; the text names file, line and
+            setting.
     """
     path = home / "config.toml"
     try:
@@ -396,17 +422,17 @@ def load_config(home: Path, providers: Container[str] | None = None) -> Config:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     try:
         raw: dict[str, Any] = parse_toml(text)
-    except ValueError as error:
-        raise ConfigError(f"{path}: {error}") from None
+    except TomlError as error:
+        raise ConfigError(error.in_file(path)) from None
     try:
         config = Config.model_validate(raw)
     except ValidationError as error:
-        raise config_error(str(path), error, Config) from None
-    for name, alias in config.models.items():
-        if providers is None or alias.adapter in providers or alias.adapter in config.adapters:
-            continue
-        if alias.adapter not in adapter_files(home):
-            raise ConfigError(f"{path}: models.{name}: unknown adapter {alias.adapter!r}")
+        raise ConfigError(in_file(path, validation_problems(error, Config, of_file=True))) from None
+    problems = list(config_problems(config))
+    if providers is not None:
+        problems += _unknown_adapters(config, {*providers, *config.adapters, *adapter_files(home)})
+    if problems:
+        raise ConfigError(in_file(path, problems))
     for adapter in config.adapters.values():
         if adapter.script is not None:
             # Not Path.expanduser, which raises an error for unknown users.
@@ -414,53 +440,24 @@ def load_config(home: Path, providers: Container[str] | None = None) -> Config:
     return config
 
 
-def provider_of_environ(environ: Mapping[str, str]) -> dict[str, AdapterConfig]:
-    """Return the adapter that the variables of the Copilot CLI describe, if ``COPILOT_PROVIDER_BASE_URL`` is set.
-
-    Raises:
-        ConfigError: a variable has an invalid value.
-    """
-    base_url = environ.get("COPILOT_PROVIDER_BASE_URL")
-    if not base_url:
-        return {}
-    kind = environ.get("COPILOT_PROVIDER_TYPE") or "openai"
-    wire_api = environ.get("COPILOT_PROVIDER_WIRE_API") or "completions"
-    if kind not in ("openai", "azure", "anthropic"):
-        raise ConfigError(f"COPILOT_PROVIDER_TYPE is {kind!r}, expected openai, azure or anthropic")
-    if wire_api not in ("completions", "responses"):
-        raise ConfigError(f"COPILOT_PROVIDER_WIRE_API is {wire_api!r}, expected completions or responses")
-    token = environ.get("COPILOT_PROVIDER_BEARER_TOKEN")
-    wire_model = environ.get("COPILOT_PROVIDER_WIRE_MODEL")
-    names = (environ.get("COPILOT_MODEL"), environ.get("COPILOT_PROVIDER_MODEL_ID"), wire_model)
-    model = next(filter(None, names), None)
-    version = environ.get("COPILOT_PROVIDER_AZURE_API_VERSION")
-    has_key = bool(environ.get("COPILOT_PROVIDER_API_KEY")) and not token
-    return {
-        GIVEN: AdapterConfig(
-            type=f"{kind}_responses" if wire_api == "responses" and kind != "anthropic" else kind,
-            base_url=base_url,
-            api_key_env="COPILOT_PROVIDER_API_KEY" if has_key else None,
-            headers={"Authorization": f"Bearer {token.strip()}"} if token else {},
-            options={"api_version": version} if version else {},
-            models=[
-                ModelConfig(
-                    id=model,
-                    wire_model=wire_model,
-                    context_window=_tokens(environ, "COPILOT_PROVIDER_MAX_PROMPT_TOKENS"),
-                    max_output_tokens=_tokens(environ, "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS"),
-                )
-            ]
-            if model
-            else [],
-        )
-    }
+def _unknown_adapters(config: Config, known: Collection[str]) -> Iterator[str]:
+    """Yield the problems of aliases whose adapters are not ``known``."""
+    for name, alias in config.models.items():
+        if alias.adapter not in known:
+            yield f"models.{name}.adapter: unknown adapter {alias.adapter!r}, {hint(alias.adapter, known)}"
 
 
-def _tokens(environ: Mapping[str, str], name: str) -> int | None:
-    text = environ.get(name)
-    if text and not (text.isdecimal() and int(text) > 0):
-        raise ConfigError(f"{name} is {text[:40]!r}, expected a number of tokens")
-    return int(text) if text else None
+def config_problems(config: Config) -> Iterator[str]:
+    """Yield the problems of a configuration that its types do not show, each as ``KEY: problem``."""
+    for name, adapter in config.adapters.items():
+        if (problem := base_url_problem(adapter.base_url, adapter.type or name)) is not None:
+            yield f"adapters.{name}.base_url: {problem}"
+        if adapter.api_key_env is not None and not _VARIABLE.fullmatch(adapter.api_key_env):
+            # The value is left out, because it may be the key.
+            yield (
+                f"adapters.{name}.api_key_env: expected the name of an environment variable, such as WORK_API_KEY; "
+                "keys do not belong in this file"
+            )
 
 
 def adapter_files(home: Path | None) -> dict[str, Path]:

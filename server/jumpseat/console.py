@@ -6,6 +6,7 @@ shown, only whether it is set.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ from jumpseat.adapters.models.diagnosis import (
     diagnose,
     list_problems,
 )
+from jumpseat.adapters.models.explanations import ADAPTER_PROXY, Explanations, is_malformed, proxies_in
 from jumpseat.adapters.models.known_adapters import (
     COPILOT,
     KnownAdapter,
@@ -47,17 +49,16 @@ if TYPE_CHECKING:
 ANSWER_TOKENS: Final = 256
 """The output limit of the test request: enough for a model that always reasons first."""
 
-_PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
-
 
 def run(command: Command) -> int:
     """Run ``command`` and return the exit code."""
     try:
-        config = load_config(home_folder(command.options.environ), environment_providers())
-        models = Models(config, command.options, home_folder(command.options.environ))
+        home = home_folder(command.options.environ)
+        config = load_config(home, environment_providers())
+        models = Models(config, command.options, home, config_file=home / "config.toml")
         match command.name:
             case "adapters":
-                return _show_adapters(command, known_adapters(models, config, command.options.environ))
+                return _show_adapters(command, known_adapters(models.adapters, config, command.options.environ))
             case "models":
                 return anyio.run(_show_models, command, models)
             case "check":
@@ -65,7 +66,6 @@ def run(command: Command) -> int:
             case "tools":
                 from jumpseat.tools_console import show_tools
 
-                home = home_folder(command.options.environ)
                 return anyio.run(partial(show_tools, home, config, as_json=command.json))
     except JumpseatError as error:
         return _report(error)
@@ -126,15 +126,18 @@ def _key_state(adapter: KnownAdapter) -> str:
 
 
 async def _show_models(command: Command, models: Models) -> int:
-    configured = models.adapters.with_models()
-    silent: list[str] = []
+    """Print the models of an adapter, or of all; the exit code is that of the first failure to list them."""
+    configured = list(models.adapters.with_models())
+    # Failures are reported below, with what to check.
+    logging.getLogger("jumpseat.adapters.models").addHandler(logging.NullHandler())
+    asked: list[str] = []
     try:
         if command.adapter is None:
             found = await models.catalogue.list()
-            silent = [name for name in configured if not any(model.id.startswith(f"{name}/") for model in found)]
+            asked = configured
         elif command.adapter in configured:
             found = await models.catalogue.of_adapter(command.adapter)
-            silent = [] if found else [command.adapter]
+            asked = [command.adapter]
         elif command.adapter == COPILOT:
             found = await _of_copilot(models)
         else:
@@ -143,13 +146,32 @@ async def _show_models(command: Command, models: Models) -> int:
         await models.connections.close()
     if command.json:
         print_json([_as_json(model) for model in found])
-        return WORKS
-    if found:
+    elif found:
         rows = [("MODEL", "NAME", "CONTEXT", "OUTPUT", "VISION", "TOOLS", "REASONING", "USD PER 1M, IN/OUT")]
         print_table(rows + [_row(model) for model in found])
-    for name in silent:
-        print_text(f"no models of {name} are known: name any model that the provider serves as {name}/MODEL")
-    return WORKS
+    failures = [(name, problem) for name in asked if (problem := _list_problem(models, name, command)) is not None]
+    for name, problem in failures:
+        print_error(f"no list of models from {name}: {problem.text}")
+    failed = {name for name, _ in failures}
+    for name in asked:
+        if name not in failed and not command.json and not any(model.id.startswith(f"{name}/") for model in found):
+            print_text(f"no models of {name} are known: name any model that the provider serves as {name}/MODEL")
+    return failures[0][1].exit_code if failures else WORKS
+
+
+def _list_problem(models: Models, name: str, command: Command) -> Diagnosis | None:
+    """Return why an adapter's provider has not listed its models, or ``None`` if it has, or need not."""
+    try:
+        models.adapters.declaration_of(name)
+    except ConfigError as error:
+        return Diagnosis(NOT_CONFIGURED, str(error))
+    failure = models.catalogue.failure(name)
+    if isinstance(failure, ProviderRequestError):
+        # Not every server lists its models.
+        return None
+    if isinstance(failure, ProviderError):
+        return Explanations(models.adapters, command.options.environ).diagnose_adapter(name, "", failure)
+    return None if failure is None else Diagnosis(NOT_CONFIGURED, str(failure))
 
 
 async def _of_copilot(models: Models) -> list[ModelInfo]:
@@ -258,7 +280,7 @@ async def _diagnose(command: Command, models: Models, config: Config, found: _Ch
     found.rehearsal = await _rehearse(resolved)
     if found.rehearsal is not None and found.rehearsal.problems:
         return list_problems(problem.text for problem in found.rehearsal.problems)
-    found.facts = await _facts(name, resolved, known_adapters(models, config, environ), environ)
+    found.facts = await _facts(name, resolved, known_adapters(models.adapters, config, environ), environ)
     with anyio.move_on_after(command.timeout_s) as limit:
         if not resolved.wire_name:
             resolved = await _first_listed(models, name)
@@ -355,11 +377,11 @@ async def _facts(
 
     model = resolved.model
     key, address = None, name
-    proxies = tuple(variable for variable in _PROXIES if environ.get(variable))
+    proxies = proxies_in(environ)
     if isinstance(model, HttpModel):
         endpoint, network = await model.caller.resolve_endpoint()
         if network is not None and network.proxy:
-            proxies = ("the adapter's --proxy",)
+            proxies = (ADAPTER_PROXY,)
         key = endpoint.api_key or endpoint.bearer_token
         address = place_of(endpoint.base_url) or name
     return Facts(
@@ -368,7 +390,7 @@ async def _facts(
         address=address,
         key_env=next((adapter.key_env for adapter in known if adapter.name == name), None),
         has_key=bool(key),
-        malformed_key=key is not None and any(character in "\"'" or character.isspace() for character in key),
+        malformed_key=key is not None and is_malformed(key),
         proxy_envs=proxies,
     )
 

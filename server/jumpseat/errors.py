@@ -113,6 +113,7 @@ class ProviderError(JumpseatError):
         retry_after_s: seconds that the provider asks to wait.
         retryable: whether the same request may succeed later.
         attempts: number of attempts before the loop gave up.
+        explanation: the failure in a paragraph for the user, with what to check; ``None`` if nothing is known.
     """
 
     retryable = False
@@ -130,6 +131,7 @@ class ProviderError(JumpseatError):
         self.code = code
         self.retry_after_s = retry_after_s
         self.attempts = 1
+        self.explanation: str | None = None
 
 
 class ProviderAuthError(ProviderError):

@@ -140,7 +140,7 @@ async def open_models(
     from jumpseat.adapters.models.resolver import Models
     from jumpseat.adapters.providers import environment_providers
     from jumpseat.cli import options_of_environ
-    from jumpseat.config import Config, home_folder, load_config
+    from jumpseat.config import Config, config_problems, home_folder, load_config
     from jumpseat.store.trusted_folders import TrustedFolders
 
     options = options_of_environ(os.environ if environ is None else environ)
@@ -152,8 +152,11 @@ async def open_models(
             loaded = Config.model_validate(dict(config))
         except ValidationError as error:
             raise ConfigError(f"config: {validation_problems(error, Config)[0]}") from None
+        for problem in config_problems(loaded):
+            raise ConfigError(f"config: {problem}")
     trust = TrustedFolders(folder, loaded.trusted_folders)
-    models = Models(loaded, options, folder, is_trusted=trust.is_trusted)
+    config_file = folder / "config.toml" if config is None else None
+    models = Models(loaded, options, folder, is_trusted=trust.is_trusted, config_file=config_file)
     try:
         yield ModelLibrary(models, ModelChoice(adapter=adapter, provider=provider, model=model))
     finally:

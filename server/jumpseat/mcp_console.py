@@ -83,6 +83,7 @@ def _servers(config: Config, home: Path) -> dict[str, ServerEntry]:
         {},
         user=config.mcp.servers,
         user_file=user.servers(),
+        home=home,
         disabled=user.disabled(),
         project=cwd if trusted else None,
     )

@@ -1,19 +1,23 @@
-"""Describe validation errors in plain words: the path of each problem, and the expectation.
+"""Describe validation errors in plain words: the file and line, the path of each problem, and the expectation.
 
 Values are never part of a description, because they may be secret.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.errors import ConfigError
-from jumpseat_protocol.members import Node, Path, dotted, hint, members_of
+from jumpseat_protocol.members import Node, dotted, hint, members_of
+from jumpseat_protocol.members import Path as KeyPath
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
+
+    from jumpseat.key_lines import KeyLines
 
 
 def validation_problems(
@@ -28,7 +32,7 @@ def validation_problems(
         of_file: whether objects are called tables, as in TOML files.
     """
     root = None if model is None else Node((model,))
-    found: dict[Path, list[ErrorDetails]] = {}
+    found: dict[KeyPath, list[ErrorDetails]] = {}
     for item in error.errors(include_url=False):
         found.setdefault(_path(root, item), []).append(item)
     problems: list[str] = []
@@ -56,13 +60,50 @@ def config_error(where: str, error: ValidationError, model: type[Any], *, inside
     return ConfigError(f"{where}: {'; '.join(problems)}")
 
 
-def in_declaration(where: str, error: ConfigError) -> ConfigError:
-    """Return an error as ``FILE: PLACE: problem``: functions that read parts have the form ``FILE.PLACE``."""
+def in_declaration(where: str, error: ConfigError, file: Path | None = None) -> ConfigError:
+    """Return an error about a declaration as ``FILE:LINE: PLACE: problem``, or as ``WHERE: PLACE: problem``.
+
+    Functions that read parts have the form ``WHERE.PLACE``. ``file`` contains the declaration: ``where`` is its
+    path, or else the place of the declaration in it. Errors about other declarations are returned unchanged.
+    """
     text = str(error)
-    return ConfigError(f"{where}: {text[len(where) + 1 :]}") if text.startswith(f"{where}.") else error
+    if text.startswith(f"{where}."):
+        text = f"{where}: {text[len(where) + 1 :]}"
+    if not text.startswith(f"{where}: "):
+        return error
+    if file is None:
+        return ConfigError(text)
+    problem = text.removeprefix(f"{where}: ")
+    place = problem.partition(": ")[0]
+    if where == str(file):
+        return ConfigError(in_file(file, [problem]))
+    line = _key_lines_of(file).find(f"{where}.{place}")
+    return ConfigError(f"{_position(file, line)}: {text}")
 
 
-def _path(root: Node | None, item: ErrorDetails) -> Path:
+def in_file(file: Path, problems: Iterable[str]) -> str:
+    """Return ``problems`` of the form ``PLACE: problem`` as ``FILE:LINE: PLACE: problem; line LINE: ...``."""
+    lines = _key_lines_of(file)
+    found = [(lines.find(problem.partition(": ")[0]), problem) for problem in problems]
+    if not found:
+        return str(file)
+    (first_line, first), *others = found
+    texts = [first, *(problem if line is None else f"line {line}: {problem}" for line, problem in others)]
+    return f"{_position(file, first_line)}: {'; '.join(texts)}"
+
+
+def _key_lines_of(file: Path) -> KeyLines:
+    # Imported here, because few files have errors.
+    from jumpseat.key_lines import key_lines_of
+
+    return key_lines_of(file)
+
+
+def _position(file: Path, line: int | None) -> str:
+    return str(file) if line is None else f"{file}:{line}"
+
+
+def _path(root: Node | None, item: ErrorDetails) -> KeyPath:
     """Return a location of pydantic without the names of types and validators, which it adds for unions."""
     location = item["loc"]
     if root is None:
@@ -100,7 +141,7 @@ def _path(root: Node | None, item: ErrorDetails) -> Path:
 _TYPE_NAMES: Final = frozenset({"str", "int", "float", "bool", "dict", "list", "constrained-str", "is-instance"})
 
 
-def _node_at(root: Node | None, path: Path) -> Node | None:
+def _node_at(root: Node | None, path: KeyPath) -> Node | None:
     node = root
     for step in path:
         if node is None:
@@ -112,13 +153,13 @@ def _node_at(root: Node | None, path: Path) -> Node | None:
     return node
 
 
-def _words(items: list[ErrorDetails], root: Node | None, path: Path) -> str:
+def _words(items: list[ErrorDetails], root: Node | None, path: KeyPath) -> str:
     """Describe the problems at one path: the alternatives of a union are one expectation."""
     wanted: list[str] = []
     for item in items:
         if item["type"] == "extra_forbidden":
             node = _node_at(root, path[:-1])
-            return f"unknown, {hint(str(path[-1]), members_of(node.models).shown)}" if node else "unknown"
+            return _unknown(str(path[-1]), node) if node else "unknown"
         if item["type"] == "missing":
             return "required, but missing"
         if item["type"] == "union_tag_invalid":
@@ -138,6 +179,15 @@ def _words(items: list[ErrorDetails], root: Node | None, path: Path) -> str:
     text = " or ".join(dict.fromkeys(wanted))
     is_type = any(item["type"].endswith(("_type", "_parsing")) for item in items)
     return f"expected {text}, got {kind_of(items[0]['input'])}" if is_type else f"expected {text}"
+
+
+def _unknown(name: str, node: Node) -> str:
+    """Describe an unknown member. ``mistaken`` of a model explains names that people try."""
+    for model in node.models:
+        mistaken: Mapping[str, str] = getattr(model, "mistaken", {})
+        if name in mistaken:
+            return f"unknown, {mistaken[name]}"
+    return f"unknown, {hint(name, members_of(node.models).shown)}"
 
 
 _TYPES: Final[Mapping[str, str]] = {
@@ -175,11 +225,17 @@ _TYPES: Final[Mapping[str, str]] = {
 """Expectations by pydantic's types of errors; the placeholders are in the context of the error."""
 
 
+_PATTERNS: Final[Mapping[str, str]] = {"^https?://[^/]": "an address that begins with http:// or https://"}
+"""Expectations by the patterns of strings."""
+
+
 def _expectation(item: ErrorDetails) -> str | None:
     template = _TYPES.get(item["type"])
     context: dict[str, Any] = item.get("ctx", {})
     if template is None:
         return None
+    if item["type"] == "string_pattern_mismatch" and context["pattern"] in _PATTERNS:
+        return _PATTERNS[context["pattern"]]
     if item["type"] in ("too_short", "string_too_short") and context.get("min_length") == 1:
         return "a string that is not empty" if item["type"] == "string_too_short" else "an array that is not empty"
     return template.format(**context)

@@ -348,7 +348,7 @@ def test_the_redactor_masks_keys_header_values_and_strings_like_keys() -> None:
     assert veil("token abcdefgh-7!") == f"token {MASK}!"
     assert veil("xyz-0123") == MASK
     assert veil("member of blue-team-42, turned on") == f"member of {MASK}, turned on"
-    assert veil("provided: sk-proj-****************wxy.") == f"provided: {MASK}"
+    assert veil("provided: sk-proj-****************wxy.") == f"provided: {MASK}."
     assert veil("ghp_0123456789abcdefABCDEF gho_0123456789abcdefABCDEF") == f"{MASK} {MASK}"
     assert veil("nothing to hide, the task-force said") == "nothing to hide, the task-force said"
 

@@ -136,6 +136,13 @@ async def test_exit_code_and_stderr_of_a_server_that_exits_at_once_are_in_the_er
     assert "bad flag" in str(caught.value)
 
 
+async def test_a_server_that_refuses_to_start_is_quoted_without_its_exit_code() -> None:
+    with anyio.fail_after(10), pytest.raises(HandshakeError) as caught:
+        async with connect_stdio(["sh", "-c", "echo starting >&2; echo 'error: config.toml:3: no' >&2; exit 1"]):
+            pass
+    assert str(caught.value) == "the server could not start: config.toml:3: no"
+
+
 async def test_port_without_a_listener_is_named_in_the_error() -> None:
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
         port: int = listener.extra(anyio.abc.SocketAttribute.local_port)

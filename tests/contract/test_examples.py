@@ -14,9 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 import pytest
 
 from tests.support.forked import INSTALLED
+from tests.support.model_server import ModelServer, json_reply
+from tests.support.pages import code_blocks
+from tests.support.provided import says
 from tests.support.toolchains import (
     NEWEST_NPM_SDK,
     NEWEST_PYPI_SDK,
@@ -153,6 +157,30 @@ def test_the_page_shows_the_files_and_the_commands() -> None:
 def test_the_examples_are_written_for_the_newest_packages() -> None:
     assert f"github-copilot-sdk=={NEWEST_PYPI_SDK}\n" in (EXAMPLES / "python/requirements.txt").read_text()
     assert f'"@github/copilot-sdk": "{NEWEST_NPM_SDK}"' in (EXAMPLES / "typescript/package.json").read_text()
+
+
+@pytest.mark.anyio
+async def test_the_program_in_the_readme_runs_what_it_approves_and_ends(tmp_path: Path) -> None:
+    sdk = require_sdk(Sdk("pypi", NEWEST_PYPI_SDK))
+    (program,) = code_blocks("README.md", "python")
+    assert '".venv/bin/jumpseat"' in program
+    assert '"http://localhost:11434/v1"' in program
+    program = program.replace('".venv/bin/jumpseat"', repr(INSTALLED))
+    call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    asks = json_reply({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    (tmp_path / "notes.txt").touch()
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("COPILOT_", "JUMPSEAT"))}
+    async with ModelServer(asks, says("One file.")) as provider:
+        program = program.replace("http://localhost:11434", provider.url)
+        process = await anyio.run_process(
+            [sdk / "bin" / "python", "-c", program],
+            cwd=tmp_path,
+            env={**environ, "COPILOT_HOME": str(tmp_path / "home")},
+            check=False,
+        )
+        assert (process.returncode, process.stdout) == (0, b"One file.\n"), process.stderr
+        assert "notes.txt" in provider.requests[1].json["messages"][-1]["content"]
 
 
 def prepared(example: Example, folder: Path) -> dict[str, str]:

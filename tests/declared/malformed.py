@@ -37,39 +37,39 @@ PARSE: Final = "def parse(self, data, tools):\n    return {'status': 'success', 
 TOOLS: Final[Mapping[str, Case]] = {
     name: Case(*case)
     for name, case in {
-        "an unknown key": ("t01.toml", 'cmdz = [["echo"]]\n', "@: cmdz: unknown, did you mean 'cmds'?"),
+        "an unknown key": ("t01.toml", 'cmdz = [["echo"]]\n', "@:1: cmdz: unknown, did you mean 'cmds'?"),
         "an unknown key, nothing near": (
             "t02.toml",
             CMDS + "zzzzz = 1\n",
-            "@: zzzzz: unknown, expected one of build_cmd, callback, cmds, cwd, description, enabled, env, "
+            "@:2: zzzzz: unknown, expected one of build_cmd, callback, cmds, cwd, description, enabled, env, "
             "extends, handlers, name, on_mention, opts, output, overrides_built_in_tool, parameters, "
             "requires_approval, schema, system_prompt, timeout_s, visible",
         ),
         "no commands": ("t03.toml", 'description = "x"\n', "@: expected cmds: a list of commands or functions"),
-        "commands as a string": ("t04.toml", 'cmds = "echo hi"\n', "@: cmds: expected an array, got a string"),
-        "an empty command": ("t05.toml", 'cmds = [""]\n', "@: cmds[0]: expected a command, got an empty string"),
+        "commands as a string": ("t04.toml", 'cmds = "echo hi"\n', "@:1: cmds: expected an array, got a string"),
+        "an empty command": ("t05.toml", 'cmds = [""]\n', "@:1: cmds[0]: expected a command, got an empty string"),
         "a number as a command": (
             "t06.toml",
             "cmds = [1]\n",
-            "@: cmds[0]: expected a list of strings, a string or a function, got 1",
+            "@:1: cmds[0]: expected a list of strings, a string or a function, got 1",
         ),
         "a table inside an argv": (
             "t07.toml",
             'cmds = [["echo", {a = 1}]]\n',
-            "@: cmds[0]: expected a list of strings, but one element is an object",
+            "@:1: cmds[0]: expected a list of strings, but one element is an object",
         ),
         "an unknown key of a command": (
             "t08.toml",
             'cmds = [{cmd = ["echo"], flagg = "a"}]\n',
-            "@: cmds[0].flagg: unknown, did you mean 'flag'?",
+            "@:1: cmds[0].flagg: unknown, did you mean 'flag'?",
         ),
-        "a command without cmd": ("t09.toml", 'cmds = [{flag = "a"}]\n', "@: cmds[0].cmd: required, but missing"),
+        "a command without cmd": ("t09.toml", 'cmds = [{flag = "a"}]\n', "@:1: cmds[0].cmd: required, but missing"),
         "a time limit in words": (
             "t10.toml",
             CMDS + 'timeout_s = "soon"\n',
-            "@: timeout_s: expected a number, got a string",
+            "@:2: timeout_s: expected a number, got a string",
         ),
-        "a negative time limit": ("t11.toml", CMDS + "timeout_s = -1\n", "@: timeout_s: expected more than 0"),
+        "a negative time limit": ("t11.toml", CMDS + "timeout_s = -1\n", "@:2: timeout_s: expected more than 0"),
         "a name with spaces": (
             "t12.toml",
             CMDS + 'name = "my tool"\n',
@@ -83,12 +83,12 @@ TOOLS: Final[Mapping[str, Case]] = {
         "a parameter that is a string": (
             "t14.toml",
             CMDS + 'parameters = "path"\n',
-            "@: parameters: expected a table",
+            "@:2: parameters: expected a table",
         ),
         "an unknown type of a parameter": (
             "t15.toml",
             CMDS + '[parameters.path]\ntype = "strnig"\n',
-            "@: parameters.properties.path.type: unknown type 'strnig', did you mean 'string'?",
+            "@:2: parameters.properties.path.type: unknown type 'strnig', did you mean 'string'?",
         ),
         "an unknown handler": (
             "t16.py",
@@ -113,17 +113,17 @@ TOOLS: Final[Mapping[str, Case]] = {
             "@: cannot be run: ZeroDivisionError: division by zero (line 1)",
         ),
         "a syntax error": ("t22.py", "def (:\n", "@: cannot be run: SyntaxError: invalid syntax (t22.py, line 1)"),
-        "invalid TOML": ("t23.toml", "cmds = [\n", "@: not valid TOML: Invalid value (at end of document)"),
-        "an empty group": ("t24.toml", "tools = []\n", "@: tools: expected an array that is not empty"),
+        "invalid TOML": ("t23.toml", "cmds = [\n", "@: not valid TOML: invalid value (at end of document)"),
+        "an empty group": ("t24.toml", "tools = []\n", "@:1: tools: expected an array that is not empty"),
         "an unknown key of a group": (
             "t25.toml",
             'tools = ["bash"]\npromt = "x"\n',
-            "@: promt: unknown, did you mean 'prompt'?",
+            "@:2: promt: unknown, did you mean 'prompt'?",
         ),
         "an unknown kind": (
             "t26.toml",
             CMDS + 'extends = "cmd_tol"\n',
-            "@: extends: expected 'cmd_tool', got 'cmd_tol'",
+            "@:2: extends: expected 'cmd_tool', got 'cmd_tol'",
         ),
         "a file that ends the process": (
             "t27.py",
@@ -158,7 +158,7 @@ TOOLS: Final[Mapping[str, Case]] = {
         "a limit that JSON cannot represent": (
             "t33.toml",
             CMDS + f'[parameters.n]\ntype = "integer"\nmaximum = {10**20}\n',
-            "@: parameters.properties.n.maximum: expected an integer of at most 64 bits",
+            "@:2: parameters.properties.n.maximum: expected an integer of at most 64 bits",
         ),
         "a NUL character in a command": (
             "t34.py",
@@ -168,28 +168,28 @@ TOOLS: Final[Mapping[str, Case]] = {
         "parameters that are an array": (
             "t35.toml",
             CMDS + '[parameters]\ntype = "array"\n',
-            "@: parameters.type: expected 'object', got 'array'",
+            "@:3: parameters.type: expected 'object', got 'array'",
         ),
         "an element of TOOLS that is no tool": ("t36.py", "TOOLS = [7]\n", "@: expected a mapping called TOOLS[0]"),
         "a misspelled placeholder": (
             "t37.toml",
             'cmds = [["cat", "${pth}"]]\n[parameters.path]\ntype = "string"\n',
-            "@: cmds[0]: ${pth} is neither in env nor a parameter, did you mean ${path}?",
+            "@:1: cmds[0]: ${pth} is neither in env nor a parameter, did you mean ${path}?",
         ),
         "a misspelled placeholder in a line for the shell": (
             "t38.toml",
             'cmds = ["cat ${pth} > ${HOME}/x"]\n[parameters.path]\ntype = "string"\n',
-            "@: cmds[0]: ${pth} is neither in env nor a parameter, did you mean ${path}?",
+            "@:1: cmds[0]: ${pth} is neither in env nor a parameter, did you mean ${path}?",
         ),
         "a misspelled placeholder in a question": (
             "t39.toml",
             CMDS + 'output = {prompt = "Count ${args.pth}?"}\n[parameters.path]\ntype = "string"\n',
-            "@: output.prompt: ${args.pth} is neither in env nor a parameter, did you mean ${args.path}?",
+            "@:2: output.prompt: ${args.pth} is neither in env nor a parameter, did you mean ${args.path}?",
         ),
         "a path to an unknown argument": (
             "t40.toml",
             'cmds = [["cat", "${it}"]]\nenv = {it = "args.pth"}\n[parameters.path]\ntype = "string"\n',
-            "@: env.it: the tool has no parameter 'pth', did you mean 'path'?",
+            "@:2: env.it: the tool has no parameter 'pth', did you mean 'path'?",
         ),
         "a misspelled option": (
             "t41.py",
@@ -199,39 +199,39 @@ TOOLS: Final[Mapping[str, Case]] = {
         "an option that nothing reads": (
             "t42.toml",
             CMDS + "opts = {colour = 1}\n",
-            "@: opts.colour: unknown, expected one of allowed_in_yolo_mode, on_mention, parallel, "
+            "@:2: opts.colour: unknown, expected one of allowed_in_yolo_mode, on_mention, parallel, "
             "require_approval_before, require_cmd_approval, requires_approval, timeout, timeout_s, "
             "use_handlers_once, user_approval",
         ),
         "an unknown option of a group": (
             "t43.toml",
             'tools = ["bash"]\nopts = {colapse_tools = true}\n',
-            "@: opts.colapse_tools: unknown, did you mean 'collapse_tools'?",
+            "@:2: opts.colapse_tools: unknown, did you mean 'collapse_tools'?",
         ),
         "an unknown placeholder of a group": (
             "t44.toml",
             'tools = ["bash"]\nprompt = "Use ${tolls}"\n',
-            "@: prompt: unknown placeholder ${tolls}, expected ${tools}",
+            "@:2: prompt: unknown placeholder ${tolls}, expected ${tools}",
         ),
         "approval in words": (
             "t45.toml",
             CMDS + 'requires_approval = "no"\n',
-            "@: requires_approval: expected a boolean or a function, got a string",
+            "@:2: requires_approval: expected a boolean or a function, got a string",
         ),
         "a misspelled keyword of a schema": (
             "t46.toml",
             CMDS + '[parameters.n]\ntyp = "integer"\n',
-            "@: parameters.properties.n.typ: unknown, did you mean 'type'?",
+            "@:2: parameters.properties.n.typ: unknown, did you mean 'type'?",
         ),
         "a type in place of a schema": (
             "t47.toml",
             CMDS + 'parameters = {n = "integer"}\n',
-            "@: parameters.n: expected a table such as {type = 'integer'}",
+            "@:2: parameters.n: expected a table such as {type = 'integer'}",
         ),
         "a misspelled key of a function": (
             "t48.toml",
             CMDS + '[schema.function]\nnam = "x"\n',
-            "@: schema.function.nam: unknown, did you mean 'name'?",
+            "@:3: schema.function.nam: unknown, did you mean 'name'?",
         ),
         "both a tool and a group": (
             "t49.toml",
@@ -309,66 +309,70 @@ CALLED_TOOLS: Final[Mapping[str, Case]] = {
 ADAPTERS: Final[Mapping[str, Case]] = {
     name: Case(*case)
     for name, case in {
-        "an unknown key": ("a01.toml", EXTENDS + "headres = {}\n", "@: headres: unknown, did you mean 'headers'?"),
+        "an unknown key": (
+            "a01.toml",
+            EXTENDS + "headres = {}\n",
+            "@:2: headres: unknown, did you mean 'headers'?",
+        ),
         "an unknown adapter": (
             "a02.toml",
             'extends = "opnai"\n',
-            "@: extends: unknown adapter 'opnai', did you mean 'openai'?",
+            "@:1: extends: unknown adapter 'opnai', did you mean 'openai'?",
         ),
-        "itself": ("a03.toml", 'extends = "a03"\n', "@: extends: there is no other adapter 'a03' to extend"),
+        "itself": ("a03.toml", 'extends = "a03"\n', "@:1: extends: there is no other adapter 'a03' to extend"),
         "a cycle": ("a04.toml", 'extends = "a05"\n', "@: it extends itself: a05 -> a04 -> a05"),
         "the other half of the cycle": ("a05.toml", 'extends = "a04"\n', "@: it extends itself: a04 -> a05 -> a04"),
         "a header that is a list": (
             "a06.toml",
             EXTENDS + "headers = []\n",
-            "@: headers: expected a table, got an array",
+            "@:2: headers: expected a table, got an array",
         ),
         "an address that is a number": (
             "a07.toml",
             EXTENDS + "[env]\nbase_url = [1]\n",
-            "@: env.base_url: expected a string, got an array",
+            "@:3: env.base_url: expected a string, got an array",
         ),
         "an unknown key of an env entry": (
             "a08.toml",
             EXTENDS + '[env]\nkey = {valu = "x"}\n',
-            "@: env.key.valu: unknown, did you mean 'value'?",
+            "@:3: env.key.valu: unknown, did you mean 'value'?",
         ),
         "an unknown type of a setting": (
             "a09.toml",
             EXTENDS + '[schema.heat]\ntype = "nubmer"\n',
-            "@: schema.heat.type: expected 'string', 'number', 'integer', 'boolean', 'enum', 'list' or 'map'",
+            "@:3: schema.heat.type: expected 'string', 'number', 'integer', 'boolean', 'enum', 'list' or 'map'",
         ),
         "an unknown key of a setting": (
             "a10.toml",
             EXTENDS + "[schema.heat]\ndefalt = 1\n",
-            "@: schema.heat.defalt: unknown, did you mean 'default'?",
+            "@:3: schema.heat.defalt: unknown, did you mean 'default'?",
         ),
         "an unknown time limit": (
             "a11.toml",
             EXTENDS + "[opts.timeouts]\nconect = 1\n",
-            "@: opts.timeouts.conect: unknown limit, did you mean 'connect'?",
+            "@:3: opts.timeouts.conect: unknown limit, did you mean 'connect'?",
         ),
         "a time limit in words": (
             "a12.toml",
             EXTENDS + '[opts.timeouts]\nconnect = "soon"\n',
-            "@: opts.timeouts.connect: expected a number of seconds, got 'soon'",
+            "@:3: opts.timeouts.connect: expected a number of seconds, got 'soon'",
         ),
         "an argument of curl without a meaning": (
             "a13.toml",
             EXTENDS + 'raw = ["--resolve"]\n',
-            "@: raw: '--resolve' is not supported; supported: --insecure, --proxy, --cacert, --cert, "
+            "@:2: raw: '--resolve' is not supported; supported: --insecure, --proxy, --cacert, --cert, "
             "--key, --connect-timeout, --max-time, --header, --http1.1, --compressed, --no-buffer, "
             "--silent",
         ),
         "an argument of curl without its value": (
             "a14.toml",
             EXTENDS + 'raw = ["--proxy"]\n',
-            "@: raw: '--proxy' needs a value",
+            "@:2: raw: '--proxy' needs a value",
         ),
         "an unknown wire": (
             "a15.toml",
             'wire = "opnai"\nurl = "http://x"\n',
-            "@: wire: unknown wire 'opnai', did you mean 'openai'?",
+            "@:1: wire: unknown wire 'opnai', did you mean 'openai'?",
         ),
         "an unknown handler": (
             "a16.py",
@@ -415,22 +419,22 @@ ADAPTERS: Final[Mapping[str, Case]] = {
         "an unknown kind of adapter": (
             "a23.toml",
             EXTENDS + 'type = "htpt"\n',
-            "@: type: expected 'http' or 'acp'",
+            "@:2: type: expected 'http' or 'acp'",
         ),
         "an unknown short key": (
             "a24.toml",
             'type = "openai"\nbase_ulr = "http://x"\n',
-            "@: type: to start from the adapter 'openai', write extends = 'openai'",
+            "@:1: type: to start from the adapter 'openai', write extends = 'openai'",
         ),
         "a misspelled extends": (
             "a27.toml",
             'extend = "openai"\n',
-            "@: extend: unknown, did you mean 'extends'?",
+            "@:1: extend: unknown, did you mean 'extends'?",
         ),
         "extends as a list": (
             "a28.toml",
             'extends = ["openai"]\n',
-            "@: extends: expected the name of an adapter, got an array",
+            "@:1: extends: expected the name of an adapter, got an array",
         ),
         "a misspelled option": (
             "a29.py",
@@ -440,68 +444,68 @@ ADAPTERS: Final[Mapping[str, Case]] = {
         "an option that nothing reads": (
             "a30.toml",
             EXTENDS + "opts = {colour = 1}\n",
-            "@: opts.colour: unknown, expected one of can_reason, can_use_tools, has_vision, method, request, "
+            "@:2: opts.colour: unknown, expected one of can_reason, can_use_tools, has_vision, method, request, "
             "stream, timeouts, tool_protocol, tools, vision",
         ),
         "an option in words": (
             "a31.toml",
             EXTENDS + 'opts = {tools = "no"}\n',
-            "@: opts.tools: expected a boolean, got a string",
+            "@:2: opts.tools: expected a boolean, got a string",
         ),
         "a misspelled fact about a model": (
             "a32.toml",
             EXTENDS + '[schema.model]\nchoices = [{id = "m", meta = {contxt_window = 9}}]\n',
-            "@: schema.model.choices.m.meta.contxt_window: unknown, did you mean 'context_window'?",
+            "@:3: schema.model.choices.m.meta.contxt_window: unknown, did you mean 'context_window'?",
         ),
         "a misspelled mapping": (
             "a33.toml",
             EXTENDS + '[schema.heat]\nmapping = "paramters"\n',
-            "@: schema.heat.mapping: unknown, did you mean 'parameters'?",
+            "@:3: schema.heat.mapping: unknown, did you mean 'parameters'?",
         ),
         "a default that is no choice": (
             "a34.toml",
             EXTENDS + '[schema.heat]\ntype = "enum"\nchoices = ["low", "high"]\ndefault = "hot"\n',
-            "@: schema.heat.default: expected one of low, high",
+            "@:5: schema.heat.default: expected one of low, high",
         ),
         "limits in the wrong order": (
             "a35.toml",
             EXTENDS + "[schema.heat]\nminimum = 2\nmaximum = 1\n",
-            "@: schema.heat: its minimum is greater than its maximum",
+            "@:2: schema.heat: its minimum is greater than its maximum",
         ),
         "a misspelled role": (
             "a36.toml",
             EXTENDS + 'roles = {usr = "human"}\n',
-            "@: roles.usr: unknown, did you mean 'user'?",
+            "@:2: roles.usr: unknown, did you mean 'user'?",
         ),
         "a header with a space": (
             "a37.toml",
             EXTENDS + 'headers = {"X Team" = "blue"}\n',
-            "@: headers: 'X Team' cannot be the name of a header",
+            "@:2: headers: 'X Team' cannot be the name of a header",
         ),
         "a placeholder that is not declared": (
             "a38.toml",
             EXTENDS + '[env]\nteam = "blue"\n[headers]\nX-Team = "${tem}"\n',
-            "adapter 'a38': headers.X-Team: ${tem} has no value: it is not declared in env, did you mean ${team}?",
+            "@:5: headers.X-Team: ${tem} has no value: it is not declared in env, did you mean ${team}?",
         ),
         "a placeholder in the base URL": (
             "a39.toml",
             EXTENDS + '[env]\nbase_url = "https://${region}.example.com"\n',
-            "@: env.base_url: placeholders are not replaced here, but in url",
+            "@:3: env.base_url: placeholders are not replaced here, but in url",
         ),
         "an unknown option of the wire": (
             "a42.toml",
             EXTENDS + "options = {stream_usag = false}\n",
-            "@: options.stream_usag: unknown, did you mean 'stream_usage'?",
+            "@:2: options.stream_usag: unknown, did you mean 'stream_usage'?",
         ),
         "a misspelled key": (
             "a40.toml",
             EXTENDS + '[env]\napi_kye = "KEY"\n',
-            "adapter 'a40': env.api_kye: nothing refers to it, did you mean 'api_key'?",
+            "@:3: env.api_kye: nothing refers to it, did you mean 'api_key'?",
         ),
         "a path to an unknown setting": (
             "a41.toml",
             EXTENDS + '[env]\nit = "schema.modle.default"\n',
-            "adapter 'a41': env.it: the adapter has no setting 'modle', did you mean 'model'?",
+            "@:3: env.it: the adapter has no setting 'modle', did you mean 'model'?",
         ),
     }.items()
 }

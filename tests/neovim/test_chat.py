@@ -181,7 +181,7 @@ def test_an_error_of_the_model_is_shown_and_the_next_prompt_works(tmp_path: Path
     }
     with running_neovim(tmp_path, script=script) as nvim:
         nvim.lua(OPEN)
-        assert "> ✗ Execution failed: HTTP 401" in nvim.ask("fail")
+        assert "> ✗ HTTP 401" in nvim.ask("fail")
         assert nvim.ask("again").endswith("## You\n\nagain\n\n## Agent\n\nBetter.")
 
 

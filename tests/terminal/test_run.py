@@ -189,7 +189,7 @@ def test_model_cannot_ask_the_user(place: Place) -> None:
 def test_failed_turn_is_exit_code_1(place: Place) -> None:
     done = place.run("-p", "fail")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: Execution failed: HTTP 401 Unauthorized: bad key\n"
+    assert done.stderr == "error: HTTP 401 Unauthorized: bad key\n"
 
 
 def test_without_a_model_the_error_explains_how_to_find_one(place: Place) -> None:

@@ -142,7 +142,12 @@ async def _open(
             tasks.start_soon(connection.read, client, process.explain_end if process else _closed)
             tasks.start_soon(connection.write)
             try:
-                await client.handshake(token)
+                try:
+                    await client.handshake(token)
+                except HandshakeError as error:
+                    if process is None or process.refusal is None:
+                        raise
+                    raise HandshakeError(f"the server could not start: {process.refusal}") from error
                 yield client
             finally:
                 # Each step has a time limit, so a server cannot delay a cancelled program for long.

@@ -19,6 +19,8 @@ STDERR_BYTES = 64 * 1024
 EXIT_S = 2.0
 """Seconds for the server to exit after its stdin is closed, and again after it is told to terminate."""
 
+_ERROR = "error: "
+
 
 class ServerProcess:
     """A running server process. ``stream`` is its stdin and stdout."""
@@ -93,6 +95,12 @@ class ServerProcess:
         how = "closed its output" if code is None else f"exited with code {code}"
         stderr = self.stderr_text.strip()
         return f"the server {how}" + (f"; its stderr ends with:\n{stderr}" if stderr else "")
+
+    @property
+    def refusal(self) -> str | None:
+        """The reason that the ended server gave in its last line, ``error: REASON``; ``None`` without such."""
+        last = self.stderr_text.strip().rpartition("\n")[2]
+        return last.removeprefix(_ERROR) if self._process.returncode and last.startswith(_ERROR) else None
 
     async def end(self) -> None:
         """Wait for the exit after stdin was closed; terminate, then kill a server that does not exit."""

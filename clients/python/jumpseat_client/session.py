@@ -68,7 +68,7 @@ class Session:
                         answer = content
                     case SessionError() as error:
                         failure = SessionFailed(
-                            error.message, error_type=error.error_type, status_code=error.status_code
+                            error.reason, error_type=error.error_type, status_code=error.status_code
                         )
                     case SessionIdle(aborted=True):
                         failure = failure or SessionAborted()

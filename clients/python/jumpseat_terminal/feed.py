@@ -148,9 +148,9 @@ class Feed:
                 self.compacting = time.monotonic()
             case SessionCompactionComplete() as end:
                 self._finish_compaction(end)
-            case SessionError(message=message):
+            case SessionError() as error:
                 self._flush()
-                self._write_section("notes", self._painter().error(message))
+                self._write_section("notes", self._painter().error(error.reason))
             case SessionIdle(aborted=aborted):
                 self._finish_turn(aborted=aborted is True)
             case _:

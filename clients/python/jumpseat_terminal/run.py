@@ -188,8 +188,8 @@ class _Run:
             case SessionWarning(message=message):
                 self._progress.write_line(f"warning: {one_line(message)}")
             case SessionError() as error:
-                self._fail(error.message)
-                self._failure = {"type": error.error_type, "message": error.message, "status": error.status_code}
+                self._fail(error.reason)
+                self._failure = {"type": error.error_type, "message": error.reason, "status": error.status_code}
             case SessionIdle(aborted=True):
                 if self._exit_code == DONE and self._failure is None and not self._denied:
                     self._fail("the run was aborted")

@@ -142,6 +142,8 @@ _QUOTA_TEXT: Final = re.compile(
     r"quota.{0,80}exceeded|exceeded.{0,80}quota|credit balance is too low|insufficient (?:balance|credits|funds)",
     re.IGNORECASE | re.DOTALL,
 )
+# xAI, whose code names the argument.
+_AUTH_TEXT: Final = re.compile(r"(?:incorrect|invalid) api key", re.IGNORECASE)
 # Tools in general, not one tool nor a part of its definition.
 _TOOLS: Final = (
     r"(?<!hosted )(?:\btools?\b(?!\[|\.\w| ['\"`])|\btool[ _-](?:use|calls?|calling)\b"
@@ -158,9 +160,9 @@ _NO_TOOLS_TEXT: Final = re.compile(
 )
 # Credentials with a recognizable form; providers echo keys, and not only the one that was sent.
 _TOKEN_SHAPES: Final = re.compile(
-    r"\b(?:sk|pk|rk|xai|gsk|nvapi|hf|tvly|jina)[-_][A-Za-z0-9_*.-]{8,}"
+    r"\b(?:sk|pk|rk|xai|gsk|nvapi|hf|tvly|jina)[-_][A-Za-z0-9_*.-]{7,}[A-Za-z0-9_*-]"
     r"|\b(?:gh[opusr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|AIza[A-Za-z0-9_-]{16,})"
-    r"|(?<=bearer )[A-Za-z0-9._~+/=-]{8,}",
+    r"|(?<=bearer )[A-Za-z0-9._~+/=-]{7,}[A-Za-z0-9_~+/=-]",
     re.IGNORECASE,
 )
 
@@ -347,7 +349,7 @@ def _kind(
         return ProviderContextError, None
     if status in (None, 400, 404, 422, 500, 501) and _NO_TOOLS_TEXT.search(text):
         return ProviderToolsError, None
-    if status in (401, 403) or (status == 400 and "api_key_invalid" in codes):
+    if status in (401, 403) or (status == 400 and ("api_key_invalid" in codes or _AUTH_TEXT.search(text))):
         return ProviderAuthError, None
     if status == 429 or (status is None and codes & _RATE_CODES):
         # Gemini calls every rate limit a quota, but with a time to wait; an exhausted quota has none.

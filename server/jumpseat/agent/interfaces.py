@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, Model, ModelInfo, ToolOrigin, ToolSpec, Usage
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.errors import ProviderError
 from jumpseat_protocol.events import Event, ShellToolInfo, ToolsStatus
 from jumpseat_protocol.sessions import ClientTool
 
@@ -45,7 +46,7 @@ class ResolvedModel:
 
     ``info`` holds the facts stated by the user or the provider, and governs requests. ``filled`` is ``info`` with
     its gaps filled from the list of known models. ``find_auto`` returns the name under which the provider chooses a
-    model itself, or ``None`` where it has no such name.
+    model itself, or ``None`` where it has no such name. ``explain`` explains a failed call to the user.
     """
 
     model: Model
@@ -54,6 +55,12 @@ class ResolvedModel:
     byok: bool = True
     filled: ModelInfo | None = None
     find_auto: Callable[[], Awaitable[str | None]] | None = None
+    explain: Callable[[ProviderError], str] | None = field(default=None, compare=False, repr=False)
+
+    def explain_failure(self, error: ProviderError) -> None:
+        """Add an explanation to the error of a failed call."""
+        if self.explain is not None and error.explanation is None:
+            error.explanation = self.explain(error)
 
     @property
     def known(self) -> ModelInfo:

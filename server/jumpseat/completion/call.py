@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from typing import TypeAlias
 
 from jumpseat.adapters.models.resolver import Models
@@ -24,7 +24,7 @@ from jumpseat.agent.model_calls.structured import with_response_format
 from jumpseat.agent.model_calls.tool_protocol import uses_xml, with_tool_protocol, without_native_tools
 from jumpseat.completion.conversion import WireBlocks
 from jumpseat.completion.request import build_request
-from jumpseat.errors import ProviderProtocolError, ProviderToolsError
+from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderToolsError
 from jumpseat_protocol.blocks import Block
 from jumpseat_protocol.complete import CompleteDelta, CompleteParams, CompleteResult, CompleteUsage
 
@@ -61,6 +61,7 @@ async def open_answer(models: Models, params: CompleteParams) -> AsyncGenerator[
     warning = check_capability(request, resolved.known, can, xml_tools=uses_xml(resolved.info))
     warnings = [warning] if warning else []
     async with AsyncExitStack() as stack:
+        stack.enter_context(_explained(resolved))
         try:
             events = await stack.enter_async_context(_ready(resolved, request).model.stream(request))
         except ProviderToolsError as error:
@@ -72,6 +73,16 @@ async def open_answer(models: Models, params: CompleteParams) -> AsyncGenerator[
             warnings.append(f"{resolved.info.id} rejects tools ({error}). It called them as XML in its text.")
         pieces = await stack.enter_async_context(aclosing(_pieces(events, resolved, warnings)))
         yield pieces
+
+
+@contextmanager
+def _explained(resolved: ResolvedModel) -> Generator[None]:
+    """Add an explanation to a failure of the model."""
+    try:
+        yield
+    except ProviderError as error:
+        resolved.explain_failure(error)
+        raise
 
 
 def _ready(resolved: ResolvedModel, request: ModelRequest) -> ResolvedModel:

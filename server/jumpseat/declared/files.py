@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 from jumpseat.declared.values import unpaired_surrogate
 from jumpseat.errors import ConfigError
 from jumpseat.regular_files import read_whole
-from jumpseat.toml_text import parse_toml
+from jumpseat.toml_text import TomlError, parse_toml
 
 LARGEST_BYTES: Final = 1024 * 1024
 """Limit on the size of a declaration file."""
@@ -55,8 +55,8 @@ def read_toml(path: Path) -> Mapping[str, Any]:
         raise ConfigError(f"{path}: {error}") from None
     try:
         return parse_toml(text)
-    except ValueError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    except TomlError as error:
+        raise ConfigError(error.in_file(path)) from None
 
 
 class _SourceLoader(SourceFileLoader):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import orjson
 from pydantic import ValidationError
@@ -21,15 +21,17 @@ from jumpseat.agent.agent_files import AgentFile
 from jumpseat.agent.plugins import Plugin
 from jumpseat.errors import InvalidRequestError
 from jumpseat.regular_files import read_whole, repository_root
-from jumpseat.validation import validation_problems
+from jumpseat.validation import in_file, validation_problems
 from jumpseat_protocol.agents import AgentSource
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
+from jumpseat_protocol.members import members_of, nearest
 
 log = logging.getLogger(__name__)
 
 PROJECT_FILES: Final = (".mcp.json", ".github/mcp.json")
 MAX_FILE_BYTES: Final = 1024 * 1024
 
+_KEY: Final = re.compile(r"[\w.\[\]-]+: ")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -80,7 +82,7 @@ def check_server(name: str, raw: Any) -> McpServerConfig:
         try:
             return McpServerConfig.model_validate(raw)
         except ValidationError as error:
-            problem = _describe(error)
+            problem = "; ".join(_problems(error, raw))
     raise InvalidRequestError(f"mcpServers.{name[:100]}: {problem}")
 
 
@@ -91,6 +93,7 @@ def find_servers(
     agent: AgentFile | None = None,
     user: Mapping[str, Any],
     user_file: Mapping[str, Any],
+    home: Path | None = None,
     disabled: frozenset[str],
     disabled_here: frozenset[str] = frozenset(),
     project: Path | None,
@@ -100,9 +103,9 @@ def find_servers(
 
     ``own`` are the session's own servers; ``incomplete`` are those that a resumed session cannot start, with the
     names of the values that were not stored. ``agent`` is a custom agent in a file, which may define servers.
-    ``user`` are the servers of ``config.toml``, ``user_file`` those of ``mcp-config.json``, of which those in
-    ``disabled`` are disabled for all sessions. ``disabled_here`` are disabled for this session, from any
-    source. ``project`` is the working directory, ``None`` where its files are not read.
+    ``user`` are the servers of ``config.toml``, ``user_file`` those of ``mcp-config.json``, both in ``home``; of
+    the latter, those in ``disabled`` are disabled for all sessions. ``disabled_here`` are disabled for this
+    session, from any source. ``project`` is the working directory, ``None`` where its files are not read.
     """
     found: dict[str, ServerEntry] = {name: ServerEntry(name, config, literal=True) for name, config in own.items()}
     for name, missing in (incomplete or {}).items():
@@ -117,22 +120,36 @@ def find_servers(
         add(_entries(agent.mcp_servers or {}, _SOURCES[agent.source]))
     if project is not None:
         for file in PROJECT_FILES:
-            add(_entries(_servers_of(project / file, repository_root(project)), "workspace"))
-    add(_entries(user, "user"))
-    add(_entries(user_file, "user", enabled=lambda name: name not in disabled))
+            table, servers = _servers_of(project / file, repository_root(project))
+            add(_entries(servers, "workspace", place=_Table(project / file, table)))
+    configured = None if home is None else _Table(home / "config.toml", "mcp.servers")
+    added = None if home is None else _Table(home / "mcp-config.json", "mcpServers")
+    add(_entries(user, "user", place=configured))
+    add(_entries(user_file, "user", place=added, enabled=lambda name: name not in disabled))
     for plugin in plugins:
         variables = {"CLAUDE_PLUGIN_ROOT": str(plugin.folder), "PLUGIN_ROOT": str(plugin.folder)}
-        for servers in (*map(_servers_of, plugin.mcp_files), plugin.mcp_servers):
-            add(_entries(servers, "plugin", plugin=plugin.name, variables=variables))
+        for path in plugin.mcp_files:
+            table, servers = _servers_of(path)
+            place = _Table(path, table)
+            add(_entries(servers, "plugin", place=place, plugin=plugin.name, variables=variables))
+        add(_entries(plugin.mcp_servers, "plugin", plugin=plugin.name, variables=variables))
     return {
         name: replace(entry, enabled=False) if name in disabled_here else entry for name, entry in found.items()
     }
+
+
+class _Table(NamedTuple):
+    """The place of servers: a file, and the name of the table in it."""
+
+    file: Path
+    name: str
 
 
 def _entries(
     raw: Mapping[str, Any],
     source: McpSource,
     *,
+    place: _Table | None = None,
     plugin: str | None = None,
     variables: Mapping[str, str] | None = None,
     enabled: Callable[[str], bool] = lambda _name: True,
@@ -143,7 +160,13 @@ def _entries(
             try:
                 config = value if isinstance(value, McpServerConfig) else McpServerConfig.model_validate(value)
             except ValidationError as error:
-                problem = _describe(error)
+                problems = _problems(error, value, "" if place else "server")
+                problem = "; ".join(problems)
+                if place is not None:
+                    table = f"{place.name}.{name}"
+                    # A problem of the server as a whole has no key.
+                    problems = [f"{table}{'.' if _KEY.match(text) else ': '}{text}" for text in problems]
+                    problem = in_file(place.file, problems)
         yield ServerEntry(
             name,
             config,
@@ -155,23 +178,22 @@ def _entries(
         )
 
 
-def _servers_of(path: Path, within: Path | None = None) -> dict[str, Any]:
-    """Return the object under ``mcpServers`` (or ``servers``) of a JSON file; empty if the file has none.
+def _servers_of(path: Path, within: Path | None = None) -> tuple[str, dict[str, Any]]:
+    """Return the object under ``mcpServers`` (or ``servers``) of a JSON file, and that name; empty if it has none.
 
     Links of the file must not lead out of the folder ``within``.
     """
     try:
         whole = orjson.loads(read_whole(path, MAX_FILE_BYTES, within))
     except FileNotFoundError:
-        return {}
+        return "", {}
     except (OSError, ValueError) as error:
         log.warning("cannot read the MCP servers in %s: %s", path, error)
-        return {}
-    servers: Any = None
-    if isinstance(whole, dict):
-        record = cast("dict[str, Any]", whole)
-        servers = record.get("mcpServers", record.get("servers"))
-    return cast("dict[str, Any]", servers) if isinstance(servers, dict) else {}
+        return "", {}
+    record = cast("dict[str, Any]", whole) if isinstance(whole, dict) else {}
+    name = "mcpServers" if "mcpServers" in record else "servers"
+    servers = record.get(name)
+    return name, cast("dict[str, Any]", servers) if isinstance(servers, dict) else {}
 
 
 def _name_problem(name: str) -> str | None:
@@ -180,8 +202,18 @@ def _name_problem(name: str) -> str | None:
     return None
 
 
-def _describe(error: ValidationError) -> str:
-    return "; ".join(validation_problems(error, McpServerConfig, "server"))
+def _problems(error: ValidationError, raw: Any, whole: str = "server") -> list[str]:
+    """Return the problems of a server; misspelled members, which are kept otherwise, come first.
+
+    ``whole`` is the path of a problem with the server as a whole.
+    """
+    problems = validation_problems(error, McpServerConfig, whole)
+    if not isinstance(raw, dict):
+        return problems
+    known = members_of((McpServerConfig,)).shown
+    names = cast("dict[str, Any]", raw).keys() - set(known)
+    found = ((name, nearest(name, known, cutoff=0.75)) for name in sorted(names))
+    return [f"{name}: unknown, did you mean {meant!r}?" for name, meant in found if meant is not None] + problems
 
 
 class MissingVariableError(Exception):

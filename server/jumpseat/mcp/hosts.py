@@ -45,7 +45,8 @@ class McpHosts:
     ``environ`` holds the variables that servers may use, ``servers`` are those of ``config.toml`` and ``user``
     those of ``mcp-config.json``. ``trusted`` decides which folders may define servers, ``reserved`` are the tool
     names that no server may take, ``logins`` are the tokens of stored logins, and ``plugins`` define servers, too.
-    ``sandboxes`` confine servers over stdio, ``descendants`` ends the processes that they leave behind.
+    ``sandboxes`` confine servers over stdio, ``descendants`` ends the processes that they leave behind. ``home`` is
+    the folder of the two files, for errors.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class McpHosts:
         plugins: Plugins,
         sandboxes: Sandboxes | None = None,
         descendants: Descendants | None = None,
+        home: Path | None = None,
     ) -> None:
         self.environ = environ
         self.reserved = reserved
@@ -69,6 +71,7 @@ class McpHosts:
         self._servers = servers
         self._trusted = trusted
         self._plugins = plugins
+        self._home = home
         # Weak references, because a session that fails to open is never closed.
         self._sources = WeakValueDictionary[str, McpSource]()
 
@@ -124,6 +127,7 @@ class McpHosts:
             agent=agent if isinstance(agent, AgentFile) else None,
             user=self._servers,
             user_file=self.user.servers(),
+            home=self._home,
             disabled=self.user.disabled(),
             disabled_here=frozenset(settings.disabled_mcp_servers),
             project=settings.cwd if discovers else None,

@@ -52,7 +52,8 @@ def error_of(exc: Exception) -> ErrorObject:
         return ErrorObject(code=envelope.INVALID_PARAMS, message=str(exc))
     for cls in type(exc).__mro__:
         if cls in CODES:
-            return ErrorObject(code=CODES[cls], message=str(exc), data=_data(exc))
+            explanation = exc.explanation if isinstance(exc, errors.ProviderError) else None
+            return ErrorObject(code=CODES[cls], message=explanation or str(exc), data=_data(exc))
     log.error("internal error", exc_info=exc)
     return ErrorObject(code=envelope.INTERNAL_ERROR, message="Internal error")
 

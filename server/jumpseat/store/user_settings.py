@@ -6,7 +6,7 @@ Clients read and write the file; options of a session take precedence. Unknown k
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
@@ -15,6 +15,8 @@ import orjson
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.store.files import read_text, write_text
+from jumpseat.validation import in_file, kind_of
+from jumpseat_protocol.members import misspelt
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,17 @@ KNOWN: Final[Mapping[str, Known]] = {
     "allowAllMcpServerInstructions": Known(bool, False, "mcp_instructions"),
     "enableHostGitOperations": Known(bool, True, "host_git"),
 }
+
+
+def _problems(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the problems of settings that have no effect; those of other programs are none."""
+    for name, value in values.items():
+        if name in KNOWN:
+            if type(value) is not KNOWN[name].type:
+                expected = "a boolean" if KNOWN[name].type is bool else "a string"
+                yield f"{name}: expected {expected}, got {kind_of(value)}"
+        elif (meant := misspelt(name, KNOWN)) is not None:
+            yield f"{name}: unknown, did you mean {meant!r}?"
 
 
 class UserSettings:
@@ -112,6 +125,8 @@ class UserSettings:
         except StoreError as error:
             log.warning("%s", error)
             return
+        if problems := list(_problems(self._values or {})):
+            log.warning("ignored: %s", in_file(self._path, problems))
         for name, value in values.items():
             setattr(settings, KNOWN[name].attribute, value)
 

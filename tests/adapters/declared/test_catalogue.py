@@ -115,8 +115,8 @@ def test_adapters_that_extend_each_other_are_an_error() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("x.toml", "extends = ", r"x\.toml: not valid TOML: Invalid value"),
-        ("x.toml", 'extends = "openai"\nheadres = 1\n', r"x\.toml: headres: unknown, did you mean 'headers'\?"),
+        ("x.toml", "extends = ", r"x\.toml: not valid TOML: invalid value"),
+        ("x.toml", 'extends = "openai"\nheadres = 1\n', r"x\.toml:2: headres: unknown, did you mean 'headers'\?"),
         ("x.py", "1/0\n", r"x\.py: cannot be run: ZeroDivisionError"),
         ("x.py", "ADAPTER = 3\n", r"x\.py: expected a mapping called ADAPTER"),
     ],

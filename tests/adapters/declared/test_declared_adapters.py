@@ -216,7 +216,7 @@ async def test_an_invalid_declaration_ends_its_run_and_hides_no_other(tmp_path: 
         text = await error_of_new_session(server, model="bad/m")
         models = (await server.wire.call("models.list", {}))["models"]
 
-    assert "bad.toml: headres: unknown, did you mean 'headers'?" in text
+    assert "bad.toml:2: headres: unknown, did you mean 'headers'?" in text
     assert [model["id"] for model in models] == ["work/large", "work/small"]
 
 
@@ -418,7 +418,7 @@ async def test_adapters_are_listed_and_invalid_ones_with_the_reason(tmp_path: Pa
     assert by_name["work"] == {"name": "work", "title": "Work", "origin": "configuration"}
     assert by_name["anthropic"] == {"name": "anthropic", "title": "anthropic", "origin": "built-in"}
     assert by_name["bad"]["origin"] == "home"
-    assert by_name["bad"]["problem"].partition("bad.toml: ")[2].startswith("extends: unknown adapter 'nothing'")
+    assert by_name["bad"]["problem"].partition("bad.toml:1: ")[2].startswith("extends: unknown adapter 'nothing'")
 
 
 async def test_an_adapter_is_described_for_a_form_without_its_secrets(tmp_path: Path) -> None:

@@ -386,7 +386,7 @@ async def test_a_missing_key_is_named_by_its_variable(build: Make, server: Model
 
     with pytest.raises(ConfigError) as caught:
         await resolve(models, "gpt")
-    assert str(caught.value) == "adapter 'work': the environment variable 'WORK_KEY' is not set"
+    assert str(caught.value) == "adapter 'work': api_key_env: the environment variable 'WORK_KEY' is not set"
 
 
 @pytest.mark.parametrize(
@@ -599,9 +599,9 @@ async def test_a_scripted_provider_needs_no_model_and_its_script_is_shared(build
     ("adapter", "model", "complaint"),
     [
         ({"type": "telepathy"}, "m", "adapters.work: type: unknown adapter 'telepathy', expected one of "),
-        ({}, "m", "adapters.work: there is no other adapter 'work' to extend"),
+        ({}, "m", "adapters.work: type: required, because there is no provider 'work'"),
         (
-            {"type": "openai", "base_url": "http://h"},
+            {"type": "openai", "base_url": "http://h", "list_models": False},
             None,
             "adapter 'work' declares no models: name a model, or set ",
         ),
@@ -609,7 +609,7 @@ async def test_a_scripted_provider_needs_no_model_and_its_script_is_shared(build
     ],
 )
 async def test_an_invalid_configured_adapter_reports_the_reason(
-    build: Make, adapter: dict[str, str], model: str | None, complaint: str
+    build: Make, adapter: dict[str, Any], model: str | None, complaint: str
 ) -> None:
     with pytest.raises(JumpseatError) as caught:
         await resolve(build(adapters={"work": adapter}), model)

@@ -172,6 +172,5 @@ async def test_a_wrong_key_is_an_authentication_error_to_the_client(tmp_path: Pa
         events = await server.wire.prompt(session)
 
     errors = [event["data"] for event in events if event["type"] == "session.error"]
-    assert [(error["errorType"], error["message"]) for error in errors] == [
-        ("authentication", "Execution failed: HTTP 400 Bad Request: API key not valid.")
-    ]
+    assert [error["errorType"] for error in errors] == ["authentication"]
+    assert "rejected the key: HTTP 400 Bad Request: API key not valid. Check that" in errors[0]["message"]

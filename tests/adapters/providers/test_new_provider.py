@@ -84,7 +84,7 @@ def test_a_new_provider_is_listed_with_its_alias_and_its_variables() -> None:
     assert canonical_type("throw_away") == NAME
     assert list(environment_providers(fallback=True))[-1] == NAME
     assert load_adapter(NAME).name == NAME
-    known = known_adapters(models("http://127.0.0.1:1/v1"), Config(), {"THROWAWAY_API_KEY": "the-key"})
+    known = known_adapters(models("http://127.0.0.1:1/v1").adapters, Config(), {"THROWAWAY_API_KEY": "the-key"})
     assert [(adapter.key_env, adapter.has_key) for adapter in known if adapter.name == NAME] == [
         ("THROWAWAY_API_KEY", True)
     ]

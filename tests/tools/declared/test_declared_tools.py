@@ -85,12 +85,13 @@ async def test_an_invalid_tool_is_reported_and_hides_no_other(tmp_path: Path) ->
 
     problems = {tool["name"]: tool.get("problem") for tool in listed_tools}
     assert problems.pop("say") is None
-    assert "bad.toml: cmdz: unknown, did you mean 'cmds'?" in problems["bad"]
+    assert "bad.toml:1: cmdz: unknown, did you mean 'cmds'?" in problems["bad"]
     assert "worst.py: cannot be run: SystemExit: 1" in problems["worst"]
     assert "expected a mapping called TOOL" in problems["none"]
     assert "'bash' is a built-in tool; set overrides_built_in_tool to replace it" in problems["bash"]
     assert "'odd name' cannot be the name of a tool" in problems["odd name"]
-    assert problems["empty"] == "tools.empty: expected cmds: a list of commands or functions"
+    config = tmp_path / "home" / "config.toml"
+    assert problems["empty"] == f"{config}:1: tools.empty: expected cmds: a list of commands or functions"
     assert problems["worse"] is not None
 
 

@@ -163,7 +163,7 @@ local RENDERERS = {
     end
   end,
   ["session.error"] = function(self, data)
-    self.transcript:note("✗ " .. (data.message or "the turn failed"))
+    self.transcript:note("✗ " .. (data.message or "the turn failed"):gsub("^Execution failed: ", ""))
   end,
   ["session.warning"] = function(self, data)
     self.transcript:note("! " .. (data.message or "?"))

@@ -274,7 +274,9 @@ function Peer:finish(done)
     how = "the server " .. how
   end
   local stderr = vim.trim(self.stderr)
-  self.gone = stderr == "" and how or how .. "; stderr:\n" .. stderr
+  -- The last line of a server that refuses to start says why.
+  local reason = stderr:match("^error: ([^\n]*)$") or stderr:match("\nerror: ([^\n]*)$")
+  self.gone = reason and how .. ": " .. reason or stderr == "" and how or how .. "; stderr:\n" .. stderr
   local pending = self.pending
   self.pending = {}
   for _, callback in pairs(pending) do

@@ -70,8 +70,8 @@ async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
     if run.error is not None and isinstance(run.error.payload, SessionError):
         failed = run.error.payload
         if failed.error_type == ProviderAuthError.error_type:
-            raise ProviderAuthError(failed.message)
-        raise TurnFailedError(failed.message)
+            raise ProviderAuthError(failed.reason)
+        raise TurnFailedError(failed.reason)
     usage = view.translator.usage
     reason = STOP_REASONS.get(usage.finish_reason or "", "end_turn")
     return {"stopReason": reason, "usage": usage.wire()}

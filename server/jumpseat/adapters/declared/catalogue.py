@@ -53,7 +53,7 @@ from jumpseat.declared.places import project_folder
 from jumpseat.declared.values import function_in
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.validation import in_declaration, kind_of
-from jumpseat_protocol.members import hint
+from jumpseat_protocol.members import hint, nearest
 
 ENTRY_POINTS: Final = "jumpseat.adapters"
 EXTENDS: Final = "extends"
@@ -77,11 +77,12 @@ Stamp: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A declaration as found. ``where`` names it in errors; ``origin`` is shown to users."""
+    """A declaration as found. ``where`` names it in errors; ``origin`` is shown to users; ``file`` contains it."""
 
     raw: Mapping[str, Any]
     where: str
     origin: str
+    file: Path | None = None
 
 
 def _trust_nothing(_folder: Path) -> bool:
@@ -92,14 +93,15 @@ def _trust_nothing(_folder: Path) -> bool:
 class Catalogue:
     """The adapters of the process, or of one project.
 
-    ``configured`` holds the tables of the configuration file by name. ``project`` is the project's folder of
-    adapter files; ``is_trusted`` decides which of its files are used.
+    ``configured`` holds the tables of the configuration by name, ``config_file`` is the file with them. ``project``
+    is the project's folder of adapter files; ``is_trusted`` decides which of its files are used.
     """
 
     configured: Mapping[str, Mapping[str, Any]]
     home: Path | None = None
     is_trusted: Callable[[Path], bool] = _trust_nothing
     project: Path | None = None
+    config_file: Path | None = None
     _registered: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     _known: dict[str, Known] = field(default_factory=dict[str, Known])
     _ready: dict[str, tuple[float, Known]] = field(default_factory=dict[str, tuple[float, Known]])
@@ -116,7 +118,7 @@ class Catalogue:
         if folder is None or not trusted_files(folder, self.is_trusted):
             return self
         if folder not in self._projects:
-            own = Catalogue(self.configured, self.home, self.is_trusted, folder)
+            own = Catalogue(self.configured, self.home, self.is_trusted, folder, self.config_file)
             own._registered = self._registered
             self._projects[folder] = own
         return self._projects[folder]
@@ -263,6 +265,13 @@ class Catalogue:
                 break
         else:
             raise ConfigError(f"unknown adapter {name!r}, {hint(name, self.names())}")
+        try:
+            return self._read_found(name, number, found, path)
+        except ConfigError as error:
+            raise in_declaration(found.where, error, found.file) from None
+
+    def _read_found(self, name: str, number: int, found: Found, path: tuple[str, ...]) -> Known:
+        """Read the declaration of ``name`` that was found in layer ``number``."""
         raw = found.raw
         base: Known | None = None
         extends, below = self._find_extended(name, number, found)
@@ -285,12 +294,9 @@ class Catalogue:
             own["name"] = name
             if uses_other_server(own, base):
                 own["env"] = {**own.get("env", {}), API_KEY: WITHHELD}
-        try:
-            declaration = read_declaration(own, where=found.where, base=base.declaration if base else None)
-            has_functions = bool(declaration.handlers) or function_in(own) is not None
-            check_fields(found.where, declaration, has_functions=has_functions)
-        except ConfigError as error:
-            raise in_declaration(found.where, error) from None
+        declaration = read_declaration(own, where=found.where, base=base.declaration if base else None)
+        has_functions = bool(declaration.handlers) or function_in(own) is not None
+        check_fields(found.where, declaration, has_functions=has_functions)
         kind = wire if isinstance(wire, str) else base.kind if base is not None and wire is None else None
         if found.origin == BUILT_IN:
             kind = name
@@ -298,12 +304,14 @@ class Catalogue:
         problem = None if own_wire is None else own_wire.unknown_option(declaration.options)
         if problem is not None:
             raise ConfigError(f"{found.where}: {problem}")
-        return Known(declaration, own_wire, found.origin, kind)
+        return Known(declaration, own_wire, found.origin, kind, found.where, found.file)
 
     def _resolve_extended(self, found: Found, name: str, extends: str, below: int, path: tuple[str, ...]) -> Known:
         if any(layer(extends) is not None for layer in self._layers()[below:]):
             return self._resolve(extends, below, path)
         key = EXTENDS if EXTENDS in found.raw else "type"
+        if extends == name and found.origin == CONFIGURATION and key not in found.raw:
+            raise ConfigError(f"{found.where}: {_no_type(name)}")
         if extends == name:
             missing = f"there is no other adapter {name!r} to extend"
             raise ConfigError(
@@ -354,7 +362,7 @@ class Catalogue:
 
     def _from_configuration(self, name: str) -> Found | None:
         raw = self.configured.get(name)
-        return None if raw is None else Found(raw, f"adapters.{name}", CONFIGURATION)
+        return None if raw is None else Found(raw, f"adapters.{name}", CONFIGURATION, self.config_file)
 
     def _from_home(self, name: str) -> Found | None:
         return self._from_files(name, self._files(), "home")
@@ -362,7 +370,7 @@ class Catalogue:
     def _from_files(self, name: str, files: list[Path], origin: str) -> Found | None:
         for path in files:
             if path.stem == name:
-                return Found(self._read(path), str(path), origin)
+                return Found(self._read(path), str(path), origin, path)
         return None
 
     def _files(self) -> list[Path]:
@@ -386,6 +394,16 @@ class Catalogue:
             self._stamps = seen
             self._known.clear()
             self._ready.clear()
+
+
+def _no_type(name: str) -> str:
+    """Describe a table of the configuration without a type whose name is not that of a provider."""
+    if (meant := nearest(name, PROVIDERS)) is not None:
+        return f"there is no provider {name!r}: did you mean [adapters.{meant}]? Or add a type"
+    return (
+        f"type: required, because there is no provider {name!r}: most servers of your own work with "
+        f'type = "openai_compatible"; the others are {", ".join(PROVIDERS)}'
+    )
 
 
 def _from_package(name: str) -> Found | None:

@@ -52,10 +52,11 @@ def check_fields(where: str, declaration: Declaration, *, has_functions: bool) -
         _check_choices(where, key, entry)
 
 
-def check_references(declaration: Declaration, given: Collection[str]) -> None:
+def check_references(owner: str, declaration: Declaration, given: Collection[str]) -> None:
     """Check that each placeholder is an entry of ``env``, and each path in ``env`` a setting.
 
-    Adapters that others extend may leave these to them. ``given`` are the entries that sessions may bring.
+    Adapters that others extend may leave these to them. ``owner`` names the adapter in errors; ``given`` are the
+    entries that sessions may bring.
 
     Raises:
         ConfigError: a name does not exist.
@@ -63,7 +64,6 @@ def check_references(declaration: Declaration, given: Collection[str]) -> None:
     if any(declaration.handler(name) is not None for name in ("setup", "resolve")):
         # These functions may change env.
         return
-    owner = f"adapter {declaration.name!r}"
     for name, raw in declaration.env.items():
         _check_path(f"{owner}: env.{name}", raw, declaration.settings)
     used: set[str] = set()

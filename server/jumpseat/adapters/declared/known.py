@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
@@ -27,6 +28,7 @@ from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.declared.env import SECRET_NAME
 from jumpseat.errors import ConfigError
+from jumpseat.validation import in_declaration
 
 TOOL_PROTOCOL: Final = "tool_protocol"
 """The key in ``opts`` for how models call tools."""
@@ -40,12 +42,15 @@ class Known:
     """An adapter merged with everything that it extends.
 
     ``wire`` is ``None`` if handlers do everything; ``kind`` is the built-in provider type that it is based on.
+    ``where`` names the declaration in errors; ``file`` contains it.
     """
 
     declaration: Declaration
     wire: Adapter | None
     origin: str
     kind: str | None = None
+    where: str = ""
+    file: Path | None = None
 
     def check_callable(self) -> None:
         """Check that the adapter's models can be called.
@@ -55,11 +60,15 @@ class Known:
                 that it does not declare.
         """
         name, declaration = self.declaration.name, self.declaration
+        owner = self.where or f"adapter {name!r}"
         if declaration.type != "http":
             raise ConfigError(f"adapter {name!r} is of type {declaration.type!r}, expected 'http'")
         if self.wire is None and declaration.handler("parse_chat") is None:
             raise ConfigError(f"adapter {name!r} has no wire: extend an adapter, or add the handler parse_chat")
-        check_references(declaration, TEXTS)
+        try:
+            check_references(owner, declaration, TEXTS)
+        except ConfigError as error:
+            raise in_declaration(owner, error, self.file) from None
 
     def without_secrets(self) -> Known:
         """Return the adapter without its key and without all other values with secret names."""

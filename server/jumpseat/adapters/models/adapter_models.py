@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.models.configured import ConfiguredAdapters, model_variable, plain_offer
 from jumpseat.adapters.models.connections import Connections, user_agent
+from jumpseat.adapters.models.given_provider import GIVEN
 from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.config import GIVEN, AdapterConfig, ModelConfig
+from jumpseat.base_urls import base_url_problem
+from jumpseat.config import AdapterConfig, ModelConfig
 from jumpseat.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -79,14 +81,16 @@ class AdapterModels:
         provider = PROVIDERS[kind]
         base_url = config.base_url or provider.default_base_url
         if not base_url:
-            raise ConfigError(f"adapter {name!r} needs a base_url")
-        problem = provider.load().unknown_option(config.options)
-        if problem is not None:
-            raise ConfigError(f"adapter {name!r}: {problem}")
+            raise self.adapters.error(name, "base_url: required, but missing")
+        if (problem := base_url_problem(base_url, kind)) is not None:
+            raise self.adapters.error(name, f"base_url: {problem}")
+        if (problem := provider.load().unknown_option(config.options)) is not None:
+            raise self.adapters.error(name, problem)
         key_env = config.api_key_env or (None if config.base_url else provider.key_variable)
         api_key = self.environ.get(key_env) if key_env else None
         if config.api_key_env and api_key is None:
-            raise ConfigError(f"adapter {name!r}: the environment variable {config.api_key_env!r} is not set")
+            problem = f"api_key_env: the environment variable {config.api_key_env!r} is not set"
+            raise self.adapters.error(name, problem)
         return Endpoint(
             base_url=base_url.rstrip("/"),
             # A key read from a file may end in a line break.

@@ -11,37 +11,30 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from jumpseat.adapters.models.given_provider import GIVEN, provider_of_environ
 from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.agent.model import ModelInfo, Price
-from jumpseat.config import (
-    GIVEN,
-    AdapterConfig,
-    Config,
-    ModelConfig,
-    adapter_files,
-    provider_of_environ,
-)
+from jumpseat.config import AdapterConfig, Config, ModelConfig, adapter_files
 from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat.validation import in_file
+from jumpseat_protocol.members import nearest
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.catalogue import Catalogue
     from jumpseat.adapters.declared.known import Known
 
 log = logging.getLogger(__name__)
-
-WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\S*\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +86,14 @@ class ConfiguredAdapters:
         environ: Mapping[str, str],
         home: Path | None = None,
         is_trusted: Callable[[Path], bool] = lambda _: False,
+        config_file: Path | None = None,
     ) -> None:
-        """``home`` may contain a folder ``adapters``; ``is_trusted`` decides which projects may add adapters."""
+        """Find the adapters of the environment and of ``config``.
+
+        ``home`` may contain a folder ``adapters``; ``is_trusted`` decides which projects may add adapters;
+        ``config_file`` is the file that ``config`` was read from, if any.
+        """
+        self._config_file = config_file
         self._is_trusted = is_trusted
         self._config = config
         self._environ = environ
@@ -116,6 +115,18 @@ class ConfiguredAdapters:
             if name in known:
                 return known[name]
         return None
+
+    def error(self, name: str, problem: str) -> ConfigError:
+        """Return the error for a problem ``KEY: text`` of an adapter, with the place that configures it."""
+        key, _, text = problem.partition(": ")
+        if name in self._config.adapters and self._config_file is not None:
+            return ConfigError(in_file(self._config_file, [f"adapters.{name}.{problem}"]))
+        info = PROVIDERS.get(name)
+        if key == "base_url" and info is not None and info.environment is not None:
+            return ConfigError(f"the environment variable {info.environment.base_url}: {text}")
+        if key == "base_url" and name == GIVEN:
+            return ConfigError(f"the environment variable COPILOT_PROVIDER_BASE_URL: {text}")
+        return ConfigError(f"adapter {name!r}: {problem}")
 
     def default(self) -> tuple[str, AdapterConfig] | None:
         """Return the adapter of a session without a model."""
@@ -179,7 +190,23 @@ class ConfiguredAdapters:
             return AdapterSelection(*next(iter(candidates.items())), name)
         if not candidates:
             raise no_model_configured(name)
-        raise ConfigError(f"unknown model {name!r}: name it as 'adapter/model', adapters: {', '.join(candidates)}")
+        problem = f"unknown model {name!r}{self._meant(name, candidates)}"
+        if model is None and self._config_file is not None:
+            raise ConfigError(in_file(self._config_file, [f"default_model: {problem}"]))
+        raise ConfigError(problem)
+
+    def _meant(self, name: str, candidates: Mapping[str, AdapterConfig]) -> str:
+        """Return a hint to the model that an unknown name may mean."""
+        prefix, slash, own_name = name.partition("/")
+        if slash and prefix not in candidates and (adapter := nearest(prefix, candidates)) is not None:
+            return f", did you mean '{adapter}/{own_name}'?"
+        known = [
+            *self._config.models,
+            *(model for item in candidates.items() for model in self.known_models(*item) or ()),
+        ]
+        if (meant := nearest(name, known)) is not None:
+            return f", did you mean {meant!r}?"
+        return f": name it as 'adapter/model', adapters: {', '.join(candidates)}"
 
     def known_models(self, name: str, config: AdapterConfig) -> list[str] | None:
         """Return the ids of an adapter's models, or ``None`` if a function of its declaration must list them."""
@@ -262,7 +289,7 @@ class ConfiguredAdapters:
             for name, adapter in self._config.adapters.items()
             if adapter.type != SCRIPTED and name != SCRIPTED
         }
-        return Catalogue(tables, self._home, self._is_trusted)
+        return Catalogue(tables, self._home, self._is_trusted, config_file=self._config_file)
 
     def catalogue_in(self, cwd: Path) -> Catalogue:
         """Return the declared adapters for sessions in ``cwd``, including those of its project."""

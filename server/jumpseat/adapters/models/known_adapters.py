@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
-from jumpseat.adapters.models.resolver import Models
+from jumpseat.adapters.models.configured import ConfiguredAdapters
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.config import AdapterConfig, Config, ModelConfig
@@ -31,7 +31,7 @@ class KnownAdapter:
 
     ``origin`` is where it is configured; ``usable`` is true if models can be named as ``name/model``. ``key_env``
     is the environment variable of its key; ``has_key`` is ``None`` if it has no such variable.
-    ``problem`` is set if the declaration is invalid.
+    ``has_proxy`` is true if the adapter names a proxy; ``problem`` is set if the declaration is invalid.
     """
 
     name: str
@@ -43,14 +43,15 @@ class KnownAdapter:
     usable: bool
     models: int
     problem: str | None = None
+    has_proxy: bool = False
 
 
-def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -> list[KnownAdapter]:
+def known_adapters(adapters: ConfiguredAdapters, config: Config, environ: Mapping[str, str]) -> list[KnownAdapter]:
     """Return all adapters: the configured ones, then the built-in ones without a key or table."""
     found: list[KnownAdapter] = []
-    for name, (adapter, models_of) in models.adapters.with_models().items():
+    for name, (adapter, models_of) in adapters.with_models().items():
         try:
-            declared = models.adapters.declaration_of(name)
+            declared = adapters.declaration_of(name)
         except ConfigError as error:
             found.append(_invalid_adapter(name, str(error)))
             continue
@@ -60,6 +61,19 @@ def known_adapters(models: Models, config: Config, environ: Mapping[str, str]) -
             found.append(_configured_adapter(name, adapter, models_of, name in config.adapters, environ))
     configured = {adapter.name for adapter in found}
     return found + [_built_in_adapter(name, environ) for name in PROVIDERS if name not in configured]
+
+
+def known_adapter(adapters: ConfiguredAdapters, name: str, environ: Mapping[str, str]) -> KnownAdapter | None:
+    """Return the adapter ``name``, or ``None`` if there is none or its declaration is invalid."""
+    config = adapters.find(name)
+    try:
+        if config is not None and adapters.is_undeclared(name, config):
+            return _configured_adapter(name, config, [], in_file=False, environ=environ)
+        if config is not None or name not in PROVIDERS:
+            return _declared_adapter(name, adapters.catalogue.get(name), environ)
+    except ConfigError:
+        return None
+    return _built_in_adapter(name, environ)
 
 
 def _invalid_adapter(name: str, problem: str) -> KnownAdapter:
@@ -115,6 +129,7 @@ def _declared_adapter(name: str, known: Known, environ: Mapping[str, str]) -> Kn
         has_key=bool(environ.get(key_env)) if key_env else None,
         usable=key_env is None or bool(environ.get(key_env)),
         models=len(choices) if isinstance(choices, (list, dict)) else 0,  # pyright: ignore[reportUnknownArgumentType]
+        has_proxy="--proxy" in declaration.raw,
     )
 
 

@@ -106,6 +106,10 @@ class ModelCatalogue:
         found = await self._model_lists().fetch_now(name, lambda: self._list_endpoint(name, config))
         return [self._describe(name, _listed_offer(name, model), kind) for model in found]
 
+    def failure(self, name: str) -> JumpseatError | None:
+        """Return why the last request for the list of an adapter's provider failed, or ``None``."""
+        return self._lists.failure(name) if self._lists is not None else None
+
     # --- filling gaps ---------------------------------------------------------------------------------------------
 
     def with_list(self, info: ModelInfo, wire_name: str, adapter: str) -> ModelInfo:

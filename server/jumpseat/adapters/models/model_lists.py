@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from jumpseat.adapters.adapter import Endpoint, Network
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelInfo
-from jumpseat.errors import JumpseatError, ProviderError, ProviderProtocolError
+from jumpseat.errors import JumpseatError, ProviderError, ProviderProtocolError, ProviderTransportError
 
 if TYPE_CHECKING:
     from jumpseat.adapters.listing import ListRequest
@@ -62,6 +62,7 @@ class _Entry:
     good_until: float = 0.0
     waited_until: float = 0.0
     asking: anyio.Event | None = None
+    failure: JumpseatError | None = None
 
 
 @dataclass(slots=True)
@@ -100,8 +101,11 @@ class ModelLists:
                 for event in waits:
                     await event.wait()
             if scope.cancelled_caught:
-                late = ", ".join(name for name in providers if self._entries[name].asking is not None)
-                log.warning("no list of models yet from: %s", late)
+                late = [name for name in providers if self._entries[name].asking is not None]
+                log.warning("no list of models yet from: %s", ", ".join(late))
+                for name in late:
+                    text = f"no list of models within {self.timeout_s:g} s, so name a model"
+                    self._entries[name].failure = ProviderTransportError(text)
             here.cancel_scope.cancel()
         return {name: list((self._entries[name].models or {}).values()) for name in providers}
 
@@ -109,6 +113,11 @@ class ModelLists:
         """Return a model from a provider's cached list, or ``None``; nothing is fetched."""
         entry = self._entries.get(provider)
         return entry.models.get(model) if entry is not None and entry.models is not None else None
+
+    def failure(self, provider: str) -> JumpseatError | None:
+        """Return why the last request for a provider's list has brought none, or ``None``."""
+        entry = self._entries.get(provider)
+        return entry.failure if entry is not None else None
 
     async def fetch_now(self, name: str, find_endpoint: FindListEndpoint) -> list[ModelInfo]:
         """Fetch the list of a provider now, bypassing the cache and reporting errors.
@@ -124,12 +133,14 @@ class ModelLists:
         good_for = PAUSE_S
         try:
             entry.models = await self._fetch(await find_endpoint())
+            entry.failure = None
             good_for = KEEP_S
         except Exception as error:
             # This task may outlive its caller, so no failure of an adapter or provider may escape it. The message
             # of an unexpected error may contain a secret.
-            reason = error if isinstance(error, JumpseatError) else f"it failed with {type(error).__name__}"
-            log.warning("cannot list the models of %s: %s", name, reason)
+            unexpected = ProviderProtocolError(f"it failed with {type(error).__name__}")
+            entry.failure = error if isinstance(error, JumpseatError) else unexpected
+            log.warning("cannot list the models of %s: %s", name, entry.failure)
         finally:
             entry.good_until = self.clock() + good_for
             entry.asking = None

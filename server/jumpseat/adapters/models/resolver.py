@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,13 +24,14 @@ from jumpseat.agent.model import ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.child_environment import ChildEnvironment
 from jumpseat.config import AdapterConfig, Config
-from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError
+from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderError, ProviderRequestError
 from jumpseat_protocol.server import AuthStatusResult
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from jumpseat.adapters.models.adapter_models import AdapterModels
+    from jumpseat.adapters.models.explanations import Explanations
     from jumpseat.adapters.models.model_catalogue import ModelCatalogue
     from jumpseat.adapters.models.routes import Routes
     from jumpseat.adapters.models.session_providers import SessionProviders
@@ -57,6 +58,7 @@ class Models:
         tasks: TaskGroup | None = None,
         is_trusted: Callable[[Path], bool] = lambda _: False,
         child_environment: ChildEnvironment | None = None,
+        config_file: Path | None = None,
     ) -> None:
         """Create the models without any I/O except for the recordings' folder.
 
@@ -69,13 +71,14 @@ class Models:
             tasks: runs requests for model lists that outlive their waiters.
             is_trusted: decides which projects may declare adapters.
             child_environment: the environment of commands that print keys; learns the variables of all keys.
+            config_file: the file that ``config`` was read from, for errors.
 
         Raises:
             ConfigError: the folder for recordings is not writable, or contains none to replay.
         """
         self._config = config
         self._environ = options.environ
-        self.adapters = ConfiguredAdapters(config, options.environ, home, is_trusted)
+        self.adapters = ConfiguredAdapters(config, options.environ, home, is_trusted, config_file)
         child_environment = child_environment or ChildEnvironment(options.whole_environ)
         child_environment.withhold(self.adapters.key_variables)
         self.connections = Connections(options, mask, child_environment)
@@ -109,6 +112,12 @@ class Models:
         from jumpseat.adapters.models.adapter_models import AdapterModels
 
         return AdapterModels(self.adapters, self.connections, self._environ)
+
+    @cached_property
+    def _explanations(self) -> Explanations:
+        from jumpseat.adapters.models.explanations import Explanations
+
+        return Explanations(self.adapters, self._environ)
 
     @cached_property
     def _providers(self) -> SessionProviders:
@@ -279,21 +288,31 @@ class Models:
     async def _resolve(self, settings: SessionSettings, ask_token: AskToken | None = None) -> ResolvedModel:
         named_model = self._providers.select(settings, logged_in=self._has_login(settings))
         if named_model is not None:
-            return await self._providers.named_model(named_model, settings, ask_token)
+            found = await self._providers.named_model(named_model, settings, ask_token)
+            given = next(given for given in settings.providers if given.name == named_model.provider)
+            return _explained(found, partial(self._explanations.of_provider, given, found.wire_name))
         if settings.provider is not None:
-            return await self._providers.own_model(settings.provider, settings, ask_token)
+            found = await self._providers.own_model(settings.provider, settings, ask_token)
+            return _explained(found, partial(self._explanations.of_provider, settings.provider, found.wire_name))
         login = settings.login or self.copilot.login_of_environment
         login = login or await self.copilot.own_login()
         selection = await self._select(settings, logged_in=login is not None)
         if selection is None:
             assert login is not None
-            return await self.copilot.resolve(login, settings.model or self._config.default_model, settings)
+            try:
+                found = await self.copilot.resolve(login, settings.model or self._config.default_model, settings)
+            except ProviderError as error:
+                error.explanation = self._explanations.of_account("", error)
+                raise
+            return _explained(found, partial(self._explanations.of_account, found.wire_name))
         adapter, config, model = selection.adapter, selection.config, selection.model
         if selection.of_project:
-            return await self._models.create_of_project(adapter, model, settings.client_name, settings.cwd)
-        if model is None:
-            model = await self._default_model(adapter, config)
-        return await self._make(adapter, config, model, settings)
+            found = await self._models.create_of_project(adapter, model, settings.client_name, settings.cwd)
+        else:
+            if model is None:
+                model = await self._default_model(adapter, config)
+            found = await self._make(adapter, config, model, settings)
+        return _explained(found, partial(self._explanations.of_adapter, adapter, found.wire_name))
 
     async def _select(self, settings: SessionSettings, *, logged_in: bool) -> AdapterSelection | None:
         """Select the adapter of a session, fetching the models of adapters as far as needed to decide."""
@@ -315,12 +334,21 @@ class Models:
         """Choose the default model of an adapter from its provider's list.
 
         Returns ``None`` if the adapter offers models itself, or if there is no list.
+
+        Raises:
+            ProviderError: the list could not be fetched.
         """
         if (await self.adapters.list_offers(adapter, config)).offers:
             return None
         from jumpseat.adapters.models.usual_model import usual_model
 
-        return usual_model(adapter, await self.catalogue.of_adapter(adapter))
+        chosen = usual_model(adapter, await self.catalogue.of_adapter(adapter))
+        failure = self.catalogue.failure(adapter) if chosen is None else None
+        if isinstance(failure, ProviderError) and not isinstance(failure, ProviderRequestError):
+            # Not every server lists its models, but one that rejects the key would reject a call, too.
+            failure.explanation = self._explanations.of_adapter(adapter, "", failure)
+            raise failure from None
+        return chosen
 
     async def _make(
         self, adapter: str, config: AdapterConfig, model: str | None, settings: SessionSettings
@@ -343,6 +371,13 @@ class Models:
             info=info,
             filled=self.catalogue.complete(overridden, found.wire_name, found.model.caller.wire_name),
         )
+
+
+def _explained(found: ResolvedModel, explain: Callable[[ProviderError], str]) -> ResolvedModel:
+    """Return a model whose failures ``explain`` explains. Those of a script have no key and address to check."""
+    from jumpseat.adapters.transport.http import HttpModel
+
+    return replace(found, explain=explain) if isinstance(found.model, HttpModel) else found
 
 
 def _identity(resolved: ResolvedModel) -> tuple[str, str, str]:

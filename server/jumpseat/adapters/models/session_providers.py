@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.caller import ClientToken
 from jumpseat.adapters.models.adapter_models import find_offer
-from jumpseat.adapters.models.configured import WEB_ADDRESS, AdapterSelection, ConfiguredAdapters
+from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters
 from jumpseat.adapters.models.connections import Connections, user_agent
 from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
@@ -18,6 +18,7 @@ from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.base_urls import WEB_ADDRESS
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat_protocol.members import hint
 from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, ProviderModelConfig

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -27,6 +28,8 @@ MAX_ERROR_BYTES: Final = 64 * 1024
 
 CLOSE_GRACE_S: Final = 0.1
 """Time limit for a complete response to end its transfer, so that its connection can be reused."""
+
+_PLACE_IN_SSL: Final = re.compile(r" ?\(_ssl\.c:\d+\)")
 
 Limits: TypeAlias = dict[str, float | None]
 """The ``connect``, ``write``, ``read`` and ``pool`` timeouts of one request in seconds, in httpx's form."""
@@ -202,7 +205,7 @@ class ProviderResponse:
         if isinstance(error, ProviderError):
             return error
         self.outcome = replace(self.outcome, broken=True)
-        text = one_line(self.redactor()(str(error)), 300) or type(error).__name__
+        text = one_line(_PLACE_IN_SSL.sub("", self.redactor()(str(error))), 300) or type(error).__name__
         causes = list(_causes(error))
         if isinstance(error, httpx.ConnectTimeout):
             return ProviderTransportError(

@@ -203,7 +203,9 @@ async def _run(session: Session, task: SummaryTask, outcome: list[events.Session
         _succeed(session, task, outcome, summary)
     except JumpseatError as error:
         log.warning("session %s: compaction failed: %s", session.id, error)
-        _fail(session, task, outcome, str(error), error.status if isinstance(error, ProviderError) else None)
+        is_of_provider = isinstance(error, ProviderError)
+        text = (error.explanation if is_of_provider else None) or str(error)
+        _fail(session, task, outcome, text, error.status if is_of_provider else None)
     except Exception:
         log.exception("session %s: compaction failed", session.id)
         _fail(session, task, outcome, "internal error")

@@ -77,6 +77,16 @@ async def _call_with_fallback(
 ) -> A:
     """Run ``call`` with a model that accepts ``request``; once more without native tools if those are rejected."""
     try:
+        return await _call_with_tools(session, resolved, request, call)
+    except ProviderError as error:
+        resolved.explain_failure(error)
+        raise
+
+
+async def _call_with_tools(
+    session: Session, resolved: ResolvedModel, request: ModelRequest, call: Callable[[ResolvedModel], Awaitable[A]]
+) -> A:
+    try:
         return await call(with_response_format(with_tool_protocol(resolved), request))
     except ProviderToolsError as error:
         other = without_native_tools(resolved) if request.tools else None

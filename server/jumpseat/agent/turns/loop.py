@@ -284,17 +284,18 @@ def _report_abort(session: Session, open_turn: str | None) -> None:
 def _report_failure(session: Session, prompt: Prompt, open_turn: str | None, exc: Exception) -> None:
     """End the open turn and publish the error that ends the prompt."""
     if isinstance(exc, ProviderError):
-        text = f"Execution failed: {exc}"
-        if exc.attempts > 1:
-            text += f" (tried {exc.attempts} times)"
+        attempts = f" (tried {exc.attempts} times)" if exc.attempts > 1 else ""
         payload = events.SessionError(
-            error_type=exc.error_type, message=text, status_code=exc.status, error_code=exc.code
+            error_type=exc.error_type,
+            message=events.FAILED + (exc.explanation or f"{exc}{attempts}"),
+            status_code=exc.status,
+            error_code=exc.code,
         )
     elif isinstance(exc, JumpseatError):
-        payload = events.SessionError(error_type=exc.error_type, message=f"Execution failed: {exc}")
+        payload = events.SessionError(error_type=exc.error_type, message=f"{events.FAILED}{exc}")
     else:
         log.error("session %s: internal error in a turn", session.id, exc_info=exc)
-        payload = events.SessionError(error_type="internal", message="Execution failed: internal error")
+        payload = events.SessionError(error_type="internal", message=f"{events.FAILED}internal error")
     payload.originating_message_id = prompt.id
     try:
         if open_turn is not None:

@@ -197,7 +197,11 @@ class Catalogue:
     # --- reading --------------------------------------------------------------------------------------------------
 
     def _of_configuration(self) -> list[Known]:
-        found = [self._known(raw, "configuration", f"tools.{name}", name) for name, raw in self._tables.items()]
+        file = None if self._home is None else self._home / "config.toml"
+        found = [
+            self._known(raw, "configuration", f"tools.{name}", name, file=file)
+            for name, raw in self._tables.items()
+        ]
         _log_problems(found)
         return found
 
@@ -205,7 +209,7 @@ class Catalogue:
         where = str(path)
         try:
             if path.suffix == ".toml":
-                return [self._known(read_toml(path), origin, where, path.stem)]
+                return [self._known(read_toml(path), origin, where, path.stem, file=path)]
             module = run_python(path, "jumpseat_tool")
         except ConfigError as error:
             return [Known(path.stem, origin, where, problem=str(error))]
@@ -227,7 +231,16 @@ class Catalogue:
             found[known.name] = known
         return list(found.values())
 
-    def _known(self, raw: Any, origin: Origin, where: str, name: str, attribute: str = "TOOL") -> Known:
+    def _known(
+        self,
+        raw: Any,
+        origin: Origin,
+        where: str,
+        name: str,
+        attribute: str = "TOOL",
+        *,
+        file: Path | None = None,
+    ) -> Known:
         try:
             table = as_mapping(where, raw, attribute)
             name = str(table.get("name") or name)
@@ -235,7 +248,7 @@ class Catalogue:
                 return Known(name, origin, where, group=read_group(table, where=where, name=name))
             tool = read_definition(table, where=where, name=name)
         except ConfigError as error:
-            return Known(name or attribute, origin, where, problem=str(in_declaration(where, error)))
+            return Known(name or attribute, origin, where, problem=str(in_declaration(where, error, file)))
         except BaseException as error:
             # The function that returns the declaration has failed.
             return Known(name or attribute, origin, where, problem=f"{where}: {type(error).__name__}: {error}")
