@@ -183,11 +183,13 @@ async def _of_copilot(models: Models) -> list[ModelInfo]:
 
 def _row(info: ModelInfo) -> tuple[str, ...]:
     name = info.name if info.name and info.name not in (info.id, info.id.partition("/")[2]) else "-"
-    context, output = info.context_window or info.max_prompt_tokens, info.max_output_tokens
+    # The window of an unknown model is an assumption, which sessions work with.
+    context = str(info.window) if info.context_window else f"~{info.window}"
+    output = info.max_output_tokens
     return (
         info.id if info.enabled else f"{info.id} (not enabled)",
         name,
-        str(context or "-"),
+        context,
         str(output or "-"),
         _yes_or_no(info.vision),
         _yes_or_no(info.tools),

@@ -42,12 +42,14 @@ class Offered:
     """The models that an adapter offers.
 
     ``kind`` is the built-in provider type that it uses, or else its own name. ``list_models`` is its setting for
-    fetching the provider's list of models, ``None`` if unset.
+    fetching the provider's list of models, ``None`` if unset. ``complete`` means that the user has listed the
+    offers: they are not just the model of an environment variable.
     """
 
     kind: str
     offers: list[Offer]
     list_models: bool | None
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,13 +271,15 @@ class ConfiguredAdapters:
         if self.is_undeclared(name, config):
             kind = canonical_type(config.type or name)
             models = [plain_offer(name, model) for model in self.models_of(name, config)]
-            return Offered(kind, models, False if kind == SCRIPTED else config.list_models)
+            list_models = False if kind == SCRIPTED else config.list_models
+            return Offered(kind, models, list_models, complete=bool(config.model_list()))
         try:
             known = await self.catalogue.get_ready(name)
-            return Offered(known.kind or name, known.offers(), known.declaration.list_models)
+            offers = known.offers()
+            return Offered(known.kind or name, offers, known.declaration.list_models, complete=bool(offers))
         except ConfigError as error:
             log.warning("cannot list the models of adapter %r: %s", name, error)
-            return Offered(name, [], False)
+            return Offered(name, [], list_models=False, complete=False)
 
     # --- declared adapters ----------------------------------------------------------------------------------------
 

@@ -64,8 +64,8 @@ class ModelCatalogue:
         found: dict[str, list[ModelInfo]] = {}
         copilot: list[ModelInfo] | JumpseatError | TimeoutError = []
 
-        async def look_up(name: str, config: AdapterConfig, if_empty: bool) -> None:
-            found[name] = await self._of(name, config, if_empty=if_empty, refresh=refresh)
+        async def look_up(name: str, config: AdapterConfig, if_incomplete: bool) -> None:
+            found[name] = await self._of(name, config, if_incomplete=if_incomplete, refresh=refresh)
 
         async with anyio.create_task_group() as tasks:
             for name, config in configured.items():
@@ -92,7 +92,7 @@ class ModelCatalogue:
     async def of_adapter(self, name: str) -> list[ModelInfo]:
         """Return the models of one adapter, including those listed by its provider."""
         config = self.models.adapters.find(name)
-        return await self._of(name, config, if_empty=True) if config is not None else []
+        return await self._of(name, config, if_incomplete=True) if config is not None else []
 
     async def fetch_list(self, name: str) -> list[ModelInfo]:
         """Fetch the list of models from an adapter's provider; empty if the provider has no such list.
@@ -131,16 +131,16 @@ class ModelCatalogue:
     # --- parts ----------------------------------------------------------------------------------------------------
 
     async def _of(
-        self, name: str, config: AdapterConfig, *, if_empty: bool, refresh: bool = False
+        self, name: str, config: AdapterConfig, *, if_incomplete: bool, refresh: bool = False
     ) -> list[ModelInfo]:
         """Return the models that an adapter offers, followed by the others that its provider lists.
 
-        The provider is asked if the adapter sets ``list_models``; if it leaves that unset, only with ``if_empty``
-        and if the adapter offers no models.
+        The provider is asked if the adapter sets ``list_models``; if it leaves that unset, only with
+        ``if_incomplete`` and if the adapter has no list of models of its own.
         """
         offered = await self.models.adapters.list_offers(name, config)
         offers = list(offered.offers)
-        if _wants_list(offered, if_empty=if_empty):
+        if _wants_list(offered, if_incomplete=if_incomplete):
 
             async def find_endpoint() -> ListEndpoint:
                 return await self._list_endpoint(name, config)
@@ -201,10 +201,10 @@ def _listed_offer(adapter: str, listed: ModelInfo) -> Offer:
     return Offer(listed.id, listed.id, ModelInfo(id=f"{adapter}/{listed.id}", name=listed.name or listed.id))
 
 
-def _wants_list(offered: Offered, *, if_empty: bool) -> bool:
+def _wants_list(offered: Offered, *, if_incomplete: bool) -> bool:
     if offered.list_models is not None:
         return offered.list_models
-    if offered.offers or not if_empty:
+    if offered.complete or not if_incomplete:
         return False
     return _has_list(offered.kind)
 
