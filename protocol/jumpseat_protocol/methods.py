@@ -32,6 +32,8 @@ MODULES: Final = (
     "commands",
     "ui",
     "permission_methods",
+    "approvals",
+    "changes",
     "instructions",
     "skills",
     "plugins",

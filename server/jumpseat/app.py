@@ -51,6 +51,7 @@ from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
 from jumpseat.sessions.access import Access, Gate
 from jumpseat.sessions.context import Context
+from jumpseat.sessions.file_changes import record_change
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.connection_tokens import ConnectionTokenFile
 from jumpseat.store.files import read_text
@@ -208,6 +209,7 @@ class App:
                 sandboxes=sandboxes,
                 calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
                 descendants=self._descendants,
+                record_change=partial(record_change, store),
             ),
             tasks,
             self.announce,

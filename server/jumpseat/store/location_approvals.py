@@ -49,6 +49,22 @@ class LocationApprovals:
 
         self._file.change(change)
 
+    def remove(self, location: str | None, record: ApprovalRecord | Rule) -> None:
+        """Remove one approval or rule of a location, or with ``None`` of everywhere.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+
+        def change(values: dict[str, Any]) -> None:
+            if location is None:
+                holder, name = values, "everywhere"
+            else:
+                holder, name = _make(values, location), "rules" if isinstance(record, Rule) else "approvals"
+            holder[name] = [known for known in _list(holder, name) if _parse(known, record) != record]
+
+        self._file.change(change)
+
     def change_rules(self, location: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
         """Add and remove rules of a location, with the approvals that mean the same; or remove all of both.
 
@@ -69,6 +85,10 @@ class LocationApprovals:
                 ]
 
         self._file.change(change)
+
+
+def _parse(record: Any, like: ApprovalRecord | Rule) -> ApprovalRecord | Rule | None:
+    return _rule(record) if isinstance(like, Rule) else parse_approval(record)
 
 
 def _means_one_of(record: Any, rules: list[Rule]) -> bool:

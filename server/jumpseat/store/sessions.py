@@ -28,6 +28,7 @@ from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreErro
 from jumpseat.owner_only import create_private_folder, owner_only, restrict_contents
 from jumpseat.store.checkpoints import Checkpoint, Checkpoints
 from jumpseat.store.event_log import FileEventLog, read_log
+from jumpseat.store.file_changes import FileChangeLog
 from jumpseat.store.files import WorkspaceFiles
 from jumpseat.store.ownership import Ownership, marked_by_other_program
 from jumpseat.store.session_database import SessionDatabase
@@ -108,6 +109,11 @@ class SessionFolder:
     def database(self) -> SessionDatabase:
         """The database in which the session's model keeps its todos."""
         return SessionDatabase(self.path / "session.db")
+
+    @property
+    def changes(self) -> FileChangeLog:
+        """The changes that the file tools of the session have made."""
+        return FileChangeLog(self.path / "changes.jsonl")
 
     @property
     def files(self) -> WorkspaceFiles:

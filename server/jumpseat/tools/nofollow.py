@@ -86,6 +86,22 @@ def replace_file(place: Path, data: bytes, mode: int) -> None:
             raise
 
 
+def delete_file(place: Path) -> None:
+    """Delete a file.
+
+    Raises:
+        LinkInPathError: the path contains a link.
+        OSError: the file cannot be deleted.
+    """
+    if not CAN_WALK:
+        place.unlink()
+        return
+    with _folder(place.parent) as folder:
+        if _is_link(place.name, folder):
+            raise LinkInPathError(str(place))
+        os.unlink(place.name, dir_fd=folder)
+
+
 @contextlib.contextmanager
 def _folder(path: Path, *, make: bool = False) -> Generator[int]:
     """Open a folder from the root without following links; create missing folders if ``make``."""

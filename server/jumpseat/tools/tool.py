@@ -174,13 +174,16 @@ class Prepared:
 
     ``refused`` may replace the outcome of a call that was not allowed; its ``cancelled`` is true if a person has
     cancelled the calls of the answer, or the turn was aborted, also while the call ran. ``guard`` limits how the
-    permission may be given.
+    permission may be given. ``refusal`` is the outcome of a call that cannot succeed as things are. It depends on
+    the content of the file in ``permission``, so the model gets it only if the session may read that file unasked;
+    otherwise, permission is asked for first.
     """
 
     permission: PermissionRequest | None
     run: Callable[[], Awaitable[ToolOutcome]]
     refused: Refused | None = None
     guard: ApprovalLimits = UNGUARDED
+    refusal: ToolOutcome | None = None
 
 
 class Tool(Protocol):
@@ -332,7 +335,8 @@ class BuiltinTool(Described[A]):
     permission that a call needs, ``None`` if none. ``needs`` is a capability without which the tool is not offered:
     a client that can ask its user, access to the web, a configured search service. ``opens`` returns a file whose
     unsaved state in the editor must be known before permission is asked; the request is then made in a thread,
-    because it shows the change of the file. ``ready`` finds out what the permission depends on.
+    because it shows the change of the file. ``refusal`` returns the failure of a call that cannot succeed with the
+    file as it is. ``ready`` finds out what the permission depends on.
     """
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
@@ -340,6 +344,7 @@ class BuiltinTool(Described[A]):
     permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None
     needs: Literal["user_input", "web", "web_search"] | None = None
     opens: Callable[[ToolContext, A], Path] | None = None
+    refusal: Callable[[ToolContext, A], ToolOutcome | None] = lambda _ctx, _args: None
     ready: Callable[[ToolContext], Awaitable[None]] | None = None
 
     @property
@@ -368,9 +373,10 @@ class BuiltinTool(Described[A]):
         if self.opens is not None:
             await ctx.files.open(self.opens(ctx, args))
             request = await anyio.to_thread.run_sync(self.permission, ctx, args)
+            refusal = await anyio.to_thread.run_sync(self.refusal, ctx, args)
         else:
-            request = self.permission(ctx, args)
-        return Prepared(request, partial(self.run, ctx, args))
+            request, refusal = self.permission(ctx, args), self.refusal(ctx, args)
+        return Prepared(request, partial(self.run, ctx, args), refusal=refusal)
 
 
 def _slim(schema: JsonObject) -> JsonObject:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio.to_thread
 
 from jumpseat.agent.editor import EditorFiles
 from jumpseat.errors import ClientCallError
 from jumpseat.regular_files import read_whole
-from jumpseat.tools.nofollow import create_file, open_place, replace_file
+from jumpseat.tools.nofollow import create_file, delete_file, open_place, replace_file
+
+Changed: TypeAlias = Callable[[Path, bytes | None, bytes], None]
+"""Takes a path, and the content of the file before (``None``: it is new) and after a change."""
 
 LARGEST_READ: Final = 64 * 1024 * 1024
 """Largest file that is read as a whole."""
@@ -26,10 +30,12 @@ class Files:
     """Reads and writes files through ``editor``, if there is one; whether a file exists is decided by the disk.
 
     A path for which permission was given is opened where it resolved to then, whatever links were made since.
+    ``changed`` is called after each change, with the path and the content before and after it.
     """
 
-    def __init__(self, editor: EditorFiles | None = None) -> None:
+    def __init__(self, editor: EditorFiles | None = None, changed: Changed | None = None) -> None:
         self._editor = editor
+        self._changed = changed
         self._unsaved: dict[Path, bytes] = {}
         self._judged: dict[Path, Path] = {}
 
@@ -89,8 +95,11 @@ class Files:
         Raises:
             OSError: the file cannot be written.
         """
+        before = await anyio.to_thread.run_sync(self.read, path) if self._changed is not None else b""
         if not await self._write_in_editor(path, data):
             replace_file(self.place(path), data, mode)
+        if self._changed is not None:
+            self._changed(path, before, data)
 
     async def create(self, path: Path, data: bytes) -> None:
         """Create a file and its parent folders.
@@ -110,6 +119,16 @@ class Files:
             if error.filename == str(place):
                 error.filename = str(path)
             raise
+        if self._changed is not None:
+            self._changed(path, None, data)
+
+    def delete(self, path: Path) -> None:
+        """Delete a file.
+
+        Raises:
+            OSError: the file cannot be deleted.
+        """
+        delete_file(self.place(path))
 
     async def _write_in_editor(self, path: Path, data: bytes) -> bool:
         if self._editor is None:

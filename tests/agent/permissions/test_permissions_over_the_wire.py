@@ -697,3 +697,21 @@ async def test_approvals_for_a_location_are_added_and_applied(tmp_path: Path, pr
         ]
         assert (applied["appliedRuleCount"], applied["changed"]) == (2, True)
         assert (await wire.call("session.permissions.locations.apply", here))["changed"] is False
+
+
+async def test_an_edit_that_cannot_succeed_is_refused_unasked_only_if_the_file_may_be_read(
+    tmp_path: Path, project: Path
+) -> None:
+    wrong = calls("edit", path="note.txt", old_str="not there", new_str="x")
+    async with served(tmp_path) as server:
+        session = await open_session(server, project, wrong, DONE, wrong, DONE, wrong, DONE)
+        # Otherwise the model could find out what is in the file, by trying.
+        assert outcomes(await run(server.wire, session, ONCE)) == ["failure"]
+        rules: JsonObject = {"approved": [{"kind": "read"}], "denied": []}
+        await server.wire.call("session.permissions.configure", {"sessionId": session, "rules": rules})
+        events = await run(server.wire, session)
+        (completion,) = data_of(events, "tool.execution_complete")
+        assert completion["error"]["message"].startswith("old_str was not found in note.txt.")
+        rules["denied"] = [{"kind": "write"}]
+        await server.wire.call("session.permissions.configure", {"sessionId": session, "rules": rules})
+        assert outcomes(await run(server.wire, session)) == ["denied"]

@@ -119,6 +119,9 @@ class ApprovalStore(Protocol):
     def change_rules(self, location: str, add: list[Rule], remove: list[Rule], *, remove_all: bool) -> None:
         """Change the allow rules of a location; removals also remove the approvals they match."""
 
+    def remove(self, location: str | None, record: ApprovalRecord | Rule) -> None:
+        """Remove one approval or rule. Does nothing if there is none such."""
+
 
 def narrowest_approval(request: PermissionRequest) -> SessionApproval | None:
     """Return the narrowest approval that covers ``request``; ``None`` if none is safe to offer."""

@@ -183,6 +183,15 @@ class Permissions:
         rule = first_match(self._rules().deny, facts, self.path_scope.rule_patterns)
         return Verdict("denied", f"{DENIED_BY_RULE}: {rule}") if rule is not None else None
 
+    async def allows_unasked(self, request: PermissionRequest, tool: str) -> bool:
+        """Return whether rules and approvals allow a call of ``tool``, without asking a model or a person."""
+        facts = await self.facts_of(request, tool)
+        rules, patterns = self._rules(), self.path_scope.rule_patterns
+        restricting = rules.deny + rules.ask
+        if first_match(restricting, facts, patterns) or first_possible_match(restricting, facts, patterns):
+            return False
+        return self._is_allowed(request, facts, rules, UNGUARDED)
+
     def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits) -> bool:
         if self.approve_all and not guard.needs_person:
             return True

@@ -22,6 +22,7 @@ from jumpseat.agent.permissions.approvals import (
     approval_record,
     narrowest_approval,
 )
+from jumpseat.agent.permissions.kept import Kept, list_kept
 from jumpseat.agent.permissions.paths import PathScope, anchors_of
 from jumpseat.agent.permissions.rules import Facts, Rule, Rules
 from jumpseat.errors import StoreError
@@ -91,6 +92,13 @@ class SessionApprovals:
         return StoredApprovals(
             [*self._records, *here.approvals, *everywhere.approvals], [*self.rules.added, *here.rules]
         )
+
+    def kept(self) -> list[Kept]:
+        """Return all approvals and added rules that apply, with where they hold."""
+        own = StoredApprovals(self._records, self.rules.added)
+        if self._store is None or self.rules.ignore_stored:
+            return list_kept(own, StoredApprovals(), StoredApprovals())
+        return list_kept(own, self._store.read(self.location_key), self._store.read(None))
 
     @property
     def location_key(self) -> str:
@@ -163,6 +171,19 @@ class SessionApprovals:
         self.rules.added.clear()
         self.rules.readable.clear()
         self.rules.ignore_stored = self.rules.ignore_stored or ignore_stored
+
+    async def revoke(self, kept: Kept) -> None:
+        """Remove one approval or rule, from the session and from where it is stored.
+
+        Raises:
+            StoreError: the stored approvals cannot be written.
+        """
+        if kept.scope != "session" and self._store is not None:
+            location = self.location_key if kept.scope == "location" else None
+            await anyio.to_thread.run_sync(self._store.remove, location, kept.item)
+        self._records = [record for record in self._records if record != kept.item]
+        if kept.scope == "session":
+            self.rules.added = [rule for rule in self.rules.added if rule != kept.item]
 
     def apply_location(self, folder: Path) -> tuple[bool, list[Rule]]:
         """Apply the approvals of another location; return whether the location changed, and its rules."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from jumpseat.tools.files import problem, unified_diff
@@ -25,13 +26,24 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
     except FileExistsError as error:
         if error.filename != str(path):
             return failure(f"{error.filename} is a file, so {args.path} cannot be created in it.")
-        return failure(f"Path {args.path} already exists. Use edit to change it, or choose another path.")
+        return _exists(args)
     except (OSError, ValueError) as error:
         return problem(args.path, error)
     return ToolOutcome(
         f"Created file {args.path} with {len(args.file_text)} characters",
         detail=unified_diff(str(path), None, args.file_text),
     )
+
+
+def _exists(args: CreateArgs) -> ToolOutcome:
+    return failure(f"Path {args.path} already exists. Use edit to change it, or choose another path.")
+
+
+def _refusal(ctx: ToolContext, args: CreateArgs) -> ToolOutcome | None:
+    try:
+        return _exists(args) if os.path.lexists(ctx.resolve(args.path)) else None
+    except ValueError as error:
+        return problem(args.path, error)
 
 
 def _intention(args: CreateArgs) -> str:
@@ -55,5 +67,6 @@ TOOL: Final = BuiltinTool(
     run=run_create,
     intention=_intention,
     permission=_permission,
+    refusal=_refusal,
     position=70,
 )

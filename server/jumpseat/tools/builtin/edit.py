@@ -126,12 +126,20 @@ def _occurrences(text: str, piece: str) -> list[int]:
     return starts
 
 
+def _refusal(ctx: ToolContext, args: EditArgs) -> ToolOutcome | None:
+    """Return the failure of an edit that the file does not allow, so that nobody is asked to approve it."""
+    try:
+        plan = _plan(ctx, ctx.resolve(args.path), args)
+    except (OSError, ValueError) as error:
+        return problem(args.path, error)
+    return plan if isinstance(plan, ToolOutcome) else None
+
+
 def _intention(args: EditArgs) -> str:
     return f"Edit {args.path}"
 
 
 def _permission(ctx: ToolContext, args: EditArgs) -> WritePermission:
-    """Ask even if the edit would fail now: the file may change before the call runs."""
     path = ctx.resolve(args.path)
     try:
         plan = _plan(ctx, path, args)
@@ -151,5 +159,6 @@ TOOL: Final = BuiltinTool(
     intention=_intention,
     permission=_permission,
     opens=lambda ctx, args: ctx.resolve(args.path),
+    refusal=_refusal,
     position=80,
 )

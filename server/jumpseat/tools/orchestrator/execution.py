@@ -192,6 +192,8 @@ class CallExecution:
         prepared = await with_abort(lambda: _prepare(tool, ctx, call))
         if isinstance(prepared, ToolOutcome):
             return prepared
+        if prepared.refusal is not None and await with_abort(lambda: self._may_read(prepared.permission, call)):
+            return prepared.refusal
         request = _request_after_hook(prepared.permission, call, hook)
         verdict = await with_abort(lambda: self._decide(prepared.permission, request, prepared.guard, call, state))
         if verdict.status != "allowed":
@@ -237,6 +239,17 @@ class CallExecution:
             return Facts("", call.name)
         return await self._session.permissions.facts_of(request, call.name)
 
+    async def _may_read(self, request: PermissionRequest | None, call: ToolUseBlock) -> bool:
+        """Return whether the file that a call would change may be read unasked, and no rule forbids the call."""
+        permissions = self._session.permissions
+        if not isinstance(request, WritePermission):
+            return False
+        if permissions.denial_by_rule(await self._facts(request, call)) is not None:
+            return False
+        return await permissions.allows_unasked(
+            ReadPermission(intention=request.intention, path=request.file_name), call.name
+        )
+
     def _context(self, call: ToolUseBlock, line: SequentialCalls | None, approve: Approve) -> ToolContext:
         return ToolContext(
             call_id=call.id,
@@ -252,7 +265,7 @@ class CallExecution:
             line=line,
             notify=self._notify,
             approve=approve,
-            files=Files(self._session.clients.files()),
+            files=Files(self._session.clients.files(), self._record_change),
             web=self._environment.web,
             confine_reading=reading_sandbox(self._session, self._environment.sandboxes),
         )
@@ -281,6 +294,11 @@ class CallExecution:
 
     async def _denial(self, prepared: Prepared, call: ToolUseBlock) -> Verdict | None:
         return self._session.permissions.denial_by_rule(await self._facts(prepared.permission, call))
+
+    def _record_change(self, path: Path, before: bytes | None, after: bytes) -> None:
+        prompt, record = self._session.queue.prompt, self._environment.record_change
+        if prompt is not None and record is not None:
+            record(self._session, prompt, path, before, after)
 
     def _notify(self, text: str, severity: Severity) -> None:
         if severity == "info":

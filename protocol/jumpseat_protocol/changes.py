@@ -1,0 +1,61 @@
+"""``jumpseat.changes.*``: the changes that the file tools of a session have made, by prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from pydantic import Field
+
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
+
+ChangedFileState = Literal["as-left", "changed-since", "not-kept"]
+"""Whether a file is as the prompt left it. The earlier content of ``not-kept`` files was too large to be kept."""
+
+
+class ChangedFile(WireModel):
+    """A file that tools changed while a prompt ran. ``diff`` is a unified diff, empty for ``not-kept`` files."""
+
+    path: str
+    state: ChangedFileState
+    diff: str
+
+
+class PromptChanges(WireModel):
+    """``interaction_id`` is that of the prompt's events; ``prompt`` is its text, shortened to one line."""
+
+    interaction_id: str
+    prompt: str
+    files: list[ChangedFile]
+
+
+class ChangesListParams(WireModel):
+    """``limit`` is the number of prompts."""
+
+    session_id: str
+    limit: int = Field(default=1, ge=1, le=100)
+
+
+class ChangesListResult(WireModel):
+    """The latest prompts that changed files, the latest first; without those that were undone."""
+
+    prompts: list[PromptChanges]
+
+
+class ChangesUndoResult(WireModel):
+    """``prompt`` is ``None`` if there is nothing to undo.
+
+    ``undone`` are the paths of files that are again as they were before the prompt, ``left`` those of files that
+    were not touched, because they are not as the prompt left them, or their earlier content was not kept.
+    """
+
+    prompt: str | None = None
+    undone: list[str] = Field(default_factory=list)
+    left: list[str] = Field(default_factory=list)
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "jumpseat.changes.list": Method(ChangesListParams, ChangesListResult),
+    "jumpseat.changes.undo": Method(SessionParams, ChangesUndoResult),
+}

@@ -1,0 +1,96 @@
+"""``jumpseat.changes.*``: what the file tools changed is listed by prompt, and taken back."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server import RunningServer, calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+DONE = {"text": "Done."}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes(b"one\r\n\xff\r\n")
+    (folder / "a.txt").chmod(0o640)
+    return folder
+
+
+def edit(call_id: str, old: str, new: str) -> dict[str, Any]:
+    return calls("edit", call_id, path="a.txt", old_str=old, new_str=new)
+
+
+async def changed(server: RunningServer, project: Path, *turns: dict[str, Any]) -> str:
+    """Create a session that may do everything, and run one prompt."""
+    session = await server.wire.create(scripted(*turns), workingDirectory=str(project))
+    await server.wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
+    await server.wire.prompt(session, "change  it\nplease")
+    return session
+
+
+async def test_changes_of_a_prompt_are_listed_and_taken_back(tmp_path: Path, project: Path) -> None:
+    new = calls("create", "call-3", path="new/b.txt", file_text="b\n")
+    turns = [edit("call-1", "one", "two"), edit("call-2", "two", "three"), new, DONE, DONE]
+    async with running_server(tmp_path) as server:
+        session = await changed(server, project, *turns)
+        found = await server.wire.call("jumpseat.changes.list", {"sessionId": session})
+        (changes,) = found["prompts"]
+        assert changes["prompt"] == "change it please"
+        first, second = changes["files"]
+        assert (first["path"], first["state"]) == (str(project / "a.txt"), "as-left")
+        assert "-one\r\n+three\r\n" in first["diff"]
+        assert (second["path"], second["diff"].split("\n")[0]) == (str(project / "new/b.txt"), "--- /dev/null")
+
+        outcome = await server.wire.call("jumpseat.changes.undo", {"sessionId": session})
+        paths = [first["path"], second["path"]]
+        assert outcome == {"prompt": "change it please", "undone": paths, "left": []}
+        assert (project / "a.txt").read_bytes() == b"one\r\n\xff\r\n"
+        assert stat.S_IMODE((project / "a.txt").stat().st_mode) == 0o640
+        assert not (project / "new/b.txt").exists()
+        assert await server.wire.call("jumpseat.changes.list", {"sessionId": session}) == {"prompts": []}
+        assert await server.wire.call("jumpseat.changes.undo", {"sessionId": session}) == {"undone": [], "left": []}
+        told = [event for event in server.wire.events(session) if event["data"].get("source") == "undo"]
+        assert [str(project / "new/b.txt") in event["data"]["content"] for event in told] == [True]
+
+
+async def test_a_file_that_has_changed_since_is_left_alone(tmp_path: Path, project: Path) -> None:
+    new = calls("create", "call-2", path="b.txt", file_text="b\n")
+    async with running_server(tmp_path) as server:
+        session = await changed(server, project, edit("call-1", "one", "two"), new, DONE)
+        (project / "a.txt").write_text("mine\n")
+        (project / "b.txt").unlink()
+        outcome = await server.wire.call("jumpseat.changes.undo", {"sessionId": session})
+        assert (outcome["undone"], outcome["left"]) == ([], [str(project / "a.txt"), str(project / "b.txt")])
+    assert os.listdir(project) == ["a.txt"]
+    assert (project / "a.txt").read_text() == "mine\n"
+
+
+async def test_prompts_are_taken_back_one_by_one_also_in_a_new_process(tmp_path: Path, project: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await changed(server, project, edit("1", "one", "two"), DONE, edit("2", "two", "three"), DONE)
+        await server.wire.prompt(session, "again")
+        found = await server.wire.call("jumpseat.changes.list", {"sessionId": session, "limit": 5})
+        assert [changes["prompt"] for changes in found["prompts"]] == ["again", "change it please"]
+    async with running_server(tmp_path) as server:
+        await server.wire.call("session.resume", {"sessionId": session, "provider": scripted(DONE)})
+        for prompt, left in (("again", b"two\r\n\xff\r\n"), ("change it please", b"one\r\n\xff\r\n")):
+            outcome = await server.wire.call("jumpseat.changes.undo", {"sessionId": session})
+            assert (outcome["prompt"], (project / "a.txt").read_bytes()) == (prompt, left)
+
+
+async def test_nothing_is_taken_back_while_a_prompt_runs(tmp_path: Path, project: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(scripted({"hang": True}), workingDirectory=str(project))
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await server.wire.event("assistant.turn_start", session=session)
+        refused = await server.wire.error_of("jumpseat.changes.undo", {"sessionId": session})
+        assert refused["message"] == "a prompt is running, which may change files: wait or abort it first"
