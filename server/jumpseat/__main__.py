@@ -38,6 +38,10 @@ def _command(argv: list[str]) -> Callable[[], int]:
             from jumpseat_terminal.command import chat
 
             return lambda: chat(argv[1:])
+        case [] if _is_at_a_terminal():
+            from jumpseat_terminal.command import chat
+
+            return lambda: chat([])
         case ["run"]:
             from jumpseat_terminal.command import run as run_prompt
 
@@ -60,6 +64,11 @@ def _command(argv: list[str]) -> Callable[[], int]:
     from jumpseat.app import run
 
     return lambda: run(options)
+
+
+def _is_at_a_terminal() -> bool:
+    # Both are None if the file descriptor is closed.
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def _leave(code: int) -> int:

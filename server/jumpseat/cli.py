@@ -99,12 +99,28 @@ _NO_MODE: Final = """\
 error: no mode was chosen
 
   jumpseat chat                    chat with an agent in this terminal
-  jumpseat run -p PROMPT           run one prompt
+  jumpseat run PROMPT              run one prompt
   jumpseat --headless --port N     serve clients over TCP on this machine
   jumpseat --stdio                 serve one client on stdin and stdout
   jumpseat acp                     serve an editor on stdin and stdout
 
 'jumpseat --help' lists all options and commands."""
+
+
+_COMMANDS: Final = """\
+commands ('jumpseat COMMAND --help' describes each):
+  chat            chat with an agent in this terminal; 'jumpseat' alone does the same
+  run PROMPT      run one prompt, for scripts and pipes
+  acp             serve an editor: the same as 'jumpseat --acp'
+  adapters        list the adapters
+  models          list the models
+  check ADAPTER   test an adapter
+  tools           list the declared tools
+  mcp             list MCP servers and log in to them
+  token           make and revoke connection tokens
+  script FILE     play a script against a server
+  schema          print the protocol as JSON Schema
+"""
 
 
 def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
@@ -117,14 +133,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         prog="jumpseat",
         allow_abbrev=False,
         description="Agent server of the Copilot SDK protocol and of the Agent Client Protocol.",
-        epilog="'jumpseat chat' is a chat with an agent in this terminal, 'jumpseat run -p PROMPT' runs one prompt;"
-        " 'jumpseat acp' is 'jumpseat --acp', for editors;"
-        " 'jumpseat adapters' and 'jumpseat models' list adapters and models,"
-        " 'jumpseat check ADAPTER' tests an adapter; 'jumpseat tools' lists declared tools;"
-        " 'jumpseat mcp' lists MCP servers and logs in to them;"
-        " 'jumpseat token' makes and revokes connection tokens;"
-        " 'jumpseat script FILE' plays a script against a server; 'jumpseat schema' prints the protocol as"
-        " JSON Schema.",
+        epilog=_COMMANDS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"jumpseat {__version__}")
     parser.add_argument("--headless", action="store_true", help="run as a server, over TCP unless --stdio is given")

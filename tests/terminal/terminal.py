@@ -87,6 +87,11 @@ class Terminal:
         """Type characters literally."""
         self.tmux("send-keys", "-l", text)
 
+    def paste(self, text: str, *, marked: bool = True) -> None:
+        """Paste text, ``marked`` as modern terminals do (bracketed paste), or as if it was typed at once."""
+        data = f"\x1b[200~{text}\x1b[201~" if marked else text
+        self.tmux("send-keys", "-H", *(f"{byte:02x}" for byte in data.replace("\n", "\r").encode()))
+
     def press(self, *keys: str) -> None:
         """Press keys by their tmux names: ``Enter``, ``C-c``, ``Down``."""
         self.tmux("send-keys", *keys)
@@ -97,9 +102,29 @@ class Terminal:
         self.until(f"❯ {text[:20]}")
         self.press("Enter")
 
+    def answer(self, key: str) -> None:
+        """Answer the open question with the option of ``key``."""
+        self.press(key, "Enter")
+
+    def keep(self, key: str) -> None:
+        """Give an approval that outlasts its call, with the second key that confirms it."""
+        self.answer(key)
+        self.until(r"Keep this approval")
+        self.answer("k")
+
     def screen(self) -> str:
         """Return the screen with scrolled lines, without empty lines at the end."""
         return self.tmux("capture-pane", "-p", "-S", f"-{LINES_KEPT}").rstrip() + "\n"
+
+    def visible(self) -> str:
+        """Return what is on the screen now, with its colours."""
+        return self.tmux("capture-pane", "-p", "-e").rstrip() + "\n"
+
+    def forget(self) -> None:
+        """Empty the screen and its history, and have the application draw itself again."""
+        self.press("C-l")
+        self.until(r"\A\s*\S")
+        self.tmux("clear-history")
 
     def until(self, *wanted: str, without: str | None = None) -> str:
         """Wait until ``wanted`` (regular expressions), and not ``without``, match the screen, and return it."""
@@ -146,15 +171,23 @@ def chat(
         tmux.close()
 
 
+def check_colours(name: str, screen: str) -> None:
+    """Compare a screen with its coloured capture, as :func:`check_capture` does."""
+    _check(CAPTURES / "gallery" / f"{name}.ansi", screen)
+
+
 def check_capture(name: str, screen: str) -> None:
     """Compare a screen with its capture, ignoring ids, times, versions, durations and percentages."""
+    _check(CAPTURES / f"{name}.txt", screen)
+
+
+def _check(path: Path, screen: str) -> None:
     shown = re.sub(r"--resume [0-9a-f]{8}", "--resume 01234567", screen)
     shown = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "2000-01-01 00:00", shown)
     shown = re.sub(r"jumpseat \d+\.\d+\.\d+\S*", "jumpseat 0.0.0", shown)
     shown = re.sub(rf"[{'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'}] (\w+(?: \w+)?) \d+s", r"⠋ \1 0s", shown)
     shown = re.sub(r"\d+(\.\d+)?% (of context|used)", r"1% \2", shown)
     shown = "\n".join(line.rstrip() for line in shown.split("\n"))
-    path = CAPTURES / f"{name}.txt"
     if os.environ.get("UPDATE_CAPTURES"):
         path.write_text(shown)
     assert shown == path.read_text()

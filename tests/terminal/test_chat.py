@@ -111,9 +111,9 @@ def test_changes_are_shown_before_they_are_made(place: Place, columns: int, rows
         terminal.until(r"Make this change\?")
         assert not (place.project / "a.txt").exists()
         check_capture(f"change-{columns}", terminal.screen())
-        terminal.press("s")
+        terminal.keep("s")
         terminal.until(r"Run this command\?")
-        terminal.press("y")
+        terminal.answer("y")
         terminal.until(r"● bash seq 10", r"Run this command\?")
         terminal.press("Enter")
         check_capture(f"tools-{columns}", terminal.until(r"All done\.", r"of context"))
@@ -125,7 +125,7 @@ def test_question_of_the_model_can_be_answered_freely(place: Place, columns: int
     with chat(place, columns=columns, rows=rows) as terminal:
         terminal.submit("ask me")
         check_capture(f"question-{columns}", terminal.until(r"0 something else"))
-        terminal.press("0")
+        terminal.answer("0")
         terminal.until(r"Your answer:\n❯", without=r"something else")
         terminal.type("violet")
         terminal.press("Enter")
@@ -147,7 +147,7 @@ def test_denial_with_a_reason_is_reported_to_the_model(place: Place) -> None:
     with chat(place) as terminal:
         terminal.submit("a command")
         terminal.until(r"Run this command\?")
-        terminal.press("n")
+        terminal.answer("n")
         terminal.until(r"What should change\?")
         terminal.type("use another file")
         terminal.press("Enter")
@@ -169,10 +169,12 @@ def test_command_can_be_edited_before_it_runs(place: Place) -> None:
     with chat(place) as terminal:
         terminal.submit("a command")
         terminal.until(r"Run this command\?")
-        terminal.press("e")
+        terminal.answer("e")
         terminal.until(r"Command:\n❯ echo first > out.txt")
         terminal.press("C-u")
         terminal.type("echo second > out.txt")
+        terminal.press("Enter")
+        terminal.until(r"Call it like this\?")
         terminal.press("Enter")
         terminal.until(r"It said:")
         assert (place.project / "out.txt").read_text() == "second\n"
@@ -182,7 +184,7 @@ def test_invalid_json_arguments_are_refused_with_a_reason(place: Place) -> None:
     with chat(place) as terminal:
         terminal.submit("edit it")
         terminal.until(r"Make this change\?")
-        terminal.press("e")
+        terminal.answer("e")
         terminal.until(r"Arguments as JSON:")
         terminal.press("BSpace", "Enter")
         terminal.until(r"invalid JSON")
@@ -248,7 +250,7 @@ def test_form_is_filled_in_field_by_field(place: Place) -> None:
     command = (sys.executable, "-m", "tests.terminal.form")
     with chat(place, command=command, env=IMPORTS, ready="Fill in", columns=120) as terminal:
         check_capture("form", terminal.screen())
-        terminal.press("y")
+        terminal.answer("y")
         terminal.until(r"Name: What it is called")
         terminal.press("Enter")
         terminal.until(r"an answer is required")
@@ -260,20 +262,22 @@ def test_form_is_filled_in_field_by_field(place: Place) -> None:
         terminal.until(r"expected an integer")
         terminal.press("BSpace", "Enter")
         terminal.until(r"Colour\n❯ 1 red")
-        terminal.press("2")
+        terminal.answer("2")
         terminal.until(r"Sure\n❯ y yes")
-        terminal.press("n")
+        terminal.answer("n")
         terminal.until(r"^note$")
         terminal.press("Enter")
+        terminal.until(r"Send these answers\?")
+        terminal.answer("y")
         answer = {"name": "jumpseat", "count": 3, "colour": "g", "sure": False}
         terminal.until(re.escape(str({"action": "accept", "content": answer})))
 
 
 def test_form_can_be_declined_and_cancelled(place: Place) -> None:
     command = (sys.executable, "-m", "tests.terminal.form")
-    for key, action in (("n", "decline"), ("Escape", "cancel")):
+    for keys, action in ((("n", "Enter"), "decline"), (("Escape",), "cancel")):
         with chat(place, command=command, env=IMPORTS, ready="Fill in") as terminal:
-            terminal.press(key)
+            terminal.press(*keys)
             terminal.until(f"'action': '{action}'")
 
 
@@ -321,7 +325,7 @@ def test_model_can_be_chosen_from_a_list_and_by_name(place: Place) -> None:
 def test_commands_are_completed_and_unknown_ones_reported(place: Place) -> None:
     with chat(place) as terminal:
         terminal.type("/us")
-        terminal.until(r"^/usage$")
+        terminal.until(r"^❯ /usage  show the calls and tokens")
         terminal.press("Tab", "Enter")
         terminal.until(r"changes +\+0 -0 lines")
         terminal.submit("/tools")
@@ -385,7 +389,7 @@ def test_screen_is_redrawn_when_its_size_changes(place: Place) -> None:
         terminal.until(r"Run this command\?")
         terminal.tmux("resize-window", "-x", "50", "-y", "20")
         terminal.until(r"Run this command\?", r"❯ y yes")
-        terminal.press("y")
+        terminal.answer("y")
         terminal.until(r"It said:", r"❯")
 
 

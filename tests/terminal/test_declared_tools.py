@@ -43,11 +43,11 @@ def test_the_chat_shows_question_notice_and_the_text_for_the_user(place: Place) 
     with chat(place) as terminal:
         terminal.submit("add")
         terminal.until(r"setup function called(.*\n)*.*Add 1 to 2\?")
-        terminal.press("y")
+        terminal.answer("y")
         terminal.until(r"The sum is 3(.*\n)*.*Added\.")
         terminal.submit("add")
         terminal.until(r"Add 5 to 2\?")
-        terminal.press("y")
+        terminal.answer("y")
         shown = terminal.until(r"That was too much(.*\n)*.*Not added\.")
         assert "for the model" not in shown
 

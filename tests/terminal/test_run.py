@@ -43,6 +43,7 @@ SCRIPT = {
             "turns": [{"tool_calls": [{"name": "view", "arguments": {"path": "/etc/passwd"}}]}, {"text": "never"}],
         },
         {"when": "look", "turns": [{"text": "I see.", "expect": {"user": r"/notes\.txt .2 lines/"}}]},
+        {"when": "count", "turns": [{"text": "About three."}, {"text": '{"n": 3}'}]},
         {"when": "much", "turns": [{"text": "word " * 100_000}]},
         {"when": "escape", "turns": [{"text": "\x1b[31mred\x1b[0m"}]},
         {"turns": [{"text": "You said: {{last_user}}", "usage": {"input": 7, "output": 3}}]},
@@ -66,6 +67,25 @@ def test_only_the_answer_goes_to_stdout(place: Place) -> None:
 def test_prompt_can_come_from_stdin(place: Place) -> None:
     done = place.run("-p", "-", stdin="from a pipe, with ünïcode")
     assert (done.returncode, done.stdout) == (0, "You said: from a pipe, with ünïcode\n")
+
+
+def test_prompt_can_be_an_argument_of_its_own_or_all_of_stdin(place: Place) -> None:
+    assert place.run("say hello").stdout == "You said: say hello\n"
+    assert place.run(stdin="from a pipe").stdout == "You said: from a pipe\n"
+    assert place.run("-", stdin="from a pipe").stdout == "You said: from a pipe\n"
+
+
+def test_structured_answer_is_all_of_stdout_and_one_that_does_not_match_fails(place: Place) -> None:
+    schema = place.project / "schema.json"
+    schema.write_text('{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}')
+    done = place.run("count", "--json-schema", str(schema))
+    assert (done.returncode, done.stdout) == (0, '{"n": 3}\n')
+    done = place.run("hello", "--json-schema", str(schema))
+    assert (done.returncode, done.stdout) == (1, "")
+    schema.write_text("[1]")
+    done = place.run("count", "--json-schema", str(schema))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "expected a JSON Schema, which is an object" in done.stderr
 
 
 def test_piped_input_is_added_to_the_prompt(place: Place) -> None:
@@ -211,12 +231,14 @@ def test_server_that_does_not_start_is_exit_code_1(place: Place) -> None:
 @pytest.mark.parametrize(
     ("args", "reason"),
     [
-        ((), "required: -p/--prompt"),
+        ((), "the prompt on stdin is empty"),
+        (("x", "-p", "y"), "PROMPT and --prompt are mutually exclusive"),
+        (("x", "--json-schema", "nothing"), "cannot read 'nothing'"),
         (("-p", " "), "the prompt is empty"),
         (("-p", "-"), "the prompt on stdin is empty"),
         (("-p", "x", "--output-format", "xml"), "invalid choice"),
         (("-p", "x", "--allow-tool", "shell("), "invalid rule 'shell('"),
-        (("-p", "x", "--resume"), "--resume needs an id"),
+        (("-p", "x", "--resume"), "--resume: expected one argument"),
         (("-p", "x", "--resume", "abc", "--continue"), "mutually exclusive"),
         (("-p", "x", "--resume", "abc"), "no session has an id that starts with 'abc'"),
         (("-p", "x", "--continue"), "no session in "),
@@ -382,7 +404,7 @@ def test_chat_without_a_terminal_suggests_run(place: Place) -> None:
         check=False,
     )
     assert (process.returncode, process.stdout) == (2, "")
-    assert "jumpseat run -p" in process.stderr
+    assert "jumpseat run" in process.stderr
     assert "Traceback" not in process.stderr
 
 

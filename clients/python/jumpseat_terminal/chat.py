@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,39 +14,34 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat_client import Client, Event, JumpseatClientError, ServerGoneError, Session
-from jumpseat_protocol.events import (
-    AutoModeSwitchAnswer,
-    AutoModeSwitchCompleted,
-    ElicitationCompleted,
-    ElicitationRequested,
-    SessionResume,
-    SessionStart,
-    UserInputCompleted,
-    UserInputRequested,
-    UserMessage,
-)
-from jumpseat_terminal import commands
-from jumpseat_terminal.feed import Feed
+from jumpseat_protocol.events import SessionModeChanged, SessionResume, SessionStart, UserMessage
+from jumpseat_terminal.commands import table
+from jumpseat_terminal.commands.models import offer_models
+from jumpseat_terminal.commands.sessions import pick_session
+from jumpseat_terminal.feed import Call, Feed
+from jumpseat_terminal.folders import with_tilde
+from jumpseat_terminal.handover import UserCommand, join_prompt
 from jumpseat_terminal.mentions import completions, find_attachments
+from jumpseat_terminal.modes import CYCLE, ModeName, Modes
 from jumpseat_terminal.opening import connect, find_session, open_session
 from jumpseat_terminal.options import PICK, Settings
+from jumpseat_terminal.own_shell import OwnCommand
 from jumpseat_terminal.paint import NARROW
 from jumpseat_terminal.questions import Questions
 from jumpseat_terminal.safe import one_line
-from jumpseat_terminal.screen import Screen
+from jumpseat_terminal.screen import Screen, Suggestion
+from jumpseat_terminal.server_questions import ServerQuestions
 
 FAILED: Final = 1
 REPLAYED_PROMPTS: Final = 10
 """Number of prompts of a resumed session that are shown again, with all that followed them."""
-AUTO_MODE: Final = "auto mode"
-"""Key of the open question about a change to the model ``auto``."""
 
 
 def main(settings: Settings) -> int:
     """Run a chat until the user leaves, and return the exit code."""
     if os.environ.get("TERM", "dumb") == "dumb":
         print(
-            "error: chat needs a terminal with cursor control; otherwise use: jumpseat run -p '...'",
+            "error: chat needs a terminal with cursor control; otherwise use: jumpseat run '...'",
             file=sys.stderr,
         )
         return FAILED
@@ -70,11 +66,12 @@ class Chat:
     """A run of ``jumpseat chat``. ``session`` is the current session.
 
     The screen calls the methods of :class:`~jumpseat_terminal.screen.ScreenDelegate`; commands use
-    :class:`~jumpseat_terminal.commands.Chat`.
+    :class:`~jumpseat_terminal.commands.base.Chat`.
     """
 
     client: Client
     session: Session
+    modes: Modes
     _tasks: TaskGroup
 
     def __init__(self, settings: Settings) -> None:
@@ -83,17 +80,23 @@ class Chat:
         self.server_commands: list[dict[str, Any]] = []
         self.screen = Screen(self, colour=not os.environ.get("NO_COLOR"))
         self.feed = Feed(self.screen.write, self.screen.painter)
-        self._questions = Questions(self.screen, self.feed, settings)
+        self.questions = Questions(self.screen, self.feed, settings)
         self._ready = False
         self._created_here = True
-        # Open questions by request id or question text, to withdraw those that are settled elsewhere.
-        self._open_questions: dict[str, anyio.CancelScope] = {}
-        self._input_questions: dict[str, str] = {}
+        self._asked = ServerQuestions(self)
+        self._own_command: OwnCommand | None = None
+        # Commands of the user that the model has not seen yet.
+        self._own_commands: list[UserCommand] = []
 
     @property
     def has_prompts(self) -> bool:
         """Return whether the session has prompts, and so is worth resuming."""
         return self._ready and bool(self.feed.prompts)
+
+    @property
+    def folder(self) -> Path:
+        """The session's working directory."""
+        return self.questions.folder
 
     async def run(self) -> None:
         """Show the screen until the user leaves.
@@ -105,12 +108,15 @@ class Chat:
             print(
                 self.screen.painter().notice(f"jumpseat {self.client.server_version}", "bold"), end="", flush=True
             )
-            self.client.on_request("userInput.request", self._handle_input)
-            self.client.on_request("autoModeSwitch.request", self._handle_auto_mode)
+            self.client.on_request("userInput.request", self._asked.ask_input)
+            self.client.on_request("autoModeSwitch.request", self._asked.ask_auto_mode)
+            self.client.on_request("exitPlanMode.request", self._asked.ask_plan)
             self._tasks.start_soon(self._start)
             self._tasks.start_soon(self._watch_connection)
             self._tasks.start_soon(self._handle_signals)
             await self.screen.run()
+            if self._own_command is not None:
+                self._own_command.cancel()
             self._tasks.cancel_scope.cancel()
             await self._leave_session()
 
@@ -120,8 +126,11 @@ class Chat:
         try:
             session_id = await find_session(self.client, self.settings)
             if self.settings.resume == PICK:
-                session_id = await commands.pick_session(self)
-            await self.change_session(session_id)
+                session_id = await pick_session(self)
+                if session_id is None:
+                    self.screen.leave()
+                    return
+            await self.change_session(session_id or None)
         except JumpseatClientError as error:
             self.failure = str(error)
             self.screen.leave()
@@ -136,15 +145,23 @@ class Chat:
             return
         await self._leave_session()
         self.feed = Feed(self.screen.write, self.screen.painter)
-        self._questions = Questions(self.screen, self.feed, self.settings)
+        self.questions = Questions(self.screen, self.feed, self.settings)
+        self._own_commands.clear()
         self.session = await open_session(
             self.client,
             self.settings,
             session_id,
             on_event=self._on_event,
-            on_permission=self._questions.ask_permission,
-            extra={"requestUserInput": True, "requestElicitation": True, "requestAutoModeSwitch": True},
+            on_permission=self.questions.ask_permission,
+            extra={
+                "requestUserInput": True,
+                "requestElicitation": True,
+                "requestAutoModeSwitch": True,
+                "requestExitPlanMode": True,
+            },
         )
+        self.modes = Modes(self.session, yolo=self.settings.yolo)
+        self.modes.session_mode = await self.session.request("session.mode.get")
         current = await self.session.request("session.model.getCurrent")
         self.feed.model = current.get("modelId")
         self.server_commands = (await self.session.request("session.commands.list"))["commands"]
@@ -162,6 +179,8 @@ class Chat:
             try:
                 if self.feed.busy:
                     await self.session.abort("the user left")
+                # The session may stay live, and be resumed with the usual mode.
+                await self.modes.accept_edits(False)
                 if self._created_here and not self.feed.prompts:
                     # Do not keep empty sessions.
                     await self.client.delete_session(self.session.id)
@@ -175,7 +194,7 @@ class Chat:
         self.feed.note(f"{self.status_line()}\n/help lists the commands")
         if self.feed.model is None:
             # In the background: model lists come from providers.
-            self._tasks.start_soon(self._report_errors, commands.offer_models(self))
+            self._tasks.start_soon(self.report_errors, offer_models(self))
 
     async def _replay(self) -> None:
         events = await self.session.messages()
@@ -194,53 +213,16 @@ class Chat:
 
     def _on_event(self, event: Event) -> None:
         self.feed.handle(event)
+        self._asked.follow(event.payload)
         match event.payload:
             case SessionStart(context=context) | SessionResume(context=context) if context is not None:
                 # A resumed session keeps the folder it was started in.
-                self._questions.folder = Path(context.cwd)
-            case UserInputRequested(request_id=request_id, question=question):
-                self._input_questions[request_id] = question
-            case UserInputCompleted(request_id=request_id):
-                self._withdraw(self._input_questions.pop(request_id, ""))
-            case AutoModeSwitchCompleted():
-                self._withdraw(AUTO_MODE)
-            case ElicitationRequested() as request:
-                self._tasks.start_soon(self._handle_form, request)
-            case ElicitationCompleted(request_id=request_id):
-                self._withdraw(request_id)
+                self.questions.folder = Path(context.cwd)
+            case SessionModeChanged(new_mode=mode) if self._ready:
+                self.modes.session_mode = mode
             case _:
                 pass
         self.screen.refresh()
-
-    def _withdraw(self, key: str) -> None:
-        if key in self._open_questions:
-            self._open_questions[key].cancel()
-
-    async def _handle_input(self, params: dict[str, Any]) -> dict[str, Any]:
-        key = str(params.get("question", ""))
-        answer: dict[str, Any] = {"answer": "", "wasFreeform": True}
-        with anyio.CancelScope() as self._open_questions[key]:
-            answer = await self._questions.ask_input(params)
-        self._open_questions.pop(key, None)
-        return answer
-
-    async def _handle_auto_mode(self, params: dict[str, Any]) -> dict[str, Any]:
-        answer: AutoModeSwitchAnswer = "no"
-        with anyio.CancelScope() as self._open_questions[AUTO_MODE]:
-            answer = await self._questions.ask_auto_mode(params)
-        self._open_questions.pop(AUTO_MODE, None)
-        return {"response": answer}
-
-    async def _handle_form(self, request: ElicitationRequested) -> None:
-        with anyio.CancelScope() as self._open_questions[request.request_id]:
-            result = await self._questions.ask_form(request)
-            self._open_questions.pop(request.request_id, None)
-            await self._report_errors(
-                self.session.request(
-                    "session.ui.handlePendingElicitation", requestId=request.request_id, result=result
-                )
-            )
-        self._open_questions.pop(request.request_id, None)
 
     async def _watch_connection(self) -> None:
         try:
@@ -271,48 +253,99 @@ class Chat:
         """Return model, context usage and folder for the last line of the screen."""
         if not self._ready:
             return "starting"
-        folder, home = str(self._questions.folder), str(Path.home())
-        if self.screen.painter().width < NARROW:
-            folder = self._questions.folder.name
-        elif folder == home or folder.startswith(home + os.sep):
-            folder = "~" + folder[len(home) :]
+        folder = self.folder.name if self.screen.painter().width < NARROW else with_tilde(str(self.folder))
         used = f" · {self.feed.context_used:.0%} of context" if self.feed.context_used is not None else ""
         return f"{one_line(self.feed.model or 'no model')}{used} · {one_line(folder)}"
+
+    def mode(self) -> str:
+        return self.modes.shown() if self._ready else ""
+
+    def change_mode(self) -> None:
+        if self._ready:
+            following = CYCLE[(CYCLE.index(self.modes.current) + 1) % len(CYCLE)]
+            self._tasks.start_soon(self.report_errors, self._change_mode(following))
 
     def submit(self, text: str) -> None:
         self._tasks.start_soon(self._submit, text)
 
     def interrupt(self) -> bool:
+        if self._own_command is not None:
+            self._own_command.cancel()
+            return True
         if not (self._ready and (self.feed.busy or self.feed.compacting)):
             return False
-        self._tasks.start_soon(self._report_errors, self.session.abort("the user cancelled"))
+        self._tasks.start_soon(self.report_errors, self.session.abort("the user cancelled"))
         return True
 
     def expand(self) -> None:
-        if self.feed.expanded:
-            self.feed.show(self.feed.expanded)
-        self.feed.expanded = None
+        self.feed.show_full()
 
-    def completions(self, text: str) -> tuple[int, list[str]]:
+    def completions(self, text: str) -> tuple[int, list[Suggestion]]:
         """Return the start of the last word of ``text``, and its completions: commands, or files after an @."""
         if not text.startswith("/") or any(char.isspace() for char in text):
-            return completions(text, self._questions.folder)
-        names = dict.fromkeys([*commands.COMMANDS, *(command["name"] for command in self.server_commands)])
-        return 0, [f"/{name}" for name in names if f"/{name}".startswith(text.lower())]
+            start, found = completions(text, self.folder)
+            return start, [Suggestion(word) for word in found]
+        known = table.described(self.server_commands).items()
+        return 0, [Suggestion(f"/{name}", about) for name, about in known if f"/{name}".startswith(text.lower())]
+
+    async def send(self, prompt: str) -> None:
+        """Send a prompt, with the files that it mentions and the commands that the user has run before it."""
+        if self.feed.busy:
+            self.feed.queued += 1
+        attached = find_attachments(prompt, self.folder)
+        commands, self._own_commands = self._own_commands, []
+        await self.session.send(join_prompt(prompt, commands), attachments=attached)
 
     async def _submit(self, text: str) -> None:
-        command = commands.parse(text)
+        command = table.parse(text)
         if not self._ready:
             self.feed.note("still starting", "yellow")
+        elif text.startswith("!"):
+            await self._run_own_command(text[1:].strip())
         elif command is not None:
-            await self._report_errors(commands.run(self, *command))
+            await self.report_errors(table.run(self, *command))
         else:
-            if self.feed.busy:
-                self.feed.queued += 1
-            attached = find_attachments(text, self._questions.folder)
-            await self._report_errors(self.session.send(text, attachments=attached))
+            await self.report_errors(self.send(text))
 
-    async def _report_errors(self, call: Any) -> None:
+    async def _run_own_command(self, line: str) -> None:
+        """Run a command of the user's own in the session's folder."""
+        if not line:
+            self.feed.note("Expected a command after the exclamation mark.", "yellow")
+            return
+        if self.settings.server is not None:
+            self.feed.note("! runs commands on this machine, but the session's folder is the server's.", "yellow")
+            return
+        if self._own_command is not None:
+            self.feed.note("Your last command is still running; ctrl-c ends it.", "yellow")
+            return
+        shown = Call("!", {"command": line}, running=True)
+
+        def changed() -> None:
+            shown.output = own.output
+            self.screen.refresh()
+
+        self._own_command = own = OwnCommand(line, self.folder, changed)
+        self.feed.own_command = shown
+        try:
+            done = await own.run()
+        except OSError as error:
+            self.feed.show(self.screen.painter().error(f"cannot run the command: {error.strerror or error}"))
+            return
+        finally:
+            self._own_command = self.feed.own_command = None
+        self.feed.show_own_command(done)
+        self._own_commands.append(done)
+        self.screen.refresh()
+
+    async def _change_mode(self, mode: ModeName) -> None:
+        await self.modes.change(mode)
+        self.screen.refresh()
+
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run ``work`` beside everything else, until the chat ends."""
+        self._tasks.start_soon(work)
+
+    async def report_errors(self, call: Awaitable[Any]) -> None:
         """Await a call to the server, and show its errors."""
         try:
             await call

@@ -16,7 +16,7 @@ def chat(argv: Sequence[str]) -> int:
     """Run a chat until the user leaves, and return the exit code."""
     settings = parse_chat(argv)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("error: chat needs a terminal; in scripts and pipes, use: jumpseat run -p '...'", file=sys.stderr)
+        print("error: chat needs a terminal; in scripts and pipes, use: jumpseat run '...'", file=sys.stderr)
         return USAGE_ERROR
     from jumpseat_terminal.chat import main
 

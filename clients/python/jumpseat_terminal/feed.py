@@ -37,7 +37,8 @@ from jumpseat_protocol.events import (
     UserMessage,
 )
 from jumpseat_terminal.blocks import BlockSplitter
-from jumpseat_terminal.paint import DIFF_LINES, Painter, count, duration, fit, main_argument
+from jumpseat_terminal.handover import UserCommand, split_prompt
+from jumpseat_terminal.paint import DIFF_LINES, Painter, count, count_changes, duration, fit, main_argument
 from jumpseat_terminal.safe import one_line, safe
 
 SHELLS: Final = frozenset({"bash", "read_bash", "write_bash", "stop_bash"})
@@ -48,6 +49,8 @@ INTERRUPTED: Final = "The execution of this tool, or a previous tool was interru
 LIVE_MARKDOWN: Final = 4000
 """Maximum size of an unfinished block rendered as Markdown; of longer ones, the end is shown as plain text."""
 LONG_TURN_S: Final = 10.0
+OWN_OUTPUT_LINES: Final = 40
+"""Maximum lines shown of the output of a command that the user has run."""
 
 Section: TypeAlias = Literal["none", "text", "tools", "notes", "prompt", "questions"]
 
@@ -75,10 +78,12 @@ class Feed:
         self.model: str | None = None
         self.context_used: float | None = None
         self.show_thinking = False
-        self.expanded: str | None = None
-        """The full text of the last shortened item, which ctrl-o shows."""
+        self.full: tuple[str, str] | None = None
+        """The last shortened item, which ctrl-o shows: its title and its full text, painted."""
         self.prompts: list[str] = []
         self.calls: dict[str, Call] = {}
+        self.own_command: Call | None = None
+        """The command that the user runs."""
         self._write = write
         self._painter = painter
         self._message = BlockSplitter()
@@ -102,12 +107,11 @@ class Feed:
             ):
                 self._start_turn()
                 self.queued = max(self.queued - 1, 0)
-                self.prompts.append(content)
+                prompt, commands = split_prompt(content)
+                self.prompts.append(prompt)
+                names = [_attachment_name(attachment) for attachment in attached or []]
                 self._write_section(
-                    "prompt",
-                    self._painter().prompt(
-                        content, [_attachment_name(attachment) for attachment in attached or []]
-                    ),
+                    "prompt", self._painter().prompt(prompt, [*names, *(f"! {line}" for line in commands)])
                 )
             case TurnStart():
                 self._start_turn()
@@ -172,10 +176,11 @@ class Feed:
         if not text.strip():
             return
         painter = self._painter()
-        self.expanded = painter.reasoning(text)
-        self._write_section(
-            "notes", self.expanded if self.show_thinking else painter.folded_reasoning(text, seconds)
-        )
+        if self.show_thinking:
+            self._write_section("notes", painter.reasoning(text))
+        else:
+            self.keep_full("the reasoning", painter.reasoning(text))
+            self._write_section("notes", painter.folded_reasoning(text, seconds))
 
     def _add_text(self, text: str) -> None:
         self._finish_reasoning(self._reasoning)
@@ -210,6 +215,7 @@ class Feed:
             return
         painter = self._painter()
         arguments = done.effective_arguments or call.arguments
+        title = f"{one_line(call.name)} {main_argument(arguments)}".rstrip()
         detail = done.result.detailed_content if done.result else None
         if cancelled:
             text = painter.tool(call.name, arguments, "cancelled", failed=True)
@@ -219,28 +225,31 @@ class Feed:
             reason = (done.error.message if done.error else "") or (done.result.content if done.result else "")
             reason = reason if detail is None else detail
             text = painter.tool(call.name, arguments, "failed", failed=True) + painter.output(reason)
-            self.expanded = painter.output(reason, None)
+            self.keep_full(title, painter.output(reason, None))
             self._write_section("tools", text)
             return
         content = done.result.content if done.result else ""
         diff = detail or ""
         if diff.startswith("--- "):
-            text = painter.tool(call.name, arguments, _change_counts(diff), failed=False)
+            text = painter.tool(call.name, arguments, count_changes(diff), failed=False)
             self._write_section("tools", text if call.shown else text + painter.diff(diff, DIFF_LINES))
-            self.expanded = painter.diff(diff)
+            self.keep_full(title, painter.diff(diff))
         elif call.name in SHELLS:
             output, note, failed = _parse_shell_result(content)
             text = painter.tool(call.name, arguments, note, failed=failed)
             self._write_section("tools", text + (painter.output(output) if output else ""))
-            self.expanded = painter.output(output, None) if output else self.expanded
+            if output:
+                self.keep_full(title, painter.output(output, None))
         elif detail is not None:
             # The tool has its own text for the user.
             text = painter.tool(call.name, arguments, _line_count(detail) if detail else "", failed=False)
             self._write_section("tools", text + (painter.output(detail) if detail else ""))
-            self.expanded = painter.output(detail, None) if detail else self.expanded
+            if detail:
+                self.keep_full(title, painter.output(detail, None))
         else:
             self._write_section("tools", painter.tool(call.name, arguments, _line_count(content), failed=False))
-            self.expanded = painter.output(content, None) if content.strip() else self.expanded
+            if content.strip():
+                self.keep_full(title, painter.output(content, None))
 
     def _finish_compaction(self, end: SessionCompactionComplete) -> None:
         self.compacting = None
@@ -271,6 +280,37 @@ class Feed:
         """Write a message of the chat itself."""
         self._write_section("notes", self._painter().notice(text, style))
 
+    def heading(self, text: str) -> None:
+        """Write the command that the following text answers."""
+        self._write_section("prompt", self._painter().prompt(text))
+        self._last_section = "none"
+
+    def keep_full(self, title: str, text: str) -> None:
+        """Keep the full text of an item that was shortened, which is painted already."""
+        self.full = (title, text)
+
+    def show_full(self) -> None:
+        """Write the last shortened item in full, once."""
+        if self.full is None:
+            self.note("Nothing was shortened since the last item that you have seen in full.")
+            return
+        (title, text), self.full = self.full, None
+        self.note(f"{title}, in full:", "bold")
+        self._last_section = "none"
+        self.show(text)
+
+    def show_own_command(self, command: UserCommand) -> None:
+        """Write a command that the user has run, and its output."""
+        painter = self._painter()
+        failed = command.status != "exit code 0"
+        size = _line_count(command.output) if command.output.strip() else "no output"
+        note = f"{command.status}, {size}" if failed else size
+        text = painter.tool("!", {"command": command.line}, note, failed=failed)
+        if command.output.strip():
+            text += painter.output(command.output, OWN_OUTPUT_LINES)
+            self.keep_full(f"! {one_line(command.line)}", painter.output(command.output, None))
+        self._write_section("questions", text + painter.notice("    the model sees this with your next prompt"))
+
     def show(self, text: str) -> None:
         """Write text that is painted already."""
         self._write_section("questions", text)
@@ -295,7 +335,7 @@ class Feed:
             parts += [painter.markdown(rest)] if rest else []
         else:
             parts.append(painter.notice(self._message.tail(height * painter.width).strip("\n"), ""))
-        for call in self.calls.values():
+        for call in (*self.calls.values(), *([self.own_command] if self.own_command else [])):
             if call.running and call.name not in HIDDEN_TOOLS:
                 took = duration(time.monotonic() - call.started)
                 about = fit(main_argument(call.arguments), painter.width - len(call.name) - len(took) - 6)
@@ -308,6 +348,8 @@ class Feed:
 
     def activity(self) -> str:
         """Describe the current activity and its duration for the progress line; empty when idle."""
+        if self.own_command is not None and not self.busy:
+            return f"running your command {duration(time.monotonic() - self.own_command.started)}"
         if not self.busy:
             return f"summarizing {duration(time.monotonic() - self.compacting)}" if self.compacting else ""
         running = [call.name for call in self.calls.values() if call.running]
@@ -329,12 +371,6 @@ class Feed:
 
 def _attachment_name(attachment: Mapping[str, Any]) -> str:
     return str(attachment.get("displayName") or attachment.get("path") or attachment.get("type"))
-
-
-def _change_counts(diff: str) -> str:
-    lines = diff.split("\n")[2:]
-    added, removed = sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
-    return f"+{added} -{removed}"
 
 
 def _parse_shell_result(content: str) -> tuple[str, str, bool]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
 
 from jumpseat_terminal.mentions import find_attachment
 from jumpseat_terminal.rules import Rule, RuleError, parse_rule
@@ -64,12 +64,16 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Arguments of ``run``. A ``prompt`` of ``-`` means stdin; ``attachments`` are those of ``session.send``."""
+    """Arguments of ``run``. A ``prompt`` of ``-`` means stdin; ``attachments`` are those of ``session.send``.
+
+    ``schema`` is the JSON Schema that the answer has to match.
+    """
 
     settings: Settings
     prompt: str
     format: Format
     attachments: tuple[dict[str, Any], ...]
+    schema: dict[str, Any] | None = None
 
 
 LOG_LEVELS: Final = ("error", "warning", "info", "debug")
@@ -84,6 +88,7 @@ class _Parser(argparse.ArgumentParser):
 def parse_chat(argv: Sequence[str]) -> Settings:
     """Parse the arguments of ``chat``; exits with code 2 if they are invalid."""
     parser = _Parser(prog="jumpseat chat", allow_abbrev=False, description="Chat with an agent in this folder.")
+    parser.add_argument("--resume", nargs="?", const=PICK, metavar="ID", help="resume a session")
     _add_common(parser)
     return _settings(parser, parser.parse_args(argv))
 
@@ -97,23 +102,49 @@ def parse_run(argv: Sequence[str]) -> RunOptions:
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("-p", "--prompt", metavar="TEXT", required=True, help="the prompt; '-' reads it from stdin")
+    parser.add_argument("words", nargs="?", metavar="PROMPT", help="the prompt; '-', or none, reads it from stdin")
+    parser.add_argument("-p", "--prompt", metavar="TEXT", help="the same")
+    parser.add_argument("--resume", metavar="ID", help="resume a session")
     parser.add_argument(
         "--attach", action="append", default=[], metavar="FILE", help="attach a file or folder; repeatable"
     )
     parser.add_argument("--log-level", choices=LOG_LEVELS, help="print the log of the server from this level on")
     parser.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
+    parser.add_argument(
+        "--json-schema", type=Path, metavar="FILE", help="require an answer in JSON that matches this JSON Schema"
+    )
     _add_common(parser)
     known = parser.parse_args(argv)
     settings = _settings(parser, known)
-    if settings.resume == PICK:
-        parser.error("--resume needs an id here; --continue resumes the latest session of the folder")
-    if not known.prompt.strip():
+    if known.words is not None and known.prompt is not None:
+        parser.error("PROMPT and --prompt are mutually exclusive")
+    prompt: str | None = known.words if known.prompt is None else known.prompt
+    if prompt is None and sys.stdin is not None and sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] - None if closed
+        parser.error("there is no prompt: expected jumpseat run PROMPT, or a prompt on stdin")
+    if prompt is not None and not prompt.strip():
         parser.error("the prompt is empty")
     attached = [(name, find_attachment(name, Path.cwd())) for name in known.attach]
     if missing := [name for name, found in attached if found is None]:
         parser.error(f"no such file to attach: {missing[0]!r}")
-    return RunOptions(settings, known.prompt, known.output_format, tuple(path for _, path in attached if path))
+    return RunOptions(
+        settings,
+        "-" if prompt is None else prompt,
+        known.output_format,
+        tuple(path for _, path in attached if path),
+        None if known.json_schema is None else _schema(parser, known.json_schema),
+    )
+
+
+def _schema(parser: argparse.ArgumentParser, path: Path) -> dict[str, Any]:
+    try:
+        schema: Any = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        parser.error(f"cannot read {str(path)!r}: {error.strerror or error}")
+    except ValueError as error:
+        parser.error(f"{str(path)!r} is not JSON: {error}")
+    if not isinstance(schema, dict):
+        parser.error(f"{str(path)!r}: expected a JSON Schema, which is an object")
+    return cast("dict[str, Any]", schema)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -127,7 +158,6 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="set a setting of the model's adapter, such as temperature=0.2; repeatable",
     )
-    parser.add_argument("--resume", nargs="?", const=PICK, metavar="ID", help="resume a session")
     parser.add_argument("--continue", dest="latest", action="store_true", help="resume the latest session here")
     parser.add_argument("-C", "--folder", type=Path, default=None, metavar="DIR", help="work in another folder")
     parser.add_argument("--allow-tool", action="append", default=[], metavar="RULE", help="allow without asking")

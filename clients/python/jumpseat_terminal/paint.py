@@ -26,10 +26,13 @@ NARROW: Final = 60
 DIFF_LINES: Final = 40
 """Maximum lines of a diff shown after the change was made; the rest is folded."""
 OUTPUT_LINES: Final = 3
+SHARES_WIDTH: Final = 72
+"""Maximum width of the bar that shows parts of a whole, in cells."""
 # Without backgrounds, because the terminal's own colours are unknown.
 _THEME: Final = Theme({"markdown.code": "cyan", "markdown.code_block": "", "markdown.link_url": "dim underline"})
 _TRAILING: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _EMPTY_ENDS: Final = re.compile(r"\A(?:(?:\x1b\[[0-9;]*m)*\n)+|(?:\n(?:\x1b\[[0-9;]*m)*)+\Z")
+_STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _MAIN_ARGUMENTS: Final = ("command", "path", "pattern", "query", "url", "question", "fact", "name", "shellId")
 
@@ -180,9 +183,37 @@ class Painter:
             table.add_row(Text(f"  {one_line(first)}", "bold"), *(Text(one_line(other)) for other in others))
         return self.lines(table)
 
+    def wrapped(self, text: str) -> str:
+        """Render text in full, on as many lines as it needs, without colours."""
+        return _STYLES.sub("", self.lines(Text(safe(text)))).rstrip("\n")
+
+    def shares(self, parts: Sequence[tuple[str, int, str]]) -> str:
+        """Render parts of a whole as a bar, and below it each part ``(label, size, colour)`` with its share.
+
+        A part without a colour is empty space.
+        """
+        total = sum(size for _, size, _ in parts) or 1
+        width = min(self.width - 4, SHARES_WIDTH)
+        bar = Text("  ")
+        done, drawn = 0, 0
+        for _, size, colour in parts:
+            done += size
+            # Rounded from the left, so that the bar has its width; each part is at least one cell wide.
+            cells = max(round(done / total * width) - drawn, 1)
+            bar.append(("█" if colour else "░") * min(cells, width - drawn), colour or "dim")
+            drawn = min(drawn + cells, width)
+        rows = Table.grid(padding=(0, 2))
+        rows.add_column()
+        for _ in range(2):
+            rows.add_column(justify="right")
+        for label, size, colour in parts:
+            name = Text.assemble(("  █ " if colour else "  ░ ", colour or "dim"), label)
+            rows.add_row(name, f"{size:,}", Text(f"{size / total:.1%}", "dim"))
+        return self.lines(bar, Text(), rows)
+
     def choice(self, mark: str, text: str) -> str:
         """Render a menu entry in full, without colours."""
-        return re.sub(r"\x1b\[[0-9;]*m", "", self.lines(self._with_mark(mark, Text(text), ""))).rstrip("\n")
+        return _STYLES.sub("", self.lines(self._with_mark(mark, Text(text), ""))).rstrip("\n")
 
     def _with_mark(self, mark: str, text: Text, style: str) -> Table:
         grid = Table.grid()
@@ -209,6 +240,13 @@ def main_argument(arguments: Any) -> str:
         if isinstance(known.get(name), str):
             return one_line(known[name])
     return one_line(json.dumps(known, ensure_ascii=False)) if known else ""
+
+
+def count_changes(diff: str) -> str:
+    """Count the lines that a unified diff of one file adds and removes: ``+2 -1``; empty without a diff."""
+    lines = diff.split("\n")[2:]
+    added, removed = sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+    return f"+{added} -{removed}" if diff else ""
 
 
 def count(number: int, thing: str) -> str:

@@ -81,8 +81,7 @@ def approval_scope(request: PermissionRequest, folder: Path) -> str:
     """Describe what an approval beyond this call covers; empty if there is no such approval."""
     match request:
         case ShellPermission():
-            names = list(dict.fromkeys(command.identifier for command in request.commands))
-            return exact_line(", ".join(names)) if request.can_offer_session_approval else ""
+            return _shell_scope(request) if request.can_offer_session_approval else ""
         case WritePermission():
             target = request.resolved_path or request.file_name
             return _path_scope("changes", target, folder) if request.can_offer_session_approval else ""
@@ -100,6 +99,15 @@ def approval_scope(request: PermissionRequest, folder: Path) -> str:
             return ""
         case UnknownPermission():
             return exact_line(str(request.data.get("toolName") or ""))
+
+
+def _shell_scope(request: ShellPermission) -> str:
+    """Name the commands that are approved, or the whole line if these are approved only together."""
+    if request.request_sandbox_bypass:
+        return f"this exact line, outside of the sandbox: {exact_line(request.full_command_text)}"
+    if sum(not command.read_only for command in request.commands) > 1:
+        return f"this exact line: {exact_line(request.full_command_text)}"
+    return exact_line(", ".join(dict.fromkeys(command.identifier for command in request.commands)))
 
 
 def _target(resolved: str | None, painter: Painter) -> str:

@@ -1,23 +1,31 @@
-"""Questions to the user at the terminal, one at a time: permissions, questions of the model, forms."""
+"""Questions to the user at the terminal, one at a time: permissions, plans and questions of the model."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import anyio
 
 from jumpseat_client import PermissionDecision, PermissionRequest, UnknownPermission, approve_once, cancel, reject
 from jumpseat_protocol.events import AutoModeSwitchAnswer, ElicitationRequested
 from jumpseat_protocol.permissions import WritePermission
+from jumpseat_terminal.dialogue import Option
 from jumpseat_terminal.feed import Feed
+from jumpseat_terminal.forms import as_list, as_object, ask_form, digit_key
 from jumpseat_terminal.options import Settings
 from jumpseat_terminal.permission_text import approval_scope, describe, question_title
 from jumpseat_terminal.safe import one_line, safe
-from jumpseat_terminal.screen import Option, Screen
+from jumpseat_terminal.screen import Screen
 
 NO_ANSWER: Final = "The user declined to answer."
+_PLAN_ACTIONS: Final = (
+    ("interactive", "yes, and ask before each change", "y"),
+    ("autopilot", "yes, and go on to the end without questions about the plan", "p"),
+    ("exit_only", "yes, but wait for my next prompt", "w"),
+)
+"""The answers to a plan: the action on the wire, its label and its key."""
 
 
 class Questions:
@@ -25,6 +33,7 @@ class Questions:
 
     def __init__(self, screen: Screen, feed: Feed, settings: Settings) -> None:
         self._screen = screen
+        self._asking = screen.asking
         self._feed = feed
         self.folder = settings.folder
         """The session's working directory."""
@@ -55,26 +64,27 @@ class Questions:
             options.append(Option(f"yes, in this project: {scope}", "always", "a"))
         if arguments and not isinstance(request, UnknownPermission):
             options.append(Option("edit it first", "edit", "e"))
-        options.append(Option("no, and tell the model why", "no", "n"))
+        options.append(Option("no, and tell the model why", "no", "n", takes_text=True))
         options.append(Option("cancel all calls of this answer", "cancel", "c"))
         while True:
-            match await self._screen.choose(title, options):
+            match await self._asking.choose(title, options):
                 case "once":
                     return approve_once()
                 case "session":
-                    return PermissionDecision(kind="approve-for-session")
+                    if await self._confirm("for the rest of this session", scope):
+                        return PermissionDecision(kind="approve-for-session")
                 case "always":
-                    return PermissionDecision(kind="approve-for-location")
+                    if await self._confirm("in this project, in later sessions too", scope):
+                        return PermissionDecision(kind="approve-for-location")
                 case "edit":
-                    changed = await self._edit_arguments(arguments)
+                    changed = await self._edit(arguments)
                     if changed is not None:
-                        self._feed.show(self._screen.painter().arguments(changed))
                         return PermissionDecision(kind="approve-once", modified_args=changed)
                 case "no":
-                    feedback = await self._screen.read_line("What should change? (enter: end the turn)")
+                    feedback = await self._ask_feedback("What should change? (enter: end the turn)")
                     if feedback is not None:
-                        self._feed.note(f"no: {feedback}" if feedback.strip() else "no", "yellow")
-                        return reject(feedback.strip() or None)
+                        self._feed.note(f"no: {feedback}" if feedback else "no", "yellow")
+                        return reject(feedback or None)
                 case "cancel":
                     self._feed.note("cancelled", "yellow")
                     return cancel()
@@ -82,13 +92,45 @@ class Questions:
                     self._feed.note("no", "yellow")
                     return reject()
 
+    async def _confirm(self, how_long: str, scope: str) -> bool:
+        """Ask again before an approval outlasts its call, with everything that it will cover."""
+        options = [Option("back", False, "b"), Option(f"keep: {scope}", True, "k")]
+        if not await self._asking.choose(f"Keep this approval {how_long}?", options):
+            return False
+        self._feed.note(f"kept {how_long}: {scope}\n/permissions lists and revokes what is kept", "yellow")
+        return True
+
+    async def _ask_feedback(self, title: str) -> str | None:
+        """Return the text that the user gives the model with a no: the draft, or else a line."""
+        draft = self._asking.take_draft().strip()
+        if draft:
+            return draft
+        text = await self._asking.read_line(title)
+        return None if text is None else text.strip()
+
+    async def _edit(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Let the user edit the arguments and look at the result; ``None`` if they go back to the question."""
+        options = [Option("yes", "yes", "y"), Option("edit again", "edit", "e"), Option("back", "back", "b")]
+        while True:
+            changed = await self._edit_arguments(arguments)
+            if changed is None:
+                return None
+            self._feed.show(self._screen.painter().arguments(changed))
+            match await self._asking.choose("Call it like this?", options):
+                case "yes":
+                    return changed
+                case "edit":
+                    arguments = changed
+                case _:
+                    return None
+
     async def _edit_arguments(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """Let the user edit the arguments: of a shell command its text, of all other calls the JSON."""
         command = arguments.get("command")
         if isinstance(command, str) and "\n" not in command and safe(command) == command:
-            changed = await self._screen.read_line("Command:", command, _check_not_empty)
+            changed = await self._asking.read_line("Command:", command, _check_not_empty)
             return None if changed is None else {**arguments, "command": changed}
-        text = await self._screen.read_line("Arguments as JSON:", json.dumps(arguments), _check_json_object)
+        text = await self._asking.read_line("Arguments as JSON:", json.dumps(arguments), _check_json_object)
         return None if text is None else json.loads(text)
 
     # --- questions ----------------------------------------------------------------------------------------------
@@ -118,84 +160,62 @@ class Questions:
         ]
         async with self._one_at_a_time:
             self._feed.note(f"The model is rate limited{f' ({one_line(str(code))})' if code else ''}.", "yellow")
-            return await self._screen.choose("Let the provider choose another model?", options) or "no"
-
-    async def _ask_answer(self, choices: list[str], *, free: bool) -> str | None:
-        if not choices:
-            return await self._screen.read_line("Your answer:", check=_check_not_empty)
-        options = [Option(one_line(choice), number, _digit_key(number)) for number, choice in enumerate(choices)]
-        if free:
-            options.append(Option("something else", -1, "0"))
-        while True:
-            chosen: int | None = await self._screen.choose("Your answer:", options)
-            if chosen is None:
-                return None
-            if chosen >= 0:
-                return choices[chosen]
-            if (answer := await self._screen.read_line("Your answer:")) and answer.strip():
-                return answer
-
-    # --- forms --------------------------------------------------------------------------------------------------
+            while True:
+                answer: AutoModeSwitchAnswer | None = await self._asking.choose(
+                    "Let the provider choose another model?", options
+                )
+                lasting = answer == "yes_always"
+                if not lasting or await self._confirm("for the rest of this session", "any model of the provider"):
+                    return answer or "no"
 
     async def ask_form(self, request: ElicitationRequested) -> dict[str, Any]:
         """Ask a form field by field, and return ``{action, content?}``."""
         async with self._one_at_a_time:
-            # The source comes first: a message of many lines cannot imitate another source.
-            if request.elicitation_source:
-                self._feed.note(f"{one_line(request.elicitation_source)} asks:")
-            self._feed.note(request.message, "bold")
-            options = [Option("answer", "accept", "y"), Option("decline", "decline", "n")]
-            action = await self._screen.choose("Fill in this form?", options) or "cancel"
-            if action != "accept":
-                return {"action": action}
-            schema = request.requested_schema or {}
-            content: dict[str, Any] = {}
-            required = as_list(schema.get("required"))
-            for name, field in as_object(schema.get("properties")).items():
-                value = await self._ask_field(name, as_object(field), required=name in required)
-                if value is None:
-                    return {"action": "cancel"}
-                if value != "":
-                    content[name] = value
-                    self._feed.note(f"{name}: {value}")
-            return {"action": "accept", "content": content}
+            return await ask_form(self._asking, self._feed, request)
 
-    async def _ask_field(self, name: str, field: Mapping[str, Any], *, required: bool) -> Any:
-        """Ask for a valid value: empty if the user leaves an optional field out, ``None`` to cancel the form."""
-        title = one_line(str(field.get("title") or name))
-        if about := field.get("description"):
-            title += f": {one_line(str(about))}"
-        kind = field.get("type")
-        if kind == "boolean":
-            return await self._screen.choose(title, [Option("yes", True, "y"), Option("no", False, "n")])
-        if values := as_list(field.get("enum")):
-            names = as_list(field.get("enumNames")) or values
-            options = [
-                Option(one_line(str(label)), value, _digit_key(number))
-                for number, (label, value) in enumerate(zip(names, values, strict=False))
-            ]
-            return await self._screen.choose(title, [*options, *([] if required else [Option("none", "")])])
+    # --- plans --------------------------------------------------------------------------------------------------
 
-        def check(text: str) -> str | None:
-            if not text.strip():
-                return "an answer is required" if required else None
-            if kind not in ("integer", "number") or _parse_number(text, kind) is not None:
+    async def ask_plan(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask for approval of a plan; the parameters and the result are those of ``exitPlanMode.request``."""
+        plan = str(params.get("planContent") or params.get("summary") or "")
+        actions: list[str] = [str(action) for action in as_list(params.get("actions"))]
+        options = [Option(label, action, key) for action, label, key in _PLAN_ACTIONS if action in actions]
+        if "interactive" in actions:
+            options.insert(1, Option("yes, and make changes to files without asking", "edits", "e"))
+        options.append(Option("no, and tell the model what to change", "no", "n", takes_text=True))
+        async with self._one_at_a_time:
+            self._feed.show(self._screen.painter().markdown(plan))
+            while True:
+                match await self._asking.choose("Is this plan right?", options):
+                    case "edits":
+                        scope = "all changes in this folder"
+                        if await self._confirm("for the rest of this session", scope):
+                            return {"approved": True, "selectedAction": "interactive", "autoApproveEdits": True}
+                    case "no":
+                        feedback = await self._ask_feedback("What should change?")
+                        if feedback is not None:
+                            self._feed.note(f"no: {feedback}" if feedback else "no", "yellow")
+                            return {"approved": False, "feedback": feedback or None}
+                    case str(action):
+                        return {"approved": True, "selectedAction": action}
+                    case _:
+                        self._feed.note("no", "yellow")
+                        return {"approved": False}
+
+    async def _ask_answer(self, choices: list[str], *, free: bool) -> str | None:
+        if not choices:
+            return await self._asking.read_line("Your answer:", check=_check_not_empty)
+        options = [Option(one_line(choice), number, digit_key(number)) for number, choice in enumerate(choices)]
+        if free:
+            options.append(Option("something else", -1, "0", takes_text=True))
+        while True:
+            chosen: int | None = await self._asking.choose("Your answer:", options)
+            if chosen is None:
                 return None
-            return f"expected {'an integer' if kind == 'integer' else 'a number'}"
-
-        default = field.get("default")
-        text = await self._screen.read_line(title, "" if default is None else str(default), check)
-        return _parse_number(text, kind) if text and kind in ("integer", "number") else text
-
-
-def as_object(value: Any) -> dict[str, Any]:
-    """Return ``value`` if it is a JSON object, else an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def as_list(value: Any) -> list[Any]:
-    """Return ``value`` if it is a list, else an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
+            if chosen >= 0:
+                return choices[chosen]
+            if answer := await self._ask_feedback("Your answer:"):
+                return answer
 
 
 def _check_not_empty(text: str) -> str | None:
@@ -207,14 +227,3 @@ def _check_json_object(text: str) -> str | None:
         return None if isinstance(json.loads(text), dict) else "expected a JSON object"
     except ValueError as error:
         return f"invalid JSON: {error}"
-
-
-def _parse_number(text: str, kind: Any) -> int | float | None:
-    try:
-        return int(text) if kind == "integer" else float(text)
-    except ValueError:
-        return None
-
-
-def _digit_key(number: int) -> str:
-    return str(number + 1) if number < 9 else ""

@@ -24,6 +24,9 @@ class Rule:
     kind: str
     argument: str | None = None
 
+    def __str__(self) -> str:
+        return self.kind if self.argument is None else f"{self.kind}({self.argument})"
+
     def wire(self) -> dict[str, Any]:
         return {"kind": self.kind, "argument": self.argument}
 

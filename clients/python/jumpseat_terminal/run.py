@@ -24,6 +24,7 @@ from jumpseat_client import (
     JumpseatClientError,
     PermissionDecision,
     PermissionRequest,
+    PromptOptions,
     Session,
     reject,
 )
@@ -49,6 +50,7 @@ from jumpseat_protocol.permissions import (
     UrlPermission,
     WritePermission,
 )
+from jumpseat_protocol.sessions import JsonSchemaFormat, ResponseFormatSchema
 from jumpseat_terminal.opening import NoSessionError, connect, find_session, open_session
 from jumpseat_terminal.options import USAGE_ERROR, RunOptions
 from jumpseat_terminal.rules import is_inside
@@ -72,6 +74,8 @@ TERMINATED: Final = 143
 NO_READER: Final = 141
 
 TICK_S: Final = 0.2
+SCHEMA_NAME: Final = "answer"
+"""The name of the form of a structured answer, which some providers require."""
 
 
 def main(options: RunOptions) -> int:
@@ -127,7 +131,7 @@ class _Run:
                     self._session = session
                     self._write_json({"type": "run.started", "sessionId": session.id})
                     async with session.events() as events:
-                        await session.send(self._prompt, attachments=self._options.attachments)
+                        await session.send(self._prompt, **_prompt_options(self._options))
                         async for event in events:
                             self._handle_event(event)
                             if isinstance(event.payload, SessionIdle):
@@ -206,7 +210,8 @@ class _Run:
             self._usage[name] += tokens
 
     def _write_text(self, text: str) -> None:
-        if self._options.format == "text":
+        # Of a structured answer, only the valid form is written, at the end.
+        if self._options.format == "text" and self._options.schema is None:
             self._progress.clear()
             self._out.write(text)
 
@@ -285,6 +290,8 @@ class _Run:
         }
         try:
             if self._options.format == "text":
+                if self._options.schema is not None and self._exit_code == DONE:
+                    self._out.write(self._answer)
                 self._out.end_message()
             else:
                 self._write_json(result, last=True)
@@ -297,6 +304,14 @@ class _Run:
     def _write_json(self, value: dict[str, Any], *, last: bool = False) -> None:
         if self._options.format == "stream-json" or (last and self._options.format == "json"):
             self._out.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def _prompt_options(options: RunOptions) -> PromptOptions:
+    found: PromptOptions = {"attachments": options.attachments}
+    if options.schema is not None:
+        schema = ResponseFormatSchema.model_validate({"name": SCHEMA_NAME, "schema": options.schema})
+        found["response_format"] = JsonSchemaFormat(type="json_schema", json_schema=schema)
+    return found
 
 
 def _describe(request: PermissionRequest) -> str:

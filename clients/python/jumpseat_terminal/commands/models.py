@@ -1,0 +1,74 @@
+"""The command ``/model``, and the choice of a model for a session without one."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jumpseat_client import RpcError
+from jumpseat_terminal.commands.base import Chat
+from jumpseat_terminal.dialogue import Option
+from jumpseat_terminal.safe import one_line
+
+_FIRST_STEPS: Final = (
+    ("export OPENAI_API_KEY=...", "or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY and others"),
+    ("gh auth login", "GitHub Copilot, with a subscription"),
+    ("export OLLAMA_MODEL=...", "a local model, served by Ollama"),
+    ("jumpseat adapters", "list the available adapters and what each needs"),
+    ("jumpseat check NAME", "test an adapter and explain what is wrong"),
+)
+
+
+async def offer_models(chat: Chat) -> None:
+    """Let the user choose a model for a session without one, or explain how to get access to one."""
+    try:
+        models = await list_models(chat)
+    except RpcError:
+        painter = chat.screen.painter()
+        chat.feed.show(
+            painter.warning("No model is available yet. To get started, use one of these:")
+            + painter.table(_FIRST_STEPS)
+        )
+        return
+    if await _choose_model(chat, models):
+        chat.feed.note("To use it by default, set default_model in config.toml.")
+
+
+async def model(chat: Chat, args: str) -> None:
+    models = await list_models(chat)
+    if not args:
+        await _choose_model(chat, models)
+        return
+    await chat.session.set_model(args)
+    if models and args not in {model["id"] for model in models}:
+        chat.feed.note("This model is not listed; the next prompt will show whether it works.", "yellow")
+
+
+async def thinking(chat: Chat, args: str) -> None:
+    chat.feed.show_thinking = args == "on" if args in ("on", "off") else not chat.feed.show_thinking
+    chat.feed.note(f"The model's reasoning is shown {'in full' if chat.feed.show_thinking else 'as one line'}.")
+
+
+async def list_models(chat: Chat) -> list[dict[str, Any]]:
+    """Return the models that the session can switch to, as ``session.model.list`` does."""
+    return (await chat.session.request("session.model.list"))["list"]
+
+
+async def _choose_model(chat: Chat, models: list[dict[str, Any]]) -> bool:
+    """Let the user choose a model; return whether one was chosen."""
+    if not models:
+        chat.feed.note(
+            "Could not list any models; jumpseat check NAME shows why.\n/model NAME selects one by name.",
+            "yellow",
+        )
+        return False
+    options = [Option(one_line(model["id"]), model["id"], aside=_about(model, chat.feed.model)) for model in models]
+    chosen: str | None = await chat.screen.asking.pick("Which model?", options)
+    if chosen:
+        await chat.session.set_model(chosen)
+    return bool(chosen)
+
+
+def _about(model: dict[str, Any], current: str | None) -> str:
+    window = model.get("capabilities", {}).get("limits", {}).get("max_context_window_tokens")
+    size = f"{window // 1000}k" if isinstance(window, int) else ""
+    return f"{size}{' (current)' if model['id'] == current else ''}".strip()

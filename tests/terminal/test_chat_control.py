@@ -1,0 +1,162 @@
+"""The commands of ``jumpseat chat`` that show and change what the agent may do and has done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.forked import executable
+from tests.terminal.terminal import Place, chat
+
+TOUCH = {"name": "bash", "arguments": {"command": "touch made.txt"}}
+CREATE = {"name": "create", "arguments": {"path": "new.txt", "file_text": "new\n"}}
+
+SCRIPT = {
+    "prompts": [
+        {"when": "make", "turns": [{"tool_calls": [TOUCH]}, {"text": "It is made."}]},
+        {
+            "when": "write",
+            "turns": [
+                {
+                    "tool_calls": [
+                        {"name": "edit", "arguments": {"path": "a.txt", "old_str": "one", "new_str": "two"}}
+                    ]
+                },
+                {"tool_calls": [CREATE]},
+                {"text": "It is written."},
+            ],
+        },
+        {
+            "when": "wrong",
+            "turns": [
+                {"tool_calls": [{"name": "edit", "arguments": {"path": "a.txt", "old_str": "x", "new_str": "y"}}]},
+                {"text": "It failed: {{last_tool_result}}"},
+            ],
+        },
+        {"turns": [{"text": "You said: {{last_user}}"}]},
+    ]
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    place = Place(tmp_path, SCRIPT)
+    (place.project / "a.txt").write_text("one\n")
+    return place
+
+
+def test_kept_approvals_are_said_back_listed_and_revoked(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("/permissions")
+        terminal.until(r"No approval outlasts its call\.")
+        terminal.submit("make it")
+        terminal.until(r"Run this command\?")
+        terminal.keep("a")
+        terminal.until(r"kept in this project, in later sessions too: touch", r"It is made\.")
+        terminal.submit("/permissions")
+        terminal.until(r"this project +commands: touch +touch made\.txt", r"Revoke an approval\?")
+        terminal.press("Enter")
+        terminal.until(r"revoked for this project: commands: touch", r"(?s)No approval.*No approval")
+        terminal.submit("make it")
+        terminal.until(r"Run this command\?")
+    assert '"touch"' not in (place.home / "approvals.json").read_text()
+
+
+def test_mode_is_shown_and_changed_by_a_key_and_a_command(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.press("BTab")
+        terminal.until(r"^accepts edits · ")
+        terminal.submit("write it")
+        terminal.until(r"● edit a\.txt +\+1 -1\n +1 - one\n +1 \+ two", r"It is written\.")
+        terminal.submit("make it")
+        terminal.until(r"Run this command\?")
+        terminal.press("Escape")
+        terminal.until(r"^❯$", without=r"ctrl-c cancels")
+        terminal.press("BTab")
+        terminal.until(r"^plan mode · ")
+        terminal.press("BTab")
+        terminal.until(r"^one · ", without=r"^plan mode")
+        terminal.submit("/accept-edits")
+        terminal.until(r"Changes to files in this folder are made without a question\.", r"^accepts edits · ")
+        terminal.submit("/accept-edits off")
+        terminal.until(r"You are asked about each change", without=r"^accepts edits · ")
+        (place.project / "a.txt").write_text("one\n")
+        terminal.submit("write it")
+        terminal.until(r"Make this change\?")
+
+
+def test_changes_are_shown_and_taken_back(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("/diff")
+        terminal.until(r"No prompt of this session has changed files")
+        terminal.press("BTab")
+        terminal.until(r"^accepts edits · ")
+        terminal.submit("write it")
+        terminal.until(r"It is written\.")
+        (place.project / "new.txt").write_text("mine\n")
+        terminal.submit("/diff")
+        terminal.until(r"after: write it\n● a\.txt +\+1 -1\n", r"● new\.txt +\+1 -0 changed since then")
+        terminal.submit("/undo")
+        terminal.until(r"1 file as before: a\.txt\n! not touched, because changed since .*: new\.txt")
+        assert (place.project / "a.txt").read_text() == "one\n"
+        assert (place.project / "new.txt").read_text() == "mine\n"
+        terminal.submit("/undo")
+        terminal.until(r"There is nothing to undo\.")
+
+
+def test_own_command_is_shown_and_handed_to_the_model(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("!echo some words; exit 3")
+        terminal.until(r"✗ ! echo some words; exit 3  exit code 3, 1 line\n    some words\n", r"^❯$")
+        terminal.submit("and now?")
+        terminal.until(r"❯ and now\?\n  \+ ! echo some words; exit 3", r"\[exit code 3\]")
+        terminal.submit("!echo begin; sleep 600")
+        terminal.until(r"begin\n", r"running your command \d+s · ctrl-c cancels")
+        terminal.press("C-c")
+        terminal.until(r"cancelled by the user, 1 line", r"^❯$", without=r"ctrl-c cancels")
+
+
+def test_edit_that_cannot_succeed_is_refused_without_a_question(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("wrong")
+        assert "Make this change?" not in terminal.until(r"It failed: old_str was not found in a\.txt")
+
+
+def test_what_fills_the_context_and_what_it_costs_is_shown(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("/context")
+        terminal.until(r"The context is empty before the first prompt\.")
+        terminal.submit("hello")
+        terminal.until(r"You said: hello")
+        terminal.submit("/context")
+        terminal.until(r"of 128,000 tokens of one", r"█+░+", r"█ tools +[\d,]+ +\d", r"░ free +[\d,]+ +\d")
+        terminal.submit("/cost")
+        terminal.until(r"one +price unknown +1 call")
+        for command, answer in (
+            ("/mcp", r"No MCP servers are configured"),
+            ("/agents", r"There are no agents"),
+            ("/skills", r"There are no skills"),
+        ):
+            terminal.submit(command)
+            terminal.until(rf"❯ {command}\n{answer}")
+
+
+def test_bare_command_at_a_terminal_is_a_chat(place: Place) -> None:
+    with chat(place, command=(executable(),)) as terminal:
+        terminal.submit("hello")
+        terminal.until(r"You said: hello")
+        terminal.press("C-d")
+        terminal.until(r"exit code 0")
+    # ctrl-c in the list of sessions leaves.
+    with chat(place, "--resume", ready=r"Which session do you want to resume\?") as terminal:
+        terminal.press("C-c")
+        assert "/help lists" not in terminal.until(r"exit code 0")
+
+
+def test_commands_are_suggested_with_descriptions(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.type("/c")
+        terminal.until(r"^❯ /clear +clear the screen and start", r"^  /context +show what fills the context window")
+        terminal.press("Down", "Down", "Tab")
+        terminal.until(r"^❯ /context $|^❯ /context$")
