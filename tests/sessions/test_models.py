@@ -169,7 +169,7 @@ async def test_a_failing_command_for_a_key_ends_the_turn_before_any_request(
         await server.wire.event("session.idle", session=session)
 
     assert error["errorType"] == "authentication"
-    assert error["message"].endswith(f"no key for provider 'default': {reason}")
+    assert error["message"] == f"Execution failed: no key for provider 'default': {reason}."
     assert not provider.requests
 
 

@@ -410,7 +410,7 @@ async def test_a_broken_configuration_file_stops_the_start_with_its_name_and_the
         process = await anyio.run_process(command, env={"COPILOT_HOME": str(tmp_path)}, input=b"", check=False)
     assert (process.returncode, process.stdout) == (1, b"")
     assert process.stderr.decode().startswith("error: ")
-    assert "config.toml: adapters.x.base_urll" in process.stderr.decode()
+    assert "config.toml:2: adapters.x.base_urll" in process.stderr.decode()
 
 
 async def test_a_resumed_session_keeps_the_options_that_the_client_does_not_set(tmp_path: Path) -> None:

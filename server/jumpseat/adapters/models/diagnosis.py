@@ -105,7 +105,8 @@ def _diagnose(error: JumpseatError, facts: Facts) -> Diagnosis:
         case ReplayError():
             return Diagnosis(NOT_CONFIGURED, f"JUMPSEAT_REPLAY is set, so nothing was sent: {message}")
         case ProviderAuthError(status=None, code=None):
-            return Diagnosis(KEY, f"There is no key for the provider: {message}")
+            # Nothing was sent: the message says why there is no key.
+            return Diagnosis(KEY, message)
         case ProviderAuthError(status=403):
             return Diagnosis(KEY, f"{facts.address} was reached and refused access: {message} {_access(facts)}")
         case ProviderAuthError():
