@@ -10,7 +10,7 @@ import re
 import shlex
 import subprocess
 import uuid
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -82,6 +82,7 @@ class Terminal:
     def __init__(self, tmux: Tmux) -> None:
         self.tmux = tmux.run
         self._until = tmux.until
+        self._history = True
 
     def type(self, text: str) -> None:
         """Type characters literally."""
@@ -121,16 +122,19 @@ class Terminal:
         return self.tmux("capture-pane", "-p", "-e").rstrip() + "\n"
 
     def forget(self) -> None:
-        """Empty the screen and its history, and have the application draw itself again."""
+        """Empty the screen, and have the application draw itself again. :meth:`until` forgets what was scrolled."""
+        self._history = False
         self.press("C-l")
-        self.until(r"\A\s*\S")
-        self.tmux("clear-history")
+
+    def until_equal(self, known: str, normalize: Callable[[str], str]) -> None:
+        """Wait until the normalized screen is ``known``, or for the usual time."""
+        self._until(lambda: normalize(self.visible()) == known or None, WAIT_S)
 
     def until(self, *wanted: str, without: str | None = None) -> str:
         """Wait until ``wanted`` (regular expressions), and not ``without``, match the screen, and return it."""
 
         def match() -> str | None:
-            screen = self.screen()
+            screen = self.screen() if self._history else self.tmux("capture-pane", "-p")
             gone = without is None or not re.search(without, screen, re.MULTILINE)
             return screen if gone and all(re.search(pattern, screen, re.MULTILINE) for pattern in wanted) else None
 
@@ -171,9 +175,12 @@ def chat(
         tmux.close()
 
 
-def check_colours(name: str, screen: str) -> None:
-    """Compare a screen with its coloured capture, as :func:`check_capture` does."""
-    _check(CAPTURES / "gallery" / f"{name}.ansi", screen)
+def check_colours(name: str, terminal: Terminal) -> None:
+    """Wait until the screen equals its coloured capture: what was awaited may be there before all is drawn."""
+    path = CAPTURES / "gallery" / f"{name}.ansi"
+    if not os.environ.get("UPDATE_CAPTURES"):
+        terminal.until_equal(path.read_text(), _normalize)
+    _check(path, terminal.visible())
 
 
 def check_capture(name: str, screen: str) -> None:
@@ -182,12 +189,16 @@ def check_capture(name: str, screen: str) -> None:
 
 
 def _check(path: Path, screen: str) -> None:
+    shown = _normalize(screen)
+    if os.environ.get("UPDATE_CAPTURES"):
+        path.write_text(shown)
+    assert shown == path.read_text()
+
+
+def _normalize(screen: str) -> str:
     shown = re.sub(r"--resume [0-9a-f]{8}", "--resume 01234567", screen)
     shown = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "2000-01-01 00:00", shown)
     shown = re.sub(r"jumpseat \d+\.\d+\.\d+\S*", "jumpseat 0.0.0", shown)
     shown = re.sub(rf"[{'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'}] (\w+(?: \w+)?) \d+s", r"⠋ \1 0s", shown)
     shown = re.sub(r"\d+(\.\d+)?% (of context|used)", r"1% \2", shown)
-    shown = "\n".join(line.rstrip() for line in shown.split("\n"))
-    if os.environ.get("UPDATE_CAPTURES"):
-        path.write_text(shown)
-    assert shown == path.read_text()
+    return "\n".join(line.rstrip() for line in shown.split("\n"))

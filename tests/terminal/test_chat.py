@@ -140,7 +140,7 @@ def test_question_of_the_model_can_be_answered_freely(place: Place, columns: int
 def test_help_fits_on_the_screen(place: Place, columns: int, rows: int) -> None:
     with chat(place, columns=columns, rows=rows) as terminal:
         terminal.submit("/help")
-        check_capture(f"help-{columns}", terminal.until(r"@file", r"folder\n"))
+        check_capture(f"help-{columns}", terminal.until(r"!command(.*\n)+.*prompt\n+❯\n.*project$"))
 
 
 def test_denial_with_a_reason_is_reported_to_the_model(place: Place) -> None:

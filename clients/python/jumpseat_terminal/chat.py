@@ -22,7 +22,7 @@ from jumpseat_terminal.feed import Call, Feed
 from jumpseat_terminal.folders import with_tilde
 from jumpseat_terminal.handover import UserCommand, join_prompt
 from jumpseat_terminal.mentions import completions, find_attachments
-from jumpseat_terminal.modes import CYCLE, ModeName, Modes
+from jumpseat_terminal.modes import ModeName, Modes
 from jumpseat_terminal.opening import connect, find_session, open_session
 from jumpseat_terminal.options import PICK, Settings
 from jumpseat_terminal.own_shell import OwnCommand
@@ -262,8 +262,7 @@ class Chat:
 
     def change_mode(self) -> None:
         if self._ready:
-            following = CYCLE[(CYCLE.index(self.modes.current) + 1) % len(CYCLE)]
-            self._tasks.start_soon(self.report_errors, self._change_mode(following))
+            self._tasks.start_soon(self.report_errors, self._change_mode(self.modes.following()))
 
     def submit(self, text: str) -> None:
         self._tasks.start_soon(self._submit, text)

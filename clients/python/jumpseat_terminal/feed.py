@@ -42,7 +42,7 @@ from jumpseat_terminal.paint import DIFF_LINES, Painter, count, count_changes, d
 from jumpseat_terminal.safe import one_line, safe
 
 SHELLS: Final = frozenset({"bash", "read_bash", "write_bash", "stop_bash"})
-HIDDEN_TOOLS: Final = frozenset({"ask_user"})
+HIDDEN_TOOLS: Final = frozenset({"ask_user", "exit_plan_mode"})
 """Tools that are not shown, because their question and answer are on the screen already."""
 INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
 """The protocol's error message of a cancelled call."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+import anyio
+
 from jumpseat_client import Session
 from jumpseat_protocol.events import SessionMode
 
@@ -24,6 +26,8 @@ class Modes:
         self.accepts_edits = False
         self._session = session
         self._yolo = yolo
+        self._one_at_a_time = anyio.Lock()
+        self._coming: ModeName | None = None
 
     @property
     def current(self) -> ModeName:
@@ -41,9 +45,17 @@ class Modes:
         Raises:
             RpcError: the server refused the change.
         """
-        await self.accept_edits(mode == "edits")
-        if (mode == "plan") != (self.session_mode == "plan"):
-            await self._session.set_mode("plan" if mode == "plan" else "interactive")
+        async with self._one_at_a_time:
+            await self.accept_edits(mode == "edits")
+            if (mode == "plan") != (self.session_mode == "plan"):
+                self.session_mode = "plan" if mode == "plan" else "interactive"
+                await self._session.set_mode(self.session_mode)
+            self._coming = None
+
+    def following(self) -> ModeName:
+        """Return the mode that shift-tab changes to, which is the mode after the one that it is changing to now."""
+        self._coming = CYCLE[(CYCLE.index(self._coming or self.current) + 1) % len(CYCLE)]
+        return self._coming
 
     async def accept_edits(self, on: bool) -> None:
         """Allow the changes of files in the session's folders without a question, or ask again.

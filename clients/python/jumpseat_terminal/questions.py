@@ -197,6 +197,7 @@ class Questions:
                             self._feed.note(f"no: {feedback}" if feedback else "no", "yellow")
                             return {"approved": False, "feedback": feedback or None}
                     case str(action):
+                        self._feed.note("plan approved")
                         return {"approved": True, "selectedAction": action}
                     case _:
                         self._feed.note("no", "yellow")

@@ -138,7 +138,7 @@ class Screen:
                 {
                     "dim": "ansibrightblack" if colour else "",
                     "mode": "bold ansiyellow" if colour else "bold",
-                    "chosen": "bold",
+                    "chosen": "bold ansicyan" if colour else "bold",
                 }
             ),
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
