@@ -107,7 +107,7 @@ def test_a_missing_server_is_reported_and_the_prompt_kept(tmp_path: Path) -> Non
         nvim.keys("iprecious words<Esc><CR>")
         nvim.wait_for_text('> ✗ cannot run "no-such-server"')
         assert nvim.lua("return require('jumpseat').chat():draft()") == "precious words"
-        assert nvim.lua("return require('jumpseat').chat():status()") == "ready"
+        assert nvim.lua("return require('jumpseat').chat():status()") == "not connected"
 
 
 def test_a_prompt_stopped_while_the_server_starts_is_not_sent(tmp_path: Path) -> None:

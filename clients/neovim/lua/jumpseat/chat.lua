@@ -419,7 +419,7 @@ function Chat:status()
     local tool = select(2, next(self.transcript.tools))
     return tool and "running " .. tool.title:match("^%S+") or "working"
   end
-  return "ready"
+  return self.session.unreachable and "not connected" or "ready"
 end
 
 --- Update the bars above both windows: model, mode and context; state and keys.

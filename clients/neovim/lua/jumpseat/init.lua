@@ -205,16 +205,41 @@ function M.sessions(done)
   end)
 end
 
---- Resume an earlier session; without an id, let the user choose one of this folder.
----@param id? string
-function M.resume(id)
-  if id and id ~= "" then
-    return resume(id)
+--- Return the sessions whose lines contain all words of a search.
+local function search(sessions, text)
+  local words = vim.split(text:lower(), "%s+", { trimempty = true })
+  return vim.tbl_filter(function(one)
+    local line = (session_line(one) .. " " .. one.sessionId):lower()
+    return vim.iter(words):all(function(word)
+      return line:find(word, 1, true) ~= nil
+    end)
+  end, sessions)
+end
+
+--- Resume an earlier session: the one with an id, or one of this folder that the user chooses. Other text than an id
+--- searches these.
+---@param text? string
+function M.resume(text)
+  for _, chat in ipairs(chats) do
+    if chat.session.id == text and chat:is_valid() then
+      return show(chat)
+    end
   end
   M.sessions(function(problem, sessions)
     if problem then
       return vim.notify("jumpseat: " .. problem.message, vim.log.levels.ERROR)
-    elseif #sessions == 0 then
+    end
+    if text and text ~= "" then
+      local found = search(sessions, text)
+      -- The id may be that of a session of another folder.
+      if #found <= 1 then
+        return vim.schedule(function()
+          resume(found[1] and found[1].sessionId or text)
+        end)
+      end
+      sessions = found
+    end
+    if #sessions == 0 then
       return vim.notify("jumpseat: this folder has no sessions yet")
     end
     vim.schedule(function()

@@ -150,7 +150,9 @@ function M.start(cmd, opts, handlers)
     { stdin = true, stdout = stdout, stderr = stderr, env = opts.env, cwd = opts.cwd, text = false }
   local ok, process = pcall(vim.system, cmd, options, exited)
   if not ok then
-    return nil, ("cannot run %q: %s"):format(cmd[1], tostring(process):match("[^\n]*"))
+    -- Without the place in Neovim's own Lua code.
+    local reason = tostring(process):match("[^\n]*"):gsub("^%S*%.lua:%d+: ", "")
+    return nil, ("cannot run %q: %s"):format(cmd[1], reason)
   end
   self.process = process
   return self

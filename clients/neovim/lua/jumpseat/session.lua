@@ -90,6 +90,8 @@ function Session:ensure(done)
   local function settle(problem)
     local callbacks = self.waiting
     self.waiting = {}
+    self.unreachable = problem ~= nil
+    self.on_change()
     for _, callback in ipairs(callbacks) do
       callback(problem)
     end

@@ -313,8 +313,9 @@ end
 function M.foldtext()
   local line = vim.fn.getline(vim.v.foldstart)
   local mark = line:match("^[^ ]+") or ""
-  local more = ("  +%d"):format(vim.v.foldend - vim.v.foldstart)
-  local room = vim.api.nvim_win_get_width(0) - #more
+  local folded = vim.v.foldend - vim.v.foldstart
+  local more = ("  ▸ %d %s"):format(folded, folded == 1 and "line" or "lines")
+  local room = vim.api.nvim_win_get_width(0) - vim.api.nvim_strwidth(more)
   if vim.api.nvim_strwidth(line) > room then
     line = vim.fn.strcharpart(line, 0, room - 1) .. "…"
   end
