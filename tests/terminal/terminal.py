@@ -128,7 +128,7 @@ class Terminal:
 
     def until_equal(self, known: str, normalize: Callable[[str], str]) -> None:
         """Wait until the normalized screen is ``known``, or for the usual time."""
-        self._until(lambda: normalize(self.visible()) == known or None, WAIT_S)
+        self._until(lambda: known if normalize(self.visible()) == known else None, WAIT_S)
 
     def until(self, *wanted: str, without: str | None = None) -> str:
         """Wait until ``wanted`` (regular expressions), and not ``without``, match the screen, and return it."""
