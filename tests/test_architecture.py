@@ -29,6 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "key_lines": {"regular_files", "toml_text"},
     "validation": {"errors", "key_lines"},
     "git": set(),
+    "log_fields": set(),
     "process_groups": set(),
     "json_text": set(),
     "decompression": set(),
@@ -53,7 +54,9 @@ ROOMS: dict[str, set[str]] = {
     "agent.session": {"agent", "agent.conversation", "agent.permissions", "errors"},
     "agent.model_calls.xml_tools": {"agent", "agent.conversation"},
     "agent.model_calls": {"agent", "agent.conversation", "agent.model_calls.xml_tools", "agent.session", "errors"},
-    "agent.compaction": {"agent", "agent.conversation", "agent.model_calls", "agent.session", "errors"},
+    "agent.compaction": {
+        *("agent", "agent.conversation", "agent.model_calls", "agent.session", "errors", "log_fields"),
+    },
     "agent.turns": {
         *("agent", "agent.compaction", "agent.conversation", "agent.model_calls", "agent.session"),
         "errors",
@@ -115,10 +118,10 @@ ROOMS: dict[str, set[str]] = {
     "mcp": {
         "descendants",
         *("validation", "agent", "agent.conversation", "agent.permissions", "agent.session", "decompression"),
-        *("errors", "json_text", "process_groups", "regular_files", "sandbox", "tools"),
+        *("errors", "json_text", "log_fields", "process_groups", "regular_files", "sandbox", "tools"),
     },
     "sessions": {
-        *("git", "sandbox"),
+        *("git", "log_fields", "sandbox"),
         *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
         *("agent.session", "agent.turns", "errors", "mcp", "store"),
         *("tools", "tools.builtin", "tools.declared", "tools.orchestrator", "working_directory"),
@@ -127,7 +130,7 @@ ROOMS: dict[str, set[str]] = {
         *("adapters", "adapters.declared", "adapters.models", "adapters.transport"),
         *("agent", "agent.conversation", "agent.model_calls", "errors", "working_directory"),
     },
-    "handlers": {"agent", "errors", "mcp", "sessions", "store", "working_directory"},
+    "handlers": {"agent", "errors", "log_fields", "mcp", "sessions", "store", "working_directory"},
     "handlers.session": {
         *("agent", "agent.compaction", "agent.model_calls", "agent.permissions", "agent.session", "agent.turns"),
         *("completion", "errors", "git", "handlers", "mcp", "sessions", "store"),
@@ -138,7 +141,7 @@ ROOMS: dict[str, set[str]] = {
         *("tools.declared", "working_directory"),
     },
     # The handlers are imported by their names in `rpc/routes.py`.
-    "rpc": {"validation", "errors", "json_text", "handlers", "sessions"},
+    "rpc": {"validation", "errors", "json_text", "log_fields", "handlers", "sessions"},
     "acp.translation": {"agent", "errors", "rpc", "store"},
     "acp.editor": {
         *("acp.translation", "agent", "agent.session", "agent.turns", "errors", "regular_files", "sessions"),
@@ -162,17 +165,19 @@ ROOMS: dict[str, set[str]] = {
         "validation",
     },
     "mcp_console": {"command_output", "config", "errors", "mcp", "store"},
-    "log_setup": {"agent"},
-    "network": {"cli", "errors"},
+    "log_setup": {"agent", "cli", "errors"},
+    "network": {"cli", "errors", "log_fields"},
+    "observability": {"agent", "cli", "errors", "log_fields", "store"},
+    "status_console": {"command_output", "config", "errors", "store"},
     "token_console": {"command_output", "config", "errors", "store"},
     "app": {
-        *("log_setup", "network"),
+        *("log_fields", "log_setup", "network", "observability"),
         *("acp", "adapters.models", "adapters.providers", "agent", "agent.permissions", "agent.session"),
         *("child_environment", "cli", "config", "descendants", "errors"),
         *("mcp", "owner_only", "process_memory", "rpc", "sandbox", "services", "sessions", "store", "tools"),
         *("tools.builtin", "tools.declared", "tools.orchestrator", "validation", "watchdog"),
     },
-    "__main__": {"app", "cli", "console", "mcp_console", "script", "token_console"},
+    "__main__": {"app", "cli", "console", "mcp_console", "script", "status_console", "token_console"},
 }
 
 

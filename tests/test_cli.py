@@ -45,6 +45,7 @@ def test_the_flags_of_the_sdks_mean_the_same_in_any_order() -> None:
         auth_token="gho_secret",
         auto_login=False,
         allow_unasked=False,
+        session_idle_s=60,
     )
     for flags in itertools.islice(itertools.permutations(NODE), 0, None, 997):
         assert parse(list(itertools.chain(*flags)), ENVIRON) == expected
@@ -211,6 +212,7 @@ def test_an_unknown_argument_is_named(capsys: pytest.CaptureFixture[str], argume
         (["--port", "-1"], "error: argument --port: expected a number from 0 to 65535, got '-1'"),
         (["--port"], "error: argument --port: expected one argument"),
         (["--session-idle-timeout", "soon"], "error: argument --session-idle-timeout: invalid int value: 'soon'"),
+        (["--session-idle-timeout", "-1"], "error: argument --session-idle-timeout: expected 0 or more, got '-1'"),
         (["--stdio=yes"], "error: argument --stdio: ignored explicit argument 'yes'"),
     ],
 )

@@ -768,6 +768,8 @@ class ExternalToolRequested(Payload):
     tool_name: str
     arguments: Any = None
     working_directory: str | None = None
+    traceparent: str | None = None
+    tracestate: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -297,6 +297,7 @@ class SessionOptions(WireModel):
 
     ``adapter_settings`` replaces all values for the ``schema`` of the model's adapter. Each of ``mcp_servers`` is
     an MCP server configuration (``mcp.py``). ``agent`` is the name of the selected custom agent.
+    ``traceparent`` and ``tracestate`` are the trace in which the session is opened (W3C Trace Context).
     """
 
     model: str | None = None
@@ -351,6 +352,8 @@ class SessionOptions(WireModel):
     sandbox_config: SandboxConfig | None = Field(default=None, repr=False)
     git_hub_token: OneLine | None = Field(default=None, repr=False)
     git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
+    traceparent: str | None = None
+    tracestate: str | None = None
 
 
 class SessionCreateParams(SessionOptions):
@@ -401,7 +404,8 @@ class SessionSendParams(WireModel):
 
     ``request_headers`` are sent to the model provider with the calls of this prompt, and not stored.
     ``tool_choice`` and ``hosted_tools`` replace those of the session for this prompt; ``adapter_settings`` are
-    merged with those of the session and take precedence.
+    merged with those of the session and take precedence. ``traceparent`` and ``tracestate`` are the trace that the
+    prompt belongs to (W3C Trace Context).
     """
 
     session_id: str
@@ -414,6 +418,8 @@ class SessionSendParams(WireModel):
     hosted_tools: list[ToolName | HostedToolConfig] | None = None
     response_format: ResponseFormatConfig | None = None
     adapter_settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    traceparent: str | None = None
+    tracestate: str | None = None
 
 
 class SessionSendResult(WireModel):

@@ -54,6 +54,10 @@ def _command(argv: list[str]) -> Callable[[], int]:
             from jumpseat.token_console import main as run_token_command
 
             return lambda: run_token_command(argv[1:], os.environ)
+        case ["status"]:
+            from jumpseat.status_console import main as run_status_command
+
+            return lambda: run_status_command(argv[1:], os.environ)
         case _:
             pass
     if (command := parse_command(argv, os.environ)) is not None:

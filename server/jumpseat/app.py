@@ -11,9 +11,11 @@ import asyncio
 import logging
 import os
 import secrets
+import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
@@ -36,10 +38,13 @@ from jumpseat.cli import Options, TcpOptions
 from jumpseat.config import CompactionConfig, Config, SandboxSection, home_folder, load_config
 from jumpseat.descendants import Descendants
 from jumpseat.errors import ConfigError, JumpseatError
+from jumpseat.log_fields import fields
 from jumpseat.log_setup import log_to_stderr, mask_logs
 from jumpseat.mcp.hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.network.serving import serve_tcp
+from jumpseat.observability.measurements import Gauge
+from jumpseat.observability.observability import Observability
 from jumpseat.owner_only import restrict_contents, restrict_home
 from jumpseat.process_memory import protect_memory
 from jumpseat.rpc.connection import Connection
@@ -50,8 +55,10 @@ from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
 from jumpseat.sessions.access import Access, Gate
+from jumpseat.sessions.activity import Activity, activity_of
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.file_changes import record_change
+from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.connection_tokens import ConnectionTokenFile
 from jumpseat.store.files import read_text
@@ -74,6 +81,7 @@ from jumpseat.tools.resources import Resources
 from jumpseat.validation import in_file
 from jumpseat.watchdog import watch_loop
 from jumpseat_protocol.sessions import InfiniteSessionConfig, SessionMetadata
+from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.store.agents import AgentLibrary
@@ -88,6 +96,8 @@ GRACE_S: Final = 0.1
 DISCONNECT_S: Final = 0.3
 # Interval at which the connections of revoked tokens are closed.
 REVOCATION_CHECK_S: Final = 1.0
+# With less space on the disk of the home folder, a server is not ready for further clients.
+LEAST_FREE_BYTES: Final = 16 << 20
 # Folders in the home folder that only the server writes to.
 WRITTEN: Final = ("session-state", "memories", "quarantine")
 _ENDING: Final = {signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if sys.platform != "win32" else ())}
@@ -122,6 +132,7 @@ class App:
         for folder in restrict_home(home, WRITTEN):
             tasks.start_soon(partial(anyio.to_thread.run_sync, abandon_on_cancel=True), restrict_contents, folder)
         config = load_config(home, environment_providers())
+        self._log_start(options, config)
         self.protocol = options.protocol
         self.secrets = Secrets()
         self.trust = TrustedFolders(home, config.trusted_folders)
@@ -141,6 +152,8 @@ class App:
             child_environment=children,
             config_file=home / "config.toml",
         )
+        self.observability = Observability(options, home, self.secrets, self.gauges())
+        self.models.observers = self.observability.observers
         self.user_settings = UserSettings(home)
         store = SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
@@ -224,6 +237,7 @@ class App:
             ),
             policy=_policy(config, home, self.trust),
             skills=self.skills.for_session,
+            observers=self.observability.observers,
         )
 
     @property
@@ -232,6 +246,22 @@ class App:
         from jumpseat.store.agents import AgentLibrary
 
         return AgentLibrary(self._home, self.plugins, self.trust.is_trusted)
+
+    def _log_start(self, options: Options, config: Config) -> None:
+        tcp = options.tcp
+        transport = "tcp" if tcp is not None else "acp" if options.acp else "stdio"
+        port = None if tcp is None else tcp.port or None
+        where = fields(
+            version=__version__,
+            pid=os.getpid(),
+            home=str(self._home),
+            transport=transport,
+            host=None if tcp is None else tcp.host,
+            port=port,
+            tls=None if tcp is None else tcp.tls is not None,
+            sandbox=config.sandbox.mode,
+        )
+        log.info("jumpseat starts", extra=where)
 
     def connect_stdio(self) -> Wire:
         """Open the connection of a process on stdio; the caller connects its wire to a transport."""
@@ -270,6 +300,40 @@ class App:
         for connection in self.connections:
             connection.announce(params, created_by)
 
+    def gauges(self) -> list[Gauge]:
+        """Return the numbers that metrics show."""
+
+        def gauge(name: str, unit: str, description: str, read: Callable[[Activity], int]) -> Gauge:
+            return Gauge(name, unit, description, lambda: read(activity_of(self.registry.live_sessions())))
+
+        return [
+            gauge("jumpseat.sessions", "{session}", "Live sessions.", lambda now: now.sessions),
+            gauge("jumpseat.prompts.running", "{prompt}", "Sessions that run a prompt.", lambda now: now.running),
+            gauge("jumpseat.prompts.waiting", "{prompt}", "Prompts in queues.", lambda now: now.waiting),
+            gauge("jumpseat.questions.open", "{question}", "Unanswered questions.", lambda now: now.questions),
+            Gauge("jumpseat.connections", "{connection}", "Connected clients.", lambda: len(self.connections)),
+        ]
+
+    def status(self) -> dict[str, Any]:
+        """Return the state of the server as a JSON object."""
+        return {
+            "version": __version__,
+            "pid": os.getpid(),
+            "home": str(self._home),
+            "ready": not self.problems(),
+            "connections": len(self.connections),
+            **asdict(activity_of(self.registry.live_sessions())),
+        }
+
+    def problems(self) -> list[str]:
+        """Return the reasons why no new client should be sent to this server."""
+        problems = ["the server is ending"] if self.ending or self._stopping.is_set() else []
+        if not os.access(self._home, os.W_OK):
+            problems.append(f"the folder {str(self._home)!r} is not writable")
+        elif (free := shutil.disk_usage(self._home).free) < LEAST_FREE_BYTES:
+            problems.append(f"only {free >> 20} MiB are free in {str(self._home)!r}")
+        return problems
+
     def stop(self) -> None:
         """End the process."""
         self._stopping.set()
@@ -292,9 +356,10 @@ class App:
         await self._stopping.wait()
 
     async def close_sessions(self) -> None:
-        """Close all sessions, for at most ``CLOSE_S``."""
+        """Close all sessions, for at most ``CLOSE_S``, and export their telemetry."""
         with anyio.move_on_after(CLOSE_S):
             await self.registry.close_all(GRACE_S)
+        await self.observability.close()
 
     async def close(self) -> None:
         """Close everything: sessions first, so that their last events reach their clients."""
@@ -399,8 +464,10 @@ def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
 
 def run(options: Options) -> NoReturn:
     """Serve until the process ends; exit with the exit code."""
-    log_to_stderr(options.log_level)
     try:
+        log_to_stderr(
+            options.log_level, options.log_format, Path(options.log_dir).absolute() if options.log_dir else None
+        )
         # Before any output: on stdio, fd 1 belongs to the protocol.
         pipes = take_stdio() if options.tcp is None else None
         anyio.run(_serve_and_exit, options, pipes)
@@ -435,6 +502,9 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> None:
             elif number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 # `nohup` makes a process ignore SIGHUP.
                 loop.add_signal_handler(number, app.stop)
+        await app.observability.serve(tasks, app)
+        if options.session_idle_s is not None:
+            tasks.start_soon(IdleSessions(app.registry, options.session_idle_s).run)
         if options.tcp is None:
             assert pipes is not None
             tasks.start_soon(open_stdio, app.connect_stdio(), *pipes)

@@ -18,19 +18,26 @@ from jumpseat_protocol.version import __version__
 
 LOG_LEVELS = ("none", "error", "warning", "info", "debug", "all")
 
+LogFormat: TypeAlias = Literal["text", "json"]
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of a server process. Without ``tcp``, it serves stdio.
 
     ``environ`` holds the variables that are not empty, ``empty`` the names of the others: empty variables count as
-    unset for the server itself, but as set where a declaration names them.
+    unset for the server itself, but as set where a declaration names them. ``metrics_port`` is that of health and
+    metrics. Sessions are closed after ``session_idle_s`` seconds without a client.
     """
 
     environ: Mapping[str, str] = field(repr=False)
     tcp: TcpOptions | None = None
     empty: frozenset[str] = frozenset()
     log_level: str = "warning"
+    log_format: LogFormat = "text"
+    log_dir: str | None = None
+    metrics_port: int | None = None
+    session_idle_s: int | None = None
     auth_token: str | None = field(default=None, repr=False)
     auto_login: bool = True
     allow_unasked: bool = False
@@ -118,6 +125,7 @@ commands ('jumpseat COMMAND --help' describes each):
   tools           list the declared tools
   mcp             list MCP servers and log in to them
   token           make and revoke connection tokens
+  status          print the health of running servers
   script FILE     play a script against a server
   schema          print the protocol as JSON Schema
 """
@@ -154,6 +162,14 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument(
         "--log-level", choices=LOG_LEVELS, default="warning", help="lowest level that is logged to stderr"
     )
+    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="form of the log")
+    parser.add_argument("--log-dir", metavar="DIR", help="also write the log to a file in this folder")
+    parser.add_argument(
+        "--metrics-port",
+        type=_port,
+        metavar="PORT",
+        help="serve health and metrics over HTTP on this loopback port",
+    )
     parser.add_argument("--auth-token-env", metavar="NAME", help="environment variable that holds a GitHub token")
     parser.add_argument("--yolo", action="store_true", help="run calls that no attached client can be asked about")
     parser.add_argument(
@@ -170,10 +186,15 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--replay", metavar="DIR", help="answer calls to providers from recordings, offline")
     parser.add_argument("--replay-in-order", action="store_true", help="ignore the bodies of requests in a replay")
     parser.add_argument("--replay-delays", action="store_true", help="replay with the recorded delays")
+    parser.add_argument(
+        "--session-idle-timeout",
+        type=int,
+        metavar="S",
+        help="close sessions that no client has used for this time, in seconds; they can be resumed",
+    )
     # Flags of the SDKs that have no effect here.
     parser.add_argument("--no-auto-update", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-auto-login", action="store_true", help="do not get a GitHub token from gh")
-    parser.add_argument("--session-idle-timeout", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--remote", action="store_true", help=argparse.SUPPRESS)
     # `jumpseat acp` is the form for people and for settings of editors.
     known, unknown = parser.parse_known_args(["--acp", *argv[1:]] if argv and argv[0] == "acp" else argv)
@@ -186,6 +207,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
             "--acp and --protocol are mutually exclusive: --protocol selects a version of the Copilot SDK protocol"
         )
     known.stdio = known.stdio or known.acp
+    if known.session_idle_timeout is not None and known.session_idle_timeout < 0:
+        parser.error(f"argument --session-idle-timeout: expected 0 or more, got '{known.session_idle_timeout}'")
     if known.stdio and known.port is not None:
         parser.error("--stdio and --port are mutually exclusive")
     if not (known.stdio or known.headless or known.server or known.port is not None):
@@ -306,6 +329,10 @@ def _options(parser: CommandParser, known: Any, environ: Mapping[str, str], empt
         tcp=None if known.stdio else _tcp_options(parser, known, token),
         empty=empty,
         log_level=known.log_level,
+        log_format=known.log_format,
+        log_dir=known.log_dir,
+        metrics_port=known.metrics_port,
+        session_idle_s=known.session_idle_timeout or None,
         auth_token=environ.get(known.auth_token_env) if known.auth_token_env else None,
         auto_login=not known.no_auto_login,
         allow_unasked=known.yolo,

@@ -1,14 +1,109 @@
-"""The log of the process: its level, its form, and the removal of secrets."""
+"""The log of the process: its level, its forms, its files, and the removal of secrets.
+
+The package ``logging`` of the standard library does the work, because the libraries in use log with it, and because
+it is loaded anyway: docs/libraries.md has the comparison. Entries are a message and fields (``log_fields.py``).
+"""
 
 from __future__ import annotations
 
 import logging
+import logging.handlers
+import os
+import re
 import sys
-from typing import Final
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+import orjson
 
 from jumpseat.agent.secrets import Secrets
+from jumpseat.cli import LogFormat
+from jumpseat.errors import ConfigError
 
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
+
+FILE_BYTES: Final = 10 << 20
+"""The size at which a log file is renamed and a new one begun."""
+
+FILES_PER_PROCESS: Final = 5
+"""The number of files that one process keeps."""
+
+FILES_PER_FOLDER: Final = 50
+"""The number of files that processes leave in a folder; the oldest are deleted when a process begins."""
+
+_FILE_NAME: Final = re.compile(r"jumpseat-\d{8}T\d{6}-\d+\.log(\.\d+)?")
+# A value that needs no quotes: no space, no quotation mark, nothing that a terminal or a parser could misread.
+_PLAIN: Final = re.compile(r"[\w.,:;/@%+~\-()\[\]{}<>#*!?&|^$]+", re.ASCII)
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def log_to_stderr(level: str, form: LogFormat = "text", folder: Path | None = None) -> None:
+    """Log to stderr from ``level`` on, one of ``LOG_LEVELS`` of the arguments, and to a file in ``folder``, if any.
+
+    Raises:
+        ConfigError: there cannot be a file in ``folder``.
+    """
+    if level == "none":
+        logging.disable(logging.CRITICAL)
+        return
+    threshold = _LEVELS.get(level, logging.DEBUG)
+    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
+    if folder is not None:
+        handlers.append(_file_handler(folder))
+    for handler in handlers:
+        handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    logging.basicConfig(handlers=handlers, level=threshold)
+    # httpx and asyncio log URLs and payload sizes at INFO, which is only for debugging.
+    for name in ("httpx", "httpcore", "httpx2", "httpcore2", "asyncio", "opentelemetry"):
+        logging.getLogger(name).setLevel(max(logging.WARNING, threshold))
+    # The mcp package logs whole messages and tracebacks, partly with the root logger; we log what matters.
+    for name in ("mcp", "client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: record.name != "root")
+
+
+def mask_logs(secrets: Secrets) -> None:
+    """Remove secrets from the log from now on."""
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(_MaskedFormatter(handler.formatter or logging.Formatter(), secrets))
+
+
+class TextFormatter(logging.Formatter):
+    """Entries for people: time, level, message and fields on one line; the lines of a traceback are indented."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the entry."""
+        line = f"{_time_of(record)} {record.levelname:<7} {record.getMessage()}"
+        for name, value in fields_of(record).items():
+            line += f" {name}={_text_of(value)}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        # A text of somebody else must not look like an entry of its own.
+        return _UNPRINTABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", line).replace("\n", "\n    ")
+
+
+class JsonFormatter(logging.Formatter):
+    """Entries for machines: one JSON object per line, with the fields as members."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the entry."""
+        entry: dict[str, Any] = {
+            "time": _time_of(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **fields_of(record),
+        }
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
+    """Return the fields of an entry."""
+    return cast("Mapping[str, Any]", getattr(record, "fields", {}))
 
 
 class _MaskedFormatter(logging.Formatter):
@@ -23,26 +118,51 @@ class _MaskedFormatter(logging.Formatter):
         return self._secrets(self._inner.format(record))
 
 
-def mask_logs(secrets: Secrets) -> None:
-    """Remove secrets from the log from now on."""
-    for handler in logging.getLogger().handlers:
-        handler.setFormatter(_MaskedFormatter(handler.formatter or logging.Formatter(), secrets))
+class _LogFile(logging.handlers.RotatingFileHandler):
+    """A log file that only its owner can read. A full disk is reported once, on stderr."""
+
+    _failed = False
+
+    def _open(self) -> Any:
+        return open(self.baseFilename, "a", encoding="utf-8", errors="backslashreplace", opener=_open_private)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is that of the base class
+        """Report the first failure."""
+        if not self._failed:
+            self._failed = True
+            error = sys.exc_info()[1]
+            reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+            print(f"cannot write the log file {self.baseFilename!r}: {reason}", file=sys.stderr)  # noqa: T201
 
 
-def log_to_stderr(level: str) -> None:
-    """Log to stderr from ``level`` on, one of ``LOG_LEVELS`` of the arguments."""
-    if level == "none":
-        logging.disable(logging.CRITICAL)
-        return
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=_LEVELS.get(level, logging.DEBUG),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    # httpx and asyncio log URLs and payload sizes at INFO, which is only for debugging.
-    for name in ("httpx", "httpcore", "httpx2", "httpcore2", "asyncio"):
-        logging.getLogger(name).setLevel(max(logging.WARNING, _LEVELS.get(level, logging.DEBUG)))
-    # The mcp package logs whole messages and tracebacks, partly with the root logger; we log what matters.
-    for name in ("mcp", "client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    logging.getLogger().addFilter(lambda record: record.name != "root")
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _file_handler(folder: Path) -> logging.Handler:
+    name = f"jumpseat-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.log"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _delete_oldest(folder)
+        return _LogFile(folder / name, maxBytes=FILE_BYTES, backupCount=FILES_PER_PROCESS - 1)
+    except OSError as error:
+        raise ConfigError(f"--log-dir {str(folder)!r}: {error.strerror or error}") from None
+
+
+def _delete_oldest(folder: Path) -> None:
+    """Delete the oldest log files of processes that have used the folder before."""
+    names = sorted(name for name in os.listdir(folder) if _FILE_NAME.fullmatch(name))
+    for name in names[: max(0, len(names) - FILES_PER_FOLDER + 1)]:
+        # Another process may delete it, too.
+        (folder / name).unlink(missing_ok=True)
+
+
+def _time_of(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if _PLAIN.fullmatch(text) else orjson.dumps(text).decode()

@@ -18,6 +18,7 @@ from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import SessionNotFoundError, StoreError
+from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.sessions import SessionFolder, SessionStore, Workspace, shorten, workspace_of
 from jumpseat.tools.orchestrator.environment import Environment
@@ -425,6 +426,29 @@ async def test_a_prompted_session_is_listed_with_its_working_directory(
     assert sessions.last_id() == "s-1"
     assert sessions.metadata("s-1") == listed
     assert sessions.metadata("../s-1") is None
+
+
+async def test_a_session_without_clients_is_closed_after_the_timeout_and_kept_on_disk(
+    store: SessionStore, state: Path, tasks: TaskGroup
+) -> None:
+    sessions, client, other = registry(store, tasks), RecordingClient(), RecordingClient()
+    left = sessions.create("left", SessionSettings(cwd=state.parent), Attachment(client))
+    used = sessions.create("used", SessionSettings(cwd=state.parent), Attachment(other))
+    left.send(Prompt("hi"))
+    await client.wait_for(events.SessionIdle)
+    idle = IdleSessions(sessions, timeout_s=60)
+    with anyio.fail_after(5):
+        await idle.check(now=0)
+        sessions.detach_client(client)
+        # Counted from the first check that finds the session without clients.
+        await idle.check(now=100)
+        await idle.check(now=159)
+        assert sessions.is_live(left)
+        await idle.check(now=160)
+
+    assert not sessions.is_live(left)
+    assert sessions.is_live(used)
+    assert (state / "left" / "events.jsonl").exists()
 
 
 # Blocking calls, as functions that async tests may use.

@@ -58,7 +58,7 @@ class AcpConnection:
         self._on_close = on_close
         self._slow = False
         self.wire = Wire(self._body, self._framing_error, self._handle_close, LINES)
-        self.peer = JsonRpcPeer(self.wire.send, tasks, mask, ACP)
+        self.peer = JsonRpcPeer(self.wire.send, tasks, mask, ACP, label=lambda: self.label)
         self._ctx: AcpContext | None = None
 
     def serve(self, ctx: Context) -> None:
@@ -92,6 +92,11 @@ class AcpConnection:
         view = self._ctx.views.get(session_id) if self._ctx is not None else None
         if view is not None:
             view.deliver(event, lossy=event.type in DELTAS and self.wire.lossy)
+
+    @property
+    def label(self) -> str:
+        """The name of the connection in the log."""
+        return "editor"
 
     @property
     def connected(self) -> bool:

@@ -22,6 +22,7 @@ from jumpseat.agent.model import (
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.structured import with_response_format
 from jumpseat.agent.model_calls.tool_protocol import uses_xml, with_tool_protocol, without_native_tools
+from jumpseat.agent.observation import ModelCall, Watch
 from jumpseat.completion.conversion import WireBlocks
 from jumpseat.completion.request import build_request
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderToolsError
@@ -60,7 +61,11 @@ async def open_answer(models: Models, params: CompleteParams) -> AsyncGenerator[
     can = resolved.model.capabilities(resolved.wire_name)
     warning = check_capability(request, resolved.known, can, xml_tools=uses_xml(resolved.info))
     warnings = [warning] if warning else []
+    watch = models.observers.watch(
+        ModelCall(session_id=None, purpose="completion", resolved=resolved, request=request)
+    )
     async with AsyncExitStack() as stack:
+        stack.enter_context(watch)
         stack.enter_context(_explained(resolved))
         try:
             events = await stack.enter_async_context(_ready(resolved, request).model.stream(request))
@@ -71,7 +76,7 @@ async def open_answer(models: Models, params: CompleteParams) -> AsyncGenerator[
             events = await stack.enter_async_context(_ready(other, request).model.stream(request))
             models.remember_refused_tools(resolved)
             warnings.append(f"{resolved.info.id} rejects tools ({error}). It called them as XML in its text.")
-        pieces = await stack.enter_async_context(aclosing(_pieces(events, resolved, warnings)))
+        pieces = await stack.enter_async_context(aclosing(_pieces(events, watch, warnings)))
         yield pieces
 
 
@@ -91,10 +96,12 @@ def _ready(resolved: ResolvedModel, request: ModelRequest) -> ResolvedModel:
 
 
 async def _pieces(
-    events: AsyncIterator[ModelEvent], resolved: ResolvedModel, warnings: list[str]
+    events: AsyncIterator[ModelEvent], watch: Watch[ModelCall], warnings: list[str]
 ) -> AsyncGenerator[Piece]:
-    answer = _Answer()
+    answer, record = _Answer(), watch.record
     async for event in events:
+        if record.first_ms is None and record.request.stream:
+            record.first_ms = watch.since_start_ms()
         match event:
             case TextDelta():
                 yield CompleteDelta("text_delta", text=event.text)
@@ -110,7 +117,8 @@ async def _pieces(
                 completed = repair_calls(event)
                 for block in answer.remaining(completed):
                     yield block
-                yield _result(completed, answer.blocks, resolved, warnings)
+                record.completed = completed
+                yield _result(completed, answer.blocks, record.resolved, warnings)
                 return
     raise ProviderProtocolError("the model ended without a response")
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 from jumpseat.errors import AuthenticationRequiredError
+from jumpseat.log_fields import fields
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.server import ConnectParams, ConnectResult
 from jumpseat_protocol.version import __version__
+
+log = logging.getLogger(__name__)
 
 
 def connect(ctx: Context, params: ConnectParams) -> ConnectResult:
@@ -18,6 +23,9 @@ def connect(ctx: Context, params: ConnectParams) -> ConnectResult:
     access = ctx.process.gate.access_of(params.token)
     # Sessions that the connection is attached to belong to its first token.
     if access is None or ctx.connection.access not in (None, access):
+        log.warning(
+            "refused a client: wrong or missing connection token", extra=fields(client=ctx.connection.label)
+        )
         raise AuthenticationRequiredError("AUTHENTICATION_FAILED: wrong or missing connection token")
     ctx.connection.access = access
     ctx.connection.admit()

@@ -18,6 +18,7 @@ import anyio
 import mcp.types as types
 
 from jumpseat.agent.secrets import Secrets
+from jumpseat.log_fields import fields
 from jumpseat.mcp.auth import AuthQuestion, ClientTokens, HeadersReason
 from jumpseat.mcp.catalogue import ServerEntry, resolve_config
 from jumpseat.mcp.client import (
@@ -179,7 +180,6 @@ class Connection:
 
     async def _delay_restart(self, problem: str, *, came_up: bool, uptime_s: float) -> bool:
         """Wait before the next start; return whether there is one."""
-        log.warning("MCP server %s: %s", self.name, problem)
         if uptime_s > HEALTHY_S:
             self._lost_at.clear()
         if not came_up and not self._lost_at:
@@ -418,7 +418,15 @@ class Connection:
         self._changed.set()
         self._changed = anyio.Event()
         if changed:
+            self._log_status()
             self._context.changed(self)
+
+    def _log_status(self) -> None:
+        level = logging.WARNING if self.status in ("failed", "needs-auth") else logging.INFO
+        if self.status != "pending" and log.isEnabledFor(level):
+            tools = len(self.tools) if self.status == "connected" else None
+            where = fields(server=self.name, status=self.status, tools=tools, reason=self.error)
+            log.log(level, f"MCP server {self.status}", extra=where)
 
 
 async def _end_reason(child: Child | None) -> str:

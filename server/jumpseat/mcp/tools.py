@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolOrigin, ToolSpec
+from jumpseat.agent.observation import headers_of
 from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome, failure
@@ -101,7 +102,8 @@ class McpTool:
         hook_result = await self.session.hooks.pre_mcp_tool_call(
             self.connection.name, self.tool.name, arguments, ctx.call_id
         )
-        meta = hook_result.meta_to_use or None
+        trace = headers_of(self.session.services.observers.trace_context())
+        meta = {**trace, **(hook_result.meta_to_use or {})} or None
         try:
             result = await self.connection.call(self.tool.name, arguments, meta=meta, on_progress=_progress(ctx))
         except NotConnectedError as error:

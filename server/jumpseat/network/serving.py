@@ -10,6 +10,7 @@ import anyio
 
 from jumpseat.cli import TcpOptions
 from jumpseat.errors import JumpseatError
+from jumpseat.log_fields import fields
 from jumpseat.network.listener import Listener, Newcomer, limits_of_process, open_sockets
 from jumpseat.network.peer_user import IS_AVAILABLE as PEER_USER_IS_KNOWN
 from jumpseat.network.tls import server_context
@@ -61,6 +62,7 @@ async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(listener.run, sockets)
         tasks.start_soon(server.close_revoked)
+        log.info("listening", extra=fields(port=sockets[0].getsockname()[1]))
         # SDKs read the first line, people and scripts the second.
         print(f"jumpseat listening on port {sockets[0].getsockname()[1]}", flush=True)  # noqa: T201
         if server.made_token is not None:

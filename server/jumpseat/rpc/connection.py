@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from jumpseat.errors import ClientCallError
+from jumpseat.log_fields import fields
 from jumpseat.rpc.held_deltas import HeldDeltas
 from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
 from jumpseat.rpc.protocol2 import Protocol2, Question
@@ -100,7 +101,7 @@ class Connection:
         self.wire = Wire(self._body, self._framing_error, self._handle_close, on_read=self._release)
         if peer is not None:
             self.wire.limit(FIRST_MESSAGE_BYTES, FIRST_UNREAD_BYTES)
-        self.peer = JsonRpcPeer(self.wire.send, tasks, mask)
+        self.peer = JsonRpcPeer(self.wire.send, tasks, mask, label=lambda: self.label)
 
     def serve(
         self, find: Callable[[str], Callable[[Any], Any] | None], concerns: Callable[[str, Question], bool]
@@ -138,6 +139,7 @@ class Connection:
     def admit(self) -> None:
         """Lift the limits that apply until the first valid request."""
         if not self.admitted:
+            log.info("client connected", extra=fields(client=self.label))
             self.admitted = True
             self.wire.limit(MAX_BODY_BYTES)
             self._settled.set()
@@ -156,6 +158,12 @@ class Connection:
         if self.protocol == 2 and self._protocol2 is not None:
             for question in questions:
                 self._protocol2.ask(session_id, question)
+
+    @property
+    def label(self) -> str:
+        """The name of the connection in the log: that of its token, with the address of a TCP client."""
+        name = self.access.name if self.access is not None else None
+        return " ".join(filter(None, (name, self._peer))) or "stdio"
 
     @property
     def connected(self) -> bool:
@@ -244,6 +252,8 @@ class Connection:
         self.close()
 
     def _handle_close(self) -> None:
+        if self.admitted:
+            log.info("client disconnected", extra=fields(client=self.label))
         self._settled.set()
         self.peer.close()
         self._on_close(self)

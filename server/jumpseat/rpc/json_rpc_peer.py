@@ -28,13 +28,17 @@ from anyio.abc import TaskGroup
 
 from jumpseat.errors import ClientCallError
 from jumpseat.json_text import read_json
+from jumpseat.log_fields import fields
 from jumpseat.rpc.slim_import import import_json_rpc
 from jumpseat.rpc.wire_errors import error_of
+from jumpseat.rpc.wire_log import log as wire_log
+from jumpseat.rpc.wire_log import log_message
 from jumpseat_protocol.envelope import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
+    PROVIDER_FAILED,
     ErrorObject,
     RequestId,
 )
@@ -76,7 +80,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     ``find`` returns the handler of a method, or ``None``. A handler takes the raw params. A plain function runs at
     once, in the order of arrival; the awaitable of a coroutine function runs as a task of ``tasks``. Each request
-    gets exactly one response. ``mask`` removes secrets from error messages.
+    gets exactly one response. ``mask`` removes secrets from error messages, ``label`` names the peer in the log.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         tasks: TaskGroup,
         mask: Callable[[str], str] = str,
         dialect: Dialect = COPILOT,
+        label: Callable[[], str] = lambda: "",
     ) -> None:
         super().__init__(cast("Any", _Server()), cast("Any", _Converter()))
         self.find: Callable[[str], Callable[[Any], Any] | None] = lambda _method: None
@@ -93,6 +98,8 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         self._tasks = tasks
         self._mask = mask
         self._dialect = dialect
+        self._label = label
+        self._logs_messages = wire_log.isEnabledFor(logging.DEBUG)
         self._ids = itertools.count(1)
         self._closed = False
         self._running = 0
@@ -106,6 +113,8 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def receive(self, body: bytes) -> None:
         """Handle one message. An invalid message gets an error response; nothing is raised."""
+        if self._logs_messages:
+            log_message(self._label, "received", body)
         try:
             data = read_json(body)
         except orjson.JSONDecodeError:
@@ -307,6 +316,11 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
                 log.error("internal error: %s\n%s", error.message, "".join(lines))
                 error = json_rpc.ResponseError(code=INTERNAL_ERROR, message="Internal error")
             error.message = self._mask(error.message)
+            # A provider's explanation may quote the prompt.
+            reason = None if error.code == PROVIDER_FAILED else error.message
+            log.info(
+                "request refused", extra=fields(client=self._label(), id=msg_id, code=error.code, reason=reason)
+            )
         super()._send_response(msg_id, result, error)
 
     def _send_data(self, data: Any) -> None:
@@ -314,7 +328,10 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         if isinstance(data, json_rpc.JsonRPCNotification):
             # Most messages are events: as an object, each would cost a call from orjson back into Python.
             data = {"jsonrpc": data.jsonrpc, "method": data.method, "params": data.params}
-        self._send(orjson.dumps(data, default=self._serialize_message))
+        body = orjson.dumps(data, default=self._serialize_message)
+        if self._logs_messages:
+            log_message(self._label, "sent", body)
+        self._send(body)
 
 
 class OutgoingId(int):

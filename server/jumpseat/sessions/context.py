@@ -43,6 +43,11 @@ class Caller(Client, Protocol):
         ...
 
     @property
+    def label(self) -> str:
+        """The name of the connection in the log."""
+        ...
+
+    @property
     def connected(self) -> bool:
         """Return whether the client has not hung up."""
         ...
@@ -115,7 +120,7 @@ class Process(Protocol):
     def ending(self) -> bool: ...
 
     async def close_sessions(self) -> None:
-        """Close all sessions, within a time limit."""
+        """Close all sessions and export their telemetry, within time limits."""
         ...
 
     def stop_soon(self) -> None:

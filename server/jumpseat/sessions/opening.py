@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,12 @@ import anyio.to_thread
 from jumpseat.agent.client import Attachment
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.model_calls.tool_choice import check_choice
+from jumpseat.agent.observation import trace_of
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, UnsupportedError
+from jumpseat.log_fields import fields
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.login import login_of_options
 from jumpseat.sessions.options import adopt, apply_options, check_agent, requests_tokens
@@ -23,6 +26,8 @@ from jumpseat.store.options import read_options
 from jumpseat_protocol.events import SessionResume, SessionSkillsLoaded
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import ClientCommand, SessionCreateParams, SessionOptions, SessionResumeParams
+
+log = logging.getLogger(__name__)
 
 
 async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
@@ -50,11 +55,13 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     ctx.process.skills.prepare(skills)
     _check_connected(ctx)
     session = ctx.registry.create(session_id, settings, _attachment(ctx, params))
+    session.opened_in = trace_of(params.traceparent, params.tracestate)
     session.announce_agent(None)
     ctx.registry.store_options(session)
     if loaded := skills.to_wire():
         session.emit(SessionSkillsLoaded(skills=loaded))
     ctx.mcp.begin(session)
+    _log_opening(ctx, session, "session created")
     return session
 
 
@@ -90,6 +97,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
         ctx.registry.release(params.session_id)
         raise
     session.settings.login = options_alone.login or session.settings.login
+    session.opened_in = trace_of(params.traceparent, params.tracestate)
     ctx.registry.store_options(session)
     _announce_resume(ctx, session, params, was_active=was_active)
     if params.model is not None:
@@ -98,7 +106,24 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     session.announce_agent(agent)
     ctx.connection.catch_up(session.id, session.open_questions())
     ctx.mcp.begin(session)
+    _log_opening(ctx, session, "session joined" if live is not None else "session resumed")
     return session
+
+
+def _log_opening(ctx: Context, session: Session, message: str) -> None:
+    settings = session.settings
+    log.info(
+        message,
+        extra=fields(
+            session=session.id,
+            client=ctx.connection.label,
+            client_name=settings.client_name,
+            model=settings.model,
+            cwd=str(settings.cwd),
+            events=session.event_count,
+            mode=session.permissions.mode,
+        ),
+    )
 
 
 async def _live_session(ctx: Context, params: SessionResumeParams) -> Session | None:

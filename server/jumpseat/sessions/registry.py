@@ -21,6 +21,7 @@ from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.interfaces import ModelSource
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.model_calls.tool_choice import check_choice
+from jumpseat.agent.observation import Observers
 from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
@@ -34,6 +35,7 @@ from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
 from jumpseat.git import Confine
+from jumpseat.log_fields import fields
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.handover import Handover
 from jumpseat.sessions.replay import decode_records, replay_records
@@ -81,6 +83,7 @@ class SessionRegistry:
         policy: Policy | None = None,
         compaction: CompactionPolicy | None = None,
         skills: Callable[[Session], Skills] = lambda _session: NoSkills(),
+        observers: Observers | None = None,
     ) -> None:
         self.store = store
         self._models = models
@@ -110,6 +113,7 @@ class SessionRegistry:
             policy=policy or Policy(),
             compaction=compaction or CompactionPolicy(),
             skills=skills,
+            observers=observers or Observers(),
             store_options=self.store_options,
             store_checkpoint=self._store_checkpoint,
         )
@@ -300,6 +304,10 @@ class SessionRegistry:
             folder.log.end()
             folder.release()
 
+    def live_sessions(self) -> list[Session]:
+        """Return the live sessions of all clients."""
+        return [*self._live.values()]
+
     # --- closing and deleting -----------------------------------------------------------------------------------
 
     async def detach_and_close(self, session_id: str, client: Client) -> None:
@@ -373,6 +381,7 @@ class SessionRegistry:
                 folder.remove()
             del self._closing[session.id]
             closed.set()
+            log.info("session closed", extra=fields(session=session.id, events=session.event_count))
 
     async def delete(self, session_id: str) -> None:
         """Close a session and delete its files.
@@ -392,6 +401,7 @@ class SessionRegistry:
             folder.claim()
         folder.remove()
         self._announce("session.deleted", session_id, None, created_by)
+        log.info("session deleted", extra=fields(session=session_id))
 
     async def run_session_end_hooks(self) -> None:
         """Run the session-end hooks of all sessions concurrently."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from jumpseat.agent.blocks import AssistantMessage, ImageBlock, Message, TextBlock, UserMessage
-from jumpseat.agent.model import Completed, ModelRequest
+from jumpseat.agent.model import ModelRequest
+from jumpseat.agent.observation import ModelCall, whole_answer
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.loading import load
@@ -39,17 +40,17 @@ async def sample(session: Session, raw_request: dict[str, Any]) -> dict[str, Any
         max_output_tokens=min(params.max_tokens, resolved.info.max_output_tokens or params.max_tokens),
         session_id=session.id,
     )
-    async with resolved.model.stream(request) as events:
-        async for event in events:
-            if isinstance(event, Completed):
-                text = "".join(block.text for block in event.message.blocks if isinstance(block, TextBlock))
-                return {
-                    "role": "assistant",
-                    "content": {"type": "text", "text": text},
-                    "model": event.model or resolved.wire_name,
-                    "stopReason": "maxTokens" if event.stop_reason == "max_tokens" else "endTurn",
-                }
-    raise InvalidRequestError("the model ended without a response")
+    call = ModelCall(session_id=session.id, purpose="sampling", resolved=resolved, request=request)
+    answer = await whole_answer(session.services.observers, call)
+    if answer is None:
+        raise InvalidRequestError("the model ended without a response")
+    text = "".join(block.text for block in answer.message.blocks if isinstance(block, TextBlock))
+    return {
+        "role": "assistant",
+        "content": {"type": "text", "text": text},
+        "model": answer.model or resolved.wire_name,
+        "stopReason": "maxTokens" if answer.stop_reason == "max_tokens" else "endTurn",
+    }
 
 
 def _message(message: Any) -> Message:

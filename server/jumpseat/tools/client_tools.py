@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.observation import Question
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.schema_check import argument_problems, missing_defaults
@@ -101,20 +102,30 @@ async def run_client_tool(
     session: Session, tool: ClientTool, call: ToolUseBlock, limit_s: float | None = None
 ) -> ToolOutcome:
     """Ask the clients to run ``call`` and wait for the result, for ``limit_s`` seconds or without limit."""
-    pending = session.clients.external_calls.ask(call)
-    answer: HandlePendingToolCallParams | None = None
-    try:
-        session.emit(session.tool_question(pending.id, call))
-        with anyio.move_on_after(limit_s):
-            answer = await pending.answer()
-    finally:
-        session.clients.external_calls.close(pending)
-    session.emit(events.ExternalToolCompleted(request_id=pending.id))
+    record = Question(session_id=session.id, asks_for="tool", call_id=call.id, kind="tool", tool=call.name)
+    with session.services.observers.watch(record):
+        answer = await _ask_clients(session, call, limit_s)
+        record.result = "timeout" if answer is None else "answered"
     if answer is None:
         return ToolOutcome(f"The tool `{tool.name}` gave no result within {limit_s:g} s.", "timeout")
     outcome = outcome_of(call, answer)
     outcome.ends_turn = outcome.ends_turn or (tool.is_terminal and outcome.ok)
     return outcome
+
+
+async def _ask_clients(
+    session: Session, call: ToolUseBlock, limit_s: float | None
+) -> HandlePendingToolCallParams | None:
+    pending = session.clients.external_calls.ask(call)
+    try:
+        session.emit(session.tool_question(pending.id, call))
+        answer = None
+        with anyio.move_on_after(limit_s):
+            answer = await pending.answer()
+    finally:
+        session.clients.external_calls.close(pending)
+    session.emit(events.ExternalToolCompleted(request_id=pending.id))
+    return answer
 
 
 def outcome_of(call: ToolUseBlock, answer: HandlePendingToolCallParams) -> ToolOutcome:

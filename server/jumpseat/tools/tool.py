@@ -53,6 +53,7 @@ class ToolOutcome:
     messages for the model after the batch; hooks set both. ``messages`` are the tool's own messages for the model
     after the batch, as pairs of source and text. ``references`` are names of tools that a search has found.
     ``sandboxed`` is whether a command was confined; ``None`` without a command, or if the sandbox is off.
+    ``exit_code`` is that of a command that has ended.
     """
 
     text: str
@@ -69,6 +70,7 @@ class ToolOutcome:
     messages: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     references: list[str] = field(default_factory=list[str])
     sandboxed: bool | None = None
+    exit_code: int | None = None
 
     @property
     def ok(self) -> bool:

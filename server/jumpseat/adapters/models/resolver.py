@@ -21,6 +21,7 @@ from jumpseat.adapters.models.copilot_source import CopilotSource
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import ModelInfo, ModelRequest
+from jumpseat.agent.observation import Observers
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.child_environment import ChildEnvironment
 from jumpseat.config import AdapterConfig, Config
@@ -86,6 +87,8 @@ class Models:
         self.copilot = CopilotSource(
             options, self.connections, borrows=options.auto_login and not self.adapters.configured
         )
+        self.observers = Observers()
+        """The observers of calls outside of sessions."""
         self._tasks = tasks
         self._list_timeout_s = list_timeout_s
         # Adapter, base URL and wire name of each model.

@@ -31,6 +31,7 @@ from jumpseat.errors import (
     SessionNotFoundError,
     StoreError,
 )
+from jumpseat.log_fields import fields
 from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)
@@ -241,6 +242,12 @@ def _succeed(
     )
     session.emit(payload)
     outcome.append(payload)
+    log.info(
+        "conversation compacted",
+        extra=fields(
+            session=session.id, trigger=task.trigger, tokens_before=before.total, tokens_after=after.total
+        ),
+    )
     session.compactor.last_size = after.conversation
     session.emit(
         events.SessionUsageInfo(

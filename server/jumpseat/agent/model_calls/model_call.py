@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
 from jumpseat.agent.model_calls.structured import with_response_format
 from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol, without_native_tools
+from jumpseat.agent.observation import ModelCall, Watch, whole_answer
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError, ProviderError, ProviderToolsError
@@ -104,32 +104,32 @@ async def _call_quietly(session: Session, resolved: ResolvedModel, request: Mode
     attempt = 0
     while True:
         attempt += 1
-        started = time.monotonic()
+        call = ModelCall(
+            session_id=session.id, purpose="summary", resolved=resolved, request=request, attempt=attempt
+        )
         try:
-            async with resolved.model.stream(request) as stream:
-                async for event in stream:
-                    if isinstance(event, Completed):
-                        return event
+            completed = await whole_answer(session.services.observers, call)
         except ProviderError as error:
-            _report_failure(session, resolved, error, started)
+            _report_failure(session, call, error)
             wait_s = policy.wait_s(error, attempt)
             if wait_s is None:
                 raise
         else:
-            raise AssertionError("a model stream must end in Completed or raise")
+            assert completed is not None, "a model stream must end in Completed or raise"
+            return completed
         await anyio.sleep(wait_s)
 
 
-def _report_failure(session: Session, resolved: ResolvedModel, error: ProviderError, started: float) -> None:
+def _report_failure(session: Session, call: ModelCall, error: ProviderError) -> None:
     session.emit(
         events.ModelCallFailure(
             source="top_level",
-            model=resolved.wire_name,
+            model=call.resolved.wire_name,
             status_code=error.status,
             error_code=error.code,
             error_type=error.error_type,
             error_message=str(error),
-            duration_ms=_ms_since(started),
+            duration_ms=int(call.ms),
         )
     )
 
@@ -151,12 +151,21 @@ async def _call_model(
     switch_offered = False
     while True:
         attempt += 1
-        started = time.monotonic()
         streamed = _Streamed()
+        call = ModelCall(
+            session_id=session.id,
+            purpose="turn",
+            resolved=resolved,
+            request=request,
+            attempt=attempt,
+            turn_id=turn_id,
+            interaction_id=prompt.interaction_id,
+        )
         try:
-            completed = await _stream_answer(session, resolved, request, streamed, started)
+            with (watch := session.services.observers.watch(call)):
+                call.completed = completed = await _stream_answer(session, streamed, watch)
         except ProviderError as error:
-            _report_failure(session, resolved, error, started)
+            _report_failure(session, call, error)
             if isinstance(error, ProviderToolsError) and request.tools and without_native_tools(resolved):
                 raise
             if is_model_limit(error) and not streamed.anything and not switch_offered:
@@ -180,8 +189,8 @@ async def _call_model(
                 repair_calls(completed),
                 streamed.message_id,
                 streamed.reasoning_id,
-                _ms_since(started),
-                streamed.first_token_ms,
+                int(call.ms),
+                None if call.first_ms is None else int(call.first_ms),
             )
 
 
@@ -201,7 +210,6 @@ class _Streamed:
         self.reasoning_id = str(uuid.uuid4())
         self.anything = False
         self.text: list[str] = []
-        self.first_token_ms: int | None = None
 
 
 def _emit_delta(session: Session, streamed: _Streamed, delta: Delta) -> None:
@@ -221,12 +229,11 @@ def _emit_delta(session: Session, streamed: _Streamed, delta: Delta) -> None:
             )
 
 
-async def _stream_answer(
-    session: Session, resolved: ResolvedModel, request: ModelRequest, streamed: _Streamed, started: float
-) -> Completed:
+async def _stream_answer(session: Session, streamed: _Streamed, watch: Watch[ModelCall]) -> Completed:
     deltas = 0
     masked = MaskedDeltas(session.services.secrets) if session.services.secrets else None
-    async with resolved.model.stream(request) as stream:
+    call = watch.record
+    async with call.resolved.model.stream(call.request) as stream:
         async for event in stream:
             if isinstance(event, Completed):
                 for rest in masked.flush() if masked else ():
@@ -238,7 +245,7 @@ async def _stream_answer(
             _emit_delta(session, streamed, masked.feed(event) if masked else event)
             if not streamed.anything:
                 streamed.anything = True
-                streamed.first_token_ms = _ms_since(started)
+                call.first_ms = watch.since_start_ms()
             deltas += 1
             if deltas % DELTAS_PER_DRAIN == 0:
                 await session.drain_clients()
@@ -261,7 +268,3 @@ def _keep_partial(
                 originating_message_id=prompt.id,
             )
         )
-
-
-def _ms_since(started: float) -> int:
-    return int((time.monotonic() - started) * 1000)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, cast
 
 import anyio
 
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import AskToken, ModelSource
-from jumpseat.agent.model import Completed, ModelRequest
+from jumpseat.agent.model import ModelRequest
+from jumpseat.agent.observation import ModelCall, Observers, whole_answer
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import JumpseatError
 from jumpseat_protocol.permissions import AssistedApproval, PermissionRequest
@@ -53,6 +54,8 @@ class PermissionJudge:
     ask_token: AskToken
     prompts: Callable[[], Iterable[str]]
     config: JudgeConfig | None = None
+    observers: Observers = field(default_factory=Observers)
+    session_id: str | None = None
 
     async def __call__(self, request: PermissionRequest, model: str | None) -> AssistedApproval:
         """Ask the model for its opinion of ``request``. ``model`` takes precedence over the configured model."""
@@ -83,11 +86,9 @@ class PermissionJudge:
     async def _answer(self, settings: SessionSettings, question: str) -> str:
         resolved = await self.models.resolve(settings, ask_token=self.ask_token)
         request = ModelRequest(resolved.wire_name, INSTRUCTIONS, [UserMessage([TextBlock(question)])], stream=False)
-        async with resolved.model.stream(request) as stream:
-            async for event in stream:
-                if isinstance(event, Completed):
-                    return event.message.text()
-        return ""
+        call = ModelCall(session_id=self.session_id, purpose="judge", resolved=resolved, request=request)
+        completed = await whole_answer(self.observers, call)
+        return completed.message.text() if completed is not None else ""
 
 
 def _parse_opinion(answer: str, model: str | None) -> AssistedApproval:

@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 import anyio.to_thread
 
+from jumpseat.agent.observation import Decider, Observers
 from jumpseat.agent.permissions.approvals import ApprovalStore, approved_commands, covers, has_changed
 from jumpseat.agent.permissions.disclosure import disclose
 from jumpseat.agent.permissions.facts import gather_facts
@@ -108,6 +109,8 @@ class Permissions:
         path_scope: PathScope | None = None,
         policy: Policy | None = None,
         judge: Judge | None = None,
+        observers: Observers | None = None,
+        session_id: str = "",
     ) -> None:
         self._emit = emit
         self._can_ask = can_ask
@@ -120,7 +123,7 @@ class Permissions:
         )
         self.mode: Mode = "assisted" if judge is not None and self._policy.judge is not None else "manual"
         self.judging_model: str | None = None
-        self.questions = PermissionQuestions(emit)
+        self.questions = PermissionQuestions(emit, observers, session_id)
         self._warned = False
         self._policy_rules: tuple[Path, Rules] | None = None
 
@@ -151,22 +154,22 @@ class Permissions:
         disclose(request, facts)
         rules, patterns, opinion = self._rules(), self.path_scope.rule_patterns, None
         if (rule := first_match(rules.deny, facts, patterns)) is not None:
-            return Verdict("denied", f"{DENIED_BY_RULE}: {rule}")
+            return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule")
         rule = first_match(rules.ask, facts, patterns) or first_possible_match(
             rules.deny + rules.ask, facts, patterns
         )
         if rule is None:
-            if self._is_allowed(request, facts, rules, guard):
-                return ALLOWED
+            if (by := self._allowed_by(request, facts, rules, guard)) is not None:
+                return replace(ALLOWED, by=by)
             if _stays_inside(request) and self._trusts_sandbox(rules) and not guard.needs_person:
                 return ALLOWED_INSIDE
             opinion = await self._opinion(request, facts, guard)
             if opinion is not None and opinion.recommendation == "approve":
                 self.questions.publish_model_approval(request, opinion)
-                return ALLOWED
+                return replace(ALLOWED, by="judge")
         if not self._can_ask():
             if rule is None and not guard.needs_person and self._may_run_unasked():
-                return ALLOWED
+                return replace(ALLOWED, by="operator")
             self._warn_denied_unasked(_why_a_person_is_needed(rule, tool, guard))
             return verdict_of(NOT_AVAILABLE)
         self._warn_changed(facts)
@@ -181,7 +184,7 @@ class Permissions:
     def denial_by_rule(self, facts: Facts) -> Verdict | None:
         """Return the denial of a call that a rule forbids, which nothing can overrule; ``None`` if no rule does."""
         rule = first_match(self._rules().deny, facts, self.path_scope.rule_patterns)
-        return Verdict("denied", f"{DENIED_BY_RULE}: {rule}") if rule is not None else None
+        return Verdict("denied", f"{DENIED_BY_RULE}: {rule}", by="rule") if rule is not None else None
 
     async def allows_unasked(self, request: PermissionRequest, tool: str) -> bool:
         """Return whether rules and approvals allow a call of ``tool``, without asking a model or a person."""
@@ -190,27 +193,31 @@ class Permissions:
         restricting = rules.deny + rules.ask
         if first_match(restricting, facts, patterns) or first_possible_match(restricting, facts, patterns):
             return False
-        return self._is_allowed(request, facts, rules, UNGUARDED)
+        return self._allowed_by(request, facts, rules, UNGUARDED) is not None
 
-    def _is_allowed(self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits) -> bool:
+    def _allowed_by(
+        self, request: PermissionRequest, facts: Facts, rules: Rules, guard: ApprovalLimits
+    ) -> Decider | None:
+        """Return what allows a call without a question; ``None`` if nothing does."""
         if self.approve_all and not guard.needs_person:
-            return True
+            return "mode"
         if facts.protected or facts.kind == "hook":
-            return False
+            return None
         if facts.kind == "url" and self.path_scope.any_host:
-            return True
+            return "approval"
         if self.approvals.rules.allow_reads and facts.kind in ("read", "url"):
-            return True
+            return "approval"
         if facts.kind == "read" and facts.paths and all(map(self._is_readable, facts.paths)):
-            return True
+            return "approval"
         current = self.approvals.current()
         if covers(current.approvals, request, facts):
-            return True
+            return "approval"
         if isinstance(request, ShellPermission) and request.request_sandbox_bypass:
-            return False
+            return None
         # With a scope, approvals of the same commands with other arguments do not count.
         commands = approved_commands(current.approvals) if facts.scope is None else ApprovedCommands()
-        return allows([*rules.allow, *current.rules], facts, self.path_scope.rule_patterns, commands)
+        allowing = [*rules.allow, *current.rules]
+        return "rule" if allows(allowing, facts, self.path_scope.rule_patterns, commands) else None
 
     def _trusts_sandbox(self, rules: Rules) -> bool:
         """Return whether commands run unasked as long as they are confined: by the mode, or by a rule."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import anyio
 
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.observation import Decider, Observers, Question
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import (
@@ -54,7 +55,8 @@ class Verdict:
 
     A ``rejected`` call ends the turn; the model is told about a ``denied`` call. ``cancelled`` means that the
     question was withdrawn rather than answered. ``arguments`` replace those of an allowed call if a person changed
-    them. ``confined_only`` means that the call is allowed only because it stays in the sandbox.
+    them. ``confined_only`` means that the call is allowed only because it stays in the sandbox. ``by`` is who
+    decided.
     """
 
     status: Literal["allowed", "denied", "rejected"]
@@ -62,17 +64,25 @@ class Verdict:
     arguments: JsonObject | None = None
     cancelled: bool = False
     confined_only: bool = False
+    by: Decider = field(default="client", compare=False)
 
 
 ALLOWED: Final = Verdict("allowed")
-ALLOWED_INSIDE: Final = Verdict("allowed", confined_only=True)
+ALLOWED_INSIDE: Final = Verdict("allowed", confined_only=True, by="sandbox")
 
 
 class PermissionQuestions:
     """The questions of one session. ``emit`` publishes events."""
 
-    def __init__(self, emit: Callable[[events.EventPayload], object]) -> None:
+    def __init__(
+        self,
+        emit: Callable[[events.EventPayload], object],
+        observers: Observers | None = None,
+        session_id: str = "",
+    ) -> None:
         self._emit = emit
+        self._observers = observers or Observers()
+        self._session_id = session_id
         self.pending = PendingRequests[PermissionRequest, PermissionDecision]()
         self._opinions: dict[str, AssistedApproval] = {}
 
@@ -86,6 +96,20 @@ class PermissionQuestions:
 
         ``settle`` returns the decision as it takes effect, before it is published.
         """
+        record = Question(
+            session_id=self._session_id, asks_for="permission", call_id=request.tool_call_id, kind=request.kind
+        )
+        with self._observers.watch(record):
+            decision = await self._ask(request, opinion, settle)
+            record.result = result_of(decision).kind
+        return decision
+
+    async def _ask(
+        self,
+        request: PermissionRequest,
+        opinion: AssistedApproval | None,
+        settle: Callable[[PermissionDecision], Awaitable[PermissionDecision]],
+    ) -> PermissionDecision:
         pending = self.pending.ask(request)
         if opinion is not None:
             self._opinions[pending.id] = opinion
@@ -188,7 +212,7 @@ def verdict_of(decision: PermissionDecision) -> Verdict:
         case "cancelled":
             return Verdict("denied", "Permission request cancelled", cancelled=True)
         case "user-not-available" | "denied-no-approval-rule-and-could-not-request-from-user" | "no-result":
-            return Verdict("denied", COULD_NOT_ASK)
+            return Verdict("denied", COULD_NOT_ASK, by="nobody")
 
 
 def _rule_text(rule: WireRule) -> str:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
+from jumpseat.agent.observation import TraceContext
 from jumpseat.errors import SessionNotFoundError
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import HostedToolConfig, ResponseFormatConfig, ToolChoiceConfig
@@ -46,7 +47,8 @@ class Prompt:
     """A queued prompt. ``headers`` are sent to the provider with this prompt's model calls only.
 
     ``adapter_settings`` override those of the session one by one. ``called`` is set once the model has answered a
-    call, ``repaired`` once the model was asked to correct the format of its answer.
+    call, ``repaired`` once the model was asked to correct the format of its answer. ``trace`` is
+    the client's.
     """
 
     text: str
@@ -60,6 +62,7 @@ class Prompt:
     called: bool = False
     adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     delivery: events.Delivery = "idle"
+    trace: TraceContext | None = None
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     run: Run = field(default_factory=lambda: Run())

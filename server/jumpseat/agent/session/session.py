@@ -23,6 +23,7 @@ from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.agent.conversation.portability import Portability
 from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
+from jumpseat.agent.observation import Observers, TraceContext, headers_of
 from jumpseat.agent.permissions.judge import MAX_PROMPTS, PermissionJudge
 from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.permissions import Permissions, Policy
@@ -54,7 +55,7 @@ class SessionServices:
     called at most once per run of a changed session. ``store_options`` stores the options of a session that changed
     them itself. ``store_checkpoint`` stores a summary under a title and returns its number and its path.
     ``hook_timeout_s`` limits one hook, and the rewriting of the system message. ``compaction`` applies where a
-    session does not configure it.
+    session does not configure it. ``observers`` receive records of what sessions do.
     """
 
     tasks: TaskGroup
@@ -72,6 +73,7 @@ class SessionServices:
     policy: Policy = field(default_factory=Policy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     skills: Callable[[Session], Skills] = lambda _session: NoSkills()
+    observers: Observers = field(default_factory=Observers)
     store_options: Callable[[Session], None] = lambda _session: None
     store_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = lambda session, _title, _summary: (
         session.conversation.checkpoint + 1,
@@ -132,6 +134,8 @@ class Session:
         # The last message to the model about remaining credits.
         self.last_limits_status: str | None = None
         self.last_event_id: str | None = None
+        # The trace of the request that opened the session here.
+        self.opened_in: TraceContext | None = None
         self._log = event_log
         self._changed = False
 
@@ -154,7 +158,11 @@ class Session:
                 self.clients.ask_token,
                 lambda: self.latest_prompts,
                 services.policy.judge,
+                services.observers,
+                self.id,
             ),
+            services.observers,
+            self.id,
         )
 
     # --- events -------------------------------------------------------------------------------------------------
@@ -334,6 +342,7 @@ class Session:
             tool_name=call.name,
             arguments=call.arguments,
             working_directory=str(self.settings.cwd),
+            **headers_of(self.services.observers.trace_context()),
         )
 
     def waits_for_absent_client(self) -> bool:

@@ -29,11 +29,19 @@ from jumpseat.agent.model_calls.model_call import Answer, ask_model, report_erro
 from jumpseat.agent.model_calls.requests import build_request, find_model, system_message
 from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, repair_request
 from jumpseat.agent.model_calls.tool_protocol import uses_xml
+from jumpseat.agent.observation import PromptRun
 from jumpseat.agent.session import limits
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
-from jumpseat.errors import JumpseatError, ProviderContextError, ProviderError, ResponseFormatError, StoreError
+from jumpseat.errors import (
+    ConfigError,
+    JumpseatError,
+    ProviderContextError,
+    ProviderError,
+    ResponseFormatError,
+    StoreError,
+)
 from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)
@@ -41,6 +49,21 @@ log = logging.getLogger(__name__)
 
 async def run_prompt(session: Session, prompt: Prompt) -> None:
     """Run ``prompt`` to its end. Errors become ``session.error``; nothing but cancellation is raised."""
+    record = PromptRun(
+        session_id=session.id,
+        prompt_id=prompt.id,
+        interaction_id=prompt.interaction_id,
+        text=prompt.text,
+        model=session.settings.for_model().model,
+        agent=session.settings.agent,
+        parent=prompt.trace,
+        opened_in=session.opened_in,
+    )
+    with session.services.observers.watch(record):
+        await _run_turns(session, prompt, record)
+
+
+async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> None:
     open_turn: str | None = None
     try:
         session.emit(events.PendingMessagesModified())
@@ -72,9 +95,12 @@ async def run_prompt(session: Session, prompt: Prompt) -> None:
                     return
             turn += 1
     except anyio.get_cancelled_exc_class():
+        record.aborted = True
         _report_abort(session, open_turn)
         raise
     except Exception as exc:
+        record.error_type = exc.error_type if isinstance(exc, JumpseatError) else "internal"
+        record.reason = str(exc) if isinstance(exc, StoreError | ConfigError) else None
         _report_failure(session, prompt, open_turn, exc)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from jumpseat.agent.model_calls.structured import check_format
 from jumpseat.agent.model_calls.tool_choice import check_choice
+from jumpseat.agent.observation import trace_of
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.errors import InvalidRequestError, TurnFailedError
 from jumpseat.sessions.context import Context
@@ -60,6 +61,7 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         hosted_tools=params.hosted_tools,
         response_format=params.response_format,
         adapter_settings=params.adapter_settings,
+        trace=trace_of(params.traceparent, params.tracestate),
     )
     session.send(prompt, params.mode)
     return prompt

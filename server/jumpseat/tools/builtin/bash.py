@@ -54,7 +54,7 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
         return failure("The session is closing: no new commands can be started.")
     if background:
         text = f"<started in background with shellId: {shell.id}; read its output with read_bash>"
-        return ToolOutcome(text, sandboxed=shell.confined)
+        return ToolOutcome(text, sandboxed=shell.confined, exit_code=shell.exit_code)
     try:
         await follow(shell, ctx.partial, args.initial_wait)
     except anyio.get_cancelled_exc_class():
@@ -64,7 +64,7 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
     text = report(shell)
     if shell.finished:
         ctx.shells.release(shell)
-    return ToolOutcome(text, sandboxed=shell.confined)
+    return ToolOutcome(text, sandboxed=shell.confined, exit_code=shell.exit_code)
 
 
 def _permission(ctx: ToolContext, args: BashArgs) -> ShellPermission:

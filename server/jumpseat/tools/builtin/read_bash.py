@@ -23,7 +23,7 @@ async def run_read_bash(ctx: ToolContext, args: ReadBashArgs) -> ToolOutcome:
     text = report(shell)
     if shell.finished:
         ctx.shells.release(shell)
-    return ToolOutcome(text)
+    return ToolOutcome(text, exit_code=shell.exit_code)
 
 
 TOOL: Final = BuiltinTool(

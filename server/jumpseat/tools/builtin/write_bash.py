@@ -38,7 +38,7 @@ async def run_write_bash(ctx: ToolContext, args: WriteBashArgs) -> ToolOutcome:
     except OSError:
         return failure(f"Shell {shell.id} has closed its input. Read its output with read_bash to see why.")
     await follow(shell, ctx.partial, args.delay)
-    outcome = ToolOutcome(report(shell), sandboxed=shell.confined)
+    outcome = ToolOutcome(report(shell), sandboxed=shell.confined, exit_code=shell.exit_code)
     if shell.finished:
         ctx.shells.release(shell)
     return outcome

@@ -18,6 +18,7 @@ import anyio.lowlevel
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.interfaces import ToolsResult
+from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.shell.syntax import parse_shell
 from jumpseat.tools.large_output import spill
@@ -69,6 +70,24 @@ class ToolCalls:
         """Run one call between its hooks; without them if the calls of the answer have been cancelled."""
         # If no call ever waits, other tasks still have to run.
         await anyio.lowlevel.checkpoint()
+        tool = self._tools.offered().get(call.name)
+        record = state.records[index] = ToolCall(
+            session_id=self._session.id,
+            call_id=call.id,
+            tool=call.name,
+            arguments=call.arguments,
+            description=tool.spec.description if tool is not None else None,
+            server=tool.spec.origin.server if tool is not None and tool.spec.origin is not None else None,
+        )
+        with self._session.services.observers.watch(record):
+            outcome = await self._run_one(call, state, index, line)
+            record.status, record.exit_code = outcome.status, outcome.exit_code
+            record.result = outcome.text
+        return outcome
+
+    async def _run_one(
+        self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None
+    ) -> ToolOutcome:
         if state.stopped is not None:
             outcome = await self._execution.cancelled(call, state.stopped)
         else:

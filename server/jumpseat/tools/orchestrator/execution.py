@@ -17,6 +17,7 @@ import anyio
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import INTERRUPTED, canonical_json
+from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.agent.permissions.questions import ALLOWED, Verdict
 from jumpseat.agent.permissions.rules import Facts
@@ -63,11 +64,12 @@ class SharedState:
 
     ``stopped`` is the outcome of the calls that have not begun, once the user has cancelled all calls, or has
     rejected one in a way that ends the turn. ``aborted`` are the outcomes of calls that ran when the turn was
-    aborted, by their positions.
+    aborted, ``records`` what is recorded about all calls, both by their positions.
     """
 
     stopped: ToolOutcome | None = None
     aborted: dict[int, ToolOutcome] = field(default_factory=dict[int, ToolOutcome])
+    records: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])
     _is_cancelled: bool = False
     _questions: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
 
@@ -81,7 +83,7 @@ class SharedState:
                 self._questions.discard(scope)
             self._stop(verdict)
             return verdict
-        return Verdict("denied", CANCELLED, cancelled=True)
+        return Verdict("denied", CANCELLED, cancelled=True, by="turn")
 
     def _stop(self, verdict: Verdict) -> None:
         """Let no further call begin, if the verdict on one call concerns all of them."""
@@ -182,10 +184,13 @@ class CallExecution:
         hook: PreToolUseOutput | None,
     ) -> ToolOutcome:
         allowed_by_hook = hook is not None and hook.permission_decision == "allow"
+        record = state.records.get(index)
 
         async def approve(request: PermissionRequest, limits: ApprovalLimits) -> Verdict:
             asked = None if allowed_by_hook else request
-            return await self._decide(request, asked, limits, call, state)
+            verdict = await self._decide(request, asked, limits, call, state)
+            _record(record, request, verdict)
+            return verdict
 
         ctx = self._context(call, line, approve)
         with_abort = partial(_with_abort, state, index, ctx)
@@ -196,6 +201,7 @@ class CallExecution:
             return prepared.refusal
         request = _request_after_hook(prepared.permission, call, hook)
         verdict = await with_abort(lambda: self._decide(prepared.permission, request, prepared.guard, call, state))
+        _record(record, prepared.permission, verdict)
         if verdict.status != "allowed":
             ends_turn = verdict.status == "rejected"
             outcome = ToolOutcome(verdict.message, "rejected" if ends_turn else "denied", ends_turn=ends_turn)
@@ -225,9 +231,9 @@ class CallExecution:
         if verdict is not None:
             return verdict
         if state.stopped is not None:
-            return Verdict("denied", state.stopped.text, cancelled=True)
+            return Verdict("denied", state.stopped.text, cancelled=True, by="turn")
         if asked is None:
-            return ALLOWED
+            return replace(ALLOWED, by="tool" if declared is None else "hook")
         asked.tool_call_id = call.id
         if asked is not declared:
             facts = await self._facts(asked, call)
@@ -326,6 +332,12 @@ def _request_after_hook(
             hook_message=hook.permission_decision_reason,
         )
     return None if hook.permission_decision == "allow" else request
+
+
+def _record(record: ToolCall | None, request: PermissionRequest | None, verdict: Verdict) -> None:
+    if record is not None:
+        record.kind = record.kind if request is None else request.kind
+        record.decision, record.decided_by = verdict.status, verdict.by
 
 
 def _settle_path(ctx: ToolContext, request: PermissionRequest | None) -> None:

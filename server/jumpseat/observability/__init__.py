@@ -1,0 +1,1 @@
+"""What becomes of the records of :mod:`jumpseat.agent.observation`: log entries, metrics and traces."""

@@ -1,0 +1,81 @@
+"""The settings of OpenTelemetry: variables that the SDKs set, and those of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from jumpseat.errors import ConfigError
+
+SOURCE_NAME: Final = "jumpseat"
+
+NOT_INSTALLED: Final = (
+    "telemetry is asked for ({variable}), but OpenTelemetry is not installed: pip install 'jumpseat[otel]'"
+)
+
+Protocol = Literal["http/json", "http/protobuf"]
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    """Where traces and metrics go: to the file ``path``, or over OTLP to a collector.
+
+    ``variable`` is the one that asks for telemetry. With ``content``, prompts, answers, arguments and results are
+    exported, too.
+    """
+
+    variable: str
+    path: str | None = None
+    protocol: Protocol = "http/protobuf"
+    source_name: str = SOURCE_NAME
+    content: bool = False
+
+
+def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings | None:
+    """Return the settings that the variables make; ``None`` if they ask for no telemetry.
+
+    Raises:
+        ConfigError: a variable has an invalid value.
+    """
+    if _is_true(environ, "OTEL_SDK_DISABLED") or environ.get("COPILOT_OTEL_ENABLED", "").lower() in ("false", "0"):
+        return None
+    exporter = environ.get("COPILOT_OTEL_EXPORTER_TYPE")
+    path = environ.get("COPILOT_OTEL_FILE_EXPORTER_PATH")
+    if exporter not in (None, "", "file", "otlp-http"):
+        raise ConfigError(f"COPILOT_OTEL_EXPORTER_TYPE is {exporter[:40]!r}, expected file or otlp-http")
+    if exporter == "file" and not path:
+        raise ConfigError(
+            "COPILOT_OTEL_EXPORTER_TYPE is 'file': COPILOT_OTEL_FILE_EXPORTER_PATH must name the file"
+        )
+    variable = next(
+        (
+            name
+            for name in (
+                "COPILOT_OTEL_EXPORTER_TYPE",
+                "COPILOT_OTEL_FILE_EXPORTER_PATH",
+                "OTEL_EXPORTER_OTLP_ENDPOINT",
+                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+                "COPILOT_OTEL_ENABLED",
+            )
+            if environ.get(name)
+        ),
+        None,
+    )
+    if variable is None:
+        return None
+    protocol = environ.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "http/protobuf"
+    if protocol not in ("http/json", "http/protobuf"):
+        raise ConfigError(f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol[:40]!r}, expected http/json or http/protobuf")
+    return TelemetrySettings(
+        variable,
+        path=path if exporter != "otlp-http" else None,
+        protocol=protocol,
+        source_name=environ.get("COPILOT_OTEL_SOURCE_NAME") or SOURCE_NAME,
+        content=_is_true(environ, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"),
+    )
+
+
+def _is_true(environ: Mapping[str, str], name: str) -> bool:
+    return environ.get(name, "").strip().lower() in ("true", "1")

@@ -1,0 +1,102 @@
+"""``--metrics-port`` and ``jumpseat status``: health and metrics of a running server."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import anyio.to_thread
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from jumpseat.status_console import main as status_command
+from jumpseat.store.running_servers import RunningServers
+from tests.support.server import RunningServer, calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+
+def metrics_url(server: RunningServer) -> str:
+    """Return the address of health and metrics, which the server has stored before it answers anybody."""
+    (found,) = RunningServers(server.home).all()
+    return f"http://127.0.0.1:{found.metrics_port}"
+
+
+async def test_prometheus_reads_what_sessions_have_done(tmp_path: Path) -> None:
+    provider = scripted(calls("bash", command="true"), {"text": "done", "usage": {"input": 5}})
+    async with running_server(tmp_path, args=("--metrics-port", "0", "--yolo")) as server:
+        session = await server.wire.create(provider)
+        await server.wire.prompt(session)
+        async with httpx.AsyncClient(base_url=metrics_url(server)) as client:
+            answer = await client.get("/metrics")
+            health = await client.get("/healthz")
+            ready = await client.get("/readyz")
+
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    samples = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    model = (("error_type", ""), ("gen_ai_operation_name", "chat"), ("gen_ai_provider_name", "scripted"))
+    assert (
+        sum(value for key, value in samples.items() if key[0] == "gen_ai_client_operation_duration_seconds_count")
+        == 2
+    )
+    assert all(
+        set(model) <= set(key) for key in samples if key[0] == "gen_ai_client_operation_duration_seconds_count"
+    )
+    assert samples[("github_copilot_tool_call_count_total", ("gen_ai_tool_name", "bash"), ("success", "true"))] == 1
+    decided = (("by", "operator"), ("decision", "allowed"), ("kind", "shell"))
+    assert samples[("jumpseat_tool_decisions_total", *decided)] == 1
+    assert samples[("jumpseat_sessions",)] == 1
+    assert (health.status_code, health.text) == (200, "ok\n")
+    assert (ready.status_code, ready.text) == (200, "ready\n")
+
+
+async def test_a_web_page_under_another_name_gets_nothing(tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path, args=("--metrics-port", "0")) as server,
+        httpx.AsyncClient(base_url=metrics_url(server)) as client,
+    ):
+        rebound = await client.get("/status", headers={"Host": "evil.example"})
+        posted = await client.post("/status")
+        missing = await client.get("/other")
+
+    assert [rebound.status_code, posted.status_code, missing.status_code] == [403, 405, 404]
+
+
+async def test_status_prints_the_health_of_running_servers_and_forgets_killed_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with running_server(tmp_path, args=("--metrics-port", "0")) as server:
+        metrics_url(server)
+        environ = {"COPILOT_HOME": str(server.home)}
+        servers = RunningServers(server.home)
+        code = await anyio.to_thread.run_sync(status_command, ["--json"], environ)
+        (status,) = json.loads(capsys.readouterr().out)
+        port = status["metricsPort"]
+        pid = status["pid"]
+
+    assert code == 0
+    assert status["ready"] is True
+    assert status["connections"] == 1
+    assert servers.all() == []
+    # The entry of a server that was killed.
+    servers.add_this(port)
+    assert [found.pid for found in servers.all()] == [os.getpid()]
+    assert pid != os.getpid()
+    assert status_command([], environ) == 1
+    assert "no server with --metrics-port runs" in capsys.readouterr().err
+    assert servers.all() == []
+
+
+async def test_a_taken_port_is_named(tmp_path: Path) -> None:
+    async with running_server(tmp_path, args=("--metrics-port", "0")) as first:
+        port = metrics_url(first).rpartition(":")[2]
+        async with running_server(tmp_path, args=("--metrics-port", port), handshake=False) as second:
+            second.expect_exit = 1
+            await second.wire.ended.wait()
+    assert f"error: cannot listen on --metrics-port {port}: Address already in use" in second.stderr
