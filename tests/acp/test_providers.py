@@ -89,7 +89,8 @@ async def test_keys_of_the_environment_work_without_any_login(
     tmp_path: Path, schemas: Schemas, env: dict[str, str], path: str, credentials: tuple[str, str]
 ) -> None:
     reply = anthropic_says("hello") if path == "/v1/messages" else openai_says("hello")
-    async with ModelServer(reply) as model:
+    models = json_reply({"data": [{"id": "m"}]})
+    async with ModelServer(answer=lambda request: models if request.method == "GET" else reply) as model:
         environ = {name: value.format(url=model.url) for name, value in env.items()}
         async with running_editor(tmp_path, schemas, config=NO_RETRY, env=environ) as (_, editor):
             assert await editor.call("authenticate", {"methodId": "configured"}) == {}
@@ -98,7 +99,7 @@ async def test_keys_of_the_environment_work_without_any_login(
             assert shown["currentValue"].endswith(("/m", "/claude"))
             assert (await editor.say(opened["sessionId"], "hi"))["stopReason"] == "end_turn"
             assert editor.answer_text(opened["sessionId"]) == "hello"
-        (request,) = model.requests
+        (request,) = [request for request in model.requests if request.method == "POST"]
         assert request.path == path
         assert request.json["model"] == "m"
         assert request.headers[credentials[0]] == credentials[1]

@@ -21,7 +21,7 @@ enableCitations enableFileChangeTracking enableFileHooks enableGitHubTelemetryFo
 enableOnDemandInstructionDiscovery enableSessionStore enableSessionTelemetry envValueMode excludedBuiltinAgents
 expAssignments extensionInfo extensionSdkPath githubMcpToolConfig includeSubAgentStreamingEvents isExperimentalMode
 managedSettings openCanvases remoteSession requestCanvasRenderer requestExtensions skipEmbeddingRetrieval
-toolFilterPrecedence traceparent tracestate
+toolFilterPrecedence
 """
 """Members of ``session.create`` and ``session.send`` that SDKs send and this server does not know."""
 
