@@ -40,8 +40,10 @@ class OwnCommand:
         Raises:
             OSError: the shell cannot be started.
         """
-        shell = os.environ.get("SHELL") or "/bin/sh"
-        command = self.line if sys.platform == "win32" else [shell, "-c", self.line]
+        if sys.platform == "win32":
+            command: str | list[str] = self.line
+        else:
+            command = [os.environ.get("SHELL") or "/bin/sh", "-c", self.line]
         # A process group of its own, so that ctrl-c on the screen reaches it only through `cancel`.
         async with await anyio.open_process(
             command,
