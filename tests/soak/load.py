@@ -68,12 +68,22 @@ COUNTER: Final = """
 import sys
 
 if "--headless" in sys.orig_argv:
-    import asyncio, gc, os, threading, time
+    import asyncio, os, threading, time
+
+    loops = []
+    run_forever = asyncio.BaseEventLoop.run_forever
+
+    def remember(loop):
+        loops.append(loop)
+        run_forever(loop)
+
+    asyncio.BaseEventLoop.run_forever = remember
 
     def count():
         while True:
             time.sleep({pause})
-            tasks = sum(type(thing) is asyncio.Task and not thing.done() for thing in gc.get_objects())
+            # Not by gc.get_objects, which makes tuple(generator) fail in other threads: bpo-15108.
+            tasks = sum(len(asyncio.all_tasks(loop)) for loop in loops)
             with open({path!r} + ".new", "w") as file:
                 file.write(str(tasks))
             os.replace({path!r} + ".new", {path!r})
