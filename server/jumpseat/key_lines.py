@@ -152,6 +152,15 @@ class _Scan:
                 self._expect("]")
                 return
 
+    def _members(self, read: Callable[[], None]) -> None:
+        """Read the members of an object or an inline table, after its opening brace."""
+        while not self._skip("}"):
+            self._take(_BLANK)
+            read()
+            if not self._skip(","):
+                self._expect("}")
+                return
+
 
 class _TomlScan(_Scan):
     """A scan of a TOML document."""
@@ -218,12 +227,7 @@ class _TomlScan(_Scan):
         if self._skip("["):
             self._elements(path, self._value)
         elif self._skip("{"):
-            while not self._skip("}"):
-                self._take(_BLANK)
-                self._pair(path)
-                if not self._skip(","):
-                    self._expect("}")
-                    return
+            self._members(lambda: self._pair(path))
         else:
             self._take(_STRING if self.text[self.at : self.at + 1] in ("'", '"') else _SCALAR)
 
@@ -240,16 +244,14 @@ class _JsonScan(_Scan):
         if self._skip("["):
             self._elements(path, self._value)
         elif self._skip("{"):
-            while not self._skip("}"):
-                self._take(_BLANK)
-                start = self.at
-                inner = (*path, str(json.loads(self._take(_JSON_STRING))))
-                # Of members with the same name, the last one counts.
-                self.found[inner] = start
-                self._expect(":")
-                self._value(inner)
-                if not self._skip(","):
-                    self._expect("}")
-                    return
+            self._members(lambda: self._member(path))
         else:
             self._take(_JSON_STRING if self.text.startswith('"', self.at) else _SCALAR)
+
+    def _member(self, path: KeyPath) -> None:
+        start = self.at
+        inner = (*path, str(json.loads(self._take(_JSON_STRING))))
+        # Of members with the same name, the last one counts.
+        self.found[inner] = start
+        self._expect(":")
+        self._value(inner)
