@@ -377,3 +377,15 @@ async def test_compactions_are_sent_only_to_editors_that_support_them_and_failur
         last = editor.updates(session, "compaction_update")[-1]
         assert last["status"] == "failed"
         assert "not now" in last["error"]
+
+
+async def test_the_log_of_a_failed_prompt_has_no_word_that_a_provider_quotes(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    turn = {"errors": [{"status": 400, "message": "you said: the-plan-for-thursday"}], "text": "never"}
+    async with running_editor(tmp_path, schemas, turn, args=["--log-level", "info"]) as (server, editor):
+        error = await editor.response(await editor.begin(await editor.new(tmp_path), "the-plan-for-thursday"))
+
+    assert "the-plan-for-thursday" in error["error"]["message"]
+    assert "request refused" in server.stderr
+    assert "the-plan-for-thursday" not in server.stderr

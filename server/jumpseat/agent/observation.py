@@ -84,6 +84,7 @@ class ModelCall:
 class ToolCall:
     """One call of a tool. ``kind`` is that of the permission it needs, ``decision`` the last one about it.
 
+    ``description`` is that of the tool, ``None`` if there is no such tool; ``server`` is the tool's MCP server.
     ``status`` is ``success``, or the reason of the failure as in ``tool.execution_complete``; empty if the call was
     cancelled.
     """

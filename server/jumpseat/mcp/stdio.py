@@ -114,7 +114,8 @@ class Child:
                 self._stderr.append(text)
                 self._logged += 1
                 if self._logged <= STDERR_LOGGED:
-                    log.info("MCP server %s: %s", self._name, text)
+                    # A server may write what it was called with.
+                    log.debug("MCP server %s: %s", self._name, text)
         finally:
             self._drained.set()
 

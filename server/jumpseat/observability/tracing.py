@@ -227,15 +227,15 @@ class Traces:
             "gen_ai.tool.call.id": record.call_id,
             "gen_ai.tool.type": "function",
         }
-        if record.server is not None:
-            attributes["jumpseat.mcp.server"] = record.server
         if self._capture:
-            if record.description is not None:
-                attributes["gen_ai.tool.description"] = record.description
             attributes["gen_ai.tool.call.arguments"] = self._mask(content.encode(record.arguments))
         return attributes
 
     def _end_tool_call(self, record: ToolCall, span: Span) -> None:
+        if record.server is not None:
+            span.set_attribute("jumpseat.mcp.server", record.server)
+        if self._capture and record.description is not None:
+            span.set_attribute("gen_ai.tool.description", record.description)
         if record.decision is not None:
             span.set_attribute("jumpseat.permission.decision", record.decision)
             span.set_attribute("jumpseat.permission.decided_by", record.decided_by or "")

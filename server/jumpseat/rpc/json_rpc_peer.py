@@ -26,7 +26,7 @@ import anyio
 import orjson
 from anyio.abc import TaskGroup
 
-from jumpseat.errors import ClientCallError
+from jumpseat.errors import ClientCallError, ProviderError, ResponseFormatError, TurnFailedError
 from jumpseat.json_text import read_json
 from jumpseat.log_fields import fields
 from jumpseat.rpc.slim_import import import_json_rpc
@@ -38,7 +38,6 @@ from jumpseat_protocol.envelope import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
-    PROVIDER_FAILED,
     ErrorObject,
     RequestId,
 )
@@ -126,6 +125,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def refuse(self, code: int, message: str, msg_id: RequestId | None = None) -> None:
         """Send an error response to a message that is not a valid request."""
+        self._log_refusal(code, message)
         # The type allows no ``None``; a response to an unreadable message must have it.
         self._send_response(cast("Any", msg_id), error=json_rpc.ResponseError(code=code, message=message))
 
@@ -235,7 +235,9 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
             handler = self.find(feature_name)
             if handler is None:
                 # Clients look for this text.
-                raise json_rpc.JsonRpcMethodNotFound(f"Unhandled method {feature_name}")
+                error = json_rpc.JsonRpcMethodNotFound(f"Unhandled method {feature_name}")
+                self._log_refusal(METHOD_NOT_FOUND, error.message)
+                raise error
             table.feature(feature_name)(self._with_wire_errors(handler))
         return super()._get_handler(feature_name)
 
@@ -301,7 +303,13 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def _rpc_exception(self, exc: Exception) -> json_rpc.JsonRpcException:
         error = self._dialect.error_of(exc)
+        # A provider's explanation may quote the prompt.
+        is_of_provider = isinstance(exc, ProviderError | TurnFailedError | ResponseFormatError)
+        self._log_refusal(error.code, None if is_of_provider else error.message)
         return json_rpc.JsonRpcException(error.message, error.code, error.data)
+
+    def _log_refusal(self, code: int, reason: str | None) -> None:
+        log.info("request refused", extra=fields(client=self._label(), code=code, reason=reason))
 
     # --- overrides of pygls: writing ----------------------------------------------------------------------------
 
@@ -316,11 +324,6 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
                 log.error("internal error: %s\n%s", error.message, "".join(lines))
                 error = json_rpc.ResponseError(code=INTERNAL_ERROR, message="Internal error")
             error.message = self._mask(error.message)
-            # A provider's explanation may quote the prompt.
-            reason = None if error.code == PROVIDER_FAILED else error.message
-            log.info(
-                "request refused", extra=fields(client=self._label(), id=msg_id, code=error.code, reason=reason)
-            )
         super()._send_response(msg_id, result, error)
 
     def _send_data(self, data: Any) -> None:

@@ -203,7 +203,8 @@ async def _run(session: Session, task: SummaryTask, outcome: list[events.Session
         await anyio.lowlevel.checkpoint_if_cancelled()
         _succeed(session, task, outcome, summary)
     except JumpseatError as error:
-        log.warning("session %s: compaction failed: %s", session.id, error)
+        # Not the error itself: a provider's explanation may quote the conversation.
+        log.warning("compaction failed", extra=fields(session=session.id, error=error.error_type))
         is_of_provider = isinstance(error, ProviderError)
         text = (error.explanation if is_of_provider else None) or str(error)
         _fail(session, task, outcome, text, error.status if is_of_provider else None)
