@@ -580,7 +580,10 @@ class Citations(WireDataclass):
 
 @dataclass(slots=True, kw_only=True)
 class AssistantMessage(Payload):
-    """``provider_blocks`` holds content for the provider of the message only, such as signed reasoning."""
+    """``provider_blocks`` holds content for the provider of the message only, such as signed reasoning.
+
+    ``interrupted`` marks what was shown of an answer before it was aborted (``keepInterruptedAnswers``).
+    """
 
     type: ClassVar[str] = "assistant.message"
     message_id: str
@@ -594,6 +597,7 @@ class AssistantMessage(Payload):
     citations: Citations | None = None
     provider_blocks: list[dict[str, Any]] | None = None
     originating_message_id: str | None = None
+    interrupted: bool | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -297,6 +297,7 @@ class SessionOptions(WireModel):
 
     ``adapter_settings`` replaces all values for the ``schema`` of the model's adapter. Each of ``mcp_servers`` is
     an MCP server configuration (``mcp.py``). ``agent`` is the name of the selected custom agent.
+    ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation.
     ``traceparent`` and ``tracestate`` are the trace in which the session is opened (W3C Trace Context).
     """
 
@@ -340,6 +341,7 @@ class SessionOptions(WireModel):
     large_output: LargeOutputConfig | None = None
     tool_search: ToolSearchConfig | None = None
     infinite_sessions: InfiniteSessionConfig | None = None
+    keep_interrupted_answers: StrictBool | None = None
     enable_host_git_operations: StrictBool | None = None
     skip_custom_instructions: StrictBool | None = None
     instruction_directories: list[str] | None = None

@@ -192,6 +192,24 @@ async def test_a_fork_is_independent_of_its_session(tmp_path: Path, schemas: Sch
         assert editor.answer_text(session) == "onetwo"
 
 
+async def test_loading_shows_what_was_answered_before_a_prompt_was_cancelled(
+    tmp_path: Path, schemas: Schemas
+) -> None:
+    begun: JsonObject = {"deltas": ["It was a dark", " and stormy"], "hang": True}
+    async with running_editor(tmp_path, schemas, begun) as (_, editor):
+        session = await editor.new(tmp_path)
+        prompt = await editor.begin(session, "Write an essay")
+        await editor.update("agent_message_chunk", content={"type": "text", "text": " and stormy"})
+        await editor.cancel(session)
+        assert (await editor.response(prompt))["result"]["stopReason"] == "cancelled"
+        assert editor.answer_text(session) == "It was a dark and stormy"
+    continued: JsonObject = {"text": " night", "expect": {"user": "go on"}}
+    async with running_editor(tmp_path, schemas, continued) as (_, editor):
+        await editor.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
+        assert editor.answer_text(session) == "It was a dark and stormy\n\n*(interrupted)*"
+        assert (await editor.say(session, "go on"))["stopReason"] == "end_turn"
+
+
 async def test_a_session_can_alternate_between_both_protocols(tmp_path: Path, schemas: Schemas) -> None:
     turns = [{"text": "one"}, {"text": "two"}, {"text": "three"}]
     async with running_server(tmp_path) as server:

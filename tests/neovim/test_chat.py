@@ -446,6 +446,20 @@ def test_the_prompts_of_a_resumed_session_can_be_recalled(tmp_path: Path) -> Non
         assert nvim.lua(f"return {CHAT}:draft()") == "remember me"
 
 
+def test_a_resumed_session_shows_what_was_answered_before_it_was_stopped(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "I begin", "hang": True}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.keys("iwrite an essay<Esc><CR>")
+        nvim.wait_for_text("I begin")
+        nvim.keys("<C-c>")
+        nvim.idle()
+        session = nvim.lua(f"return {CHAT}.session.id")
+    with running_neovim(tmp_path) as nvim:
+        nvim.lua("vim.cmd('JumpseatResume ' .. (...))", session)
+        nvim.wait_for_text("> stopped")
+        assert nvim.text().endswith("## You\n\nwrite an essay\n\n## Agent\n\nI begin\n\n> stopped")
+
+
 def test_the_last_line_of_a_running_command_is_shown_after_its_title(tmp_path: Path) -> None:
     command = "echo first; echo second; until [ -e go ]; do sleep 0.05; done; echo third"
     script = [calls("bash", command=command, description="Count"), {"text": "Done."}]

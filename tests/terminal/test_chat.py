@@ -303,6 +303,18 @@ def test_session_can_be_resumed_from_a_list_and_is_shown(place: Place) -> None:
         terminal.until(r"❯ more", r"You said: more")
 
 
+def test_resumed_session_shows_what_was_answered_before_it_was_cancelled(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("hang")
+        terminal.until(r"Still")
+        terminal.press("C-c")
+        terminal.until(r"^cancelled", without=r"ctrl-c cancels")
+        terminal.press("C-d")
+        terminal.until(r"exit code 0")
+    with chat(place, "--continue") as terminal:
+        terminal.until(r"(?s)❯ hang.*Working on it\..*Still.*cancelled")
+
+
 def test_unknown_session_is_an_error(place: Place) -> None:
     with chat(place, "--resume", "nothing", ready=r"exit code 1") as terminal:
         assert "error: no session has an id that starts with 'nothing'" in terminal.screen()

@@ -21,7 +21,8 @@ from jumpseat_protocol.wire import WireModel
 class SessionSettings(TypedDict, total=False):
     """Options of ``create_session`` and ``resume_session``. Left out or ``None`` means the server's default.
 
-    ``extra`` is merged into the parameters unchanged, with camelCase names, for options that have no name here.
+    ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation. ``extra`` is merged
+    into the parameters unchanged, with camelCase names, for options that have no name here.
     """
 
     model: str | None
@@ -35,6 +36,7 @@ class SessionSettings(TypedDict, total=False):
     response_format: ResponseFormatConfig
     working_directory: str
     streaming: bool
+    keep_interrupted_answers: bool
     client_name: str
     large_output: LargeOutputConfig
     extra: Mapping[str, Any]

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from jumpseat_client import Event
 from jumpseat_protocol.events import (
     COMPACTION_CANCELLED,
+    Abort,
     AssistantMessage,
     AssistantUsage,
     MessageDelta,
@@ -155,6 +156,10 @@ class Feed:
             case SessionError() as error:
                 self._flush()
                 self._write_section("notes", self._painter().error(error.reason))
+            case Abort():
+                # Unlike the end of the run, it is in the log: a resumed chat shows it, too.
+                self._flush()
+                self.note("cancelled", "yellow")
             case SessionIdle(aborted=aborted):
                 self._finish_turn(aborted=aborted is True)
             case _:
@@ -266,9 +271,7 @@ class Feed:
     def _finish_turn(self, *, aborted: bool) -> None:
         self._flush()
         seconds = time.monotonic() - self._turn_started
-        if aborted:
-            self.note("cancelled", "yellow")
-        elif self.busy and seconds >= LONG_TURN_S:
+        if not aborted and self.busy and seconds >= LONG_TURN_S:
             self.note(f"done in {duration(seconds)}")
         self.busy, self.queued, self._streamed = False, 0, False
         self._call_in_progress = self._retry_reason = ""

@@ -111,6 +111,7 @@ async def open_session(
     options: SessionSettings = {
         "model": settings.model,
         "streaming": True,
+        "keep_interrupted_answers": True,
         "client_name": "jumpseat-terminal",
         "extra": {**extra, "adapterSettings": settings.adapter_settings} if settings.adapter_settings else extra,
     }

@@ -45,6 +45,7 @@ class SessionSettings:
     its configuration that were not stored; ``lost_agent_servers``: the same per custom agent.
     ``config_discovery``: whether configuration in the working directory, such as skills, is used if it is trusted.
     ``sandbox``: the confinement of commands that the client has chosen; ``None``: that of the server.
+    ``keep_interrupted_answers``: whether the shown part of an aborted answer stays in the conversation.
     ``infinite_sessions``, ``memory``: ``None`` leaves the decision to the server.
     """
 
@@ -77,6 +78,7 @@ class SessionSettings:
     large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
     tool_search: ToolSearchConfig = field(default_factory=ToolSearchConfig)
     infinite_sessions: InfiniteSessionConfig | None = None
+    keep_interrupted_answers: bool = False
     mcp_servers: dict[str, McpServerConfig] = field(
         default_factory=lambda: dict[str, "McpServerConfig"](), repr=False
     )

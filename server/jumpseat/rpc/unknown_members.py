@@ -17,7 +17,15 @@ from jumpseat_protocol.members import UnknownMember, dotted, nearest
 log = logging.getLogger(__name__)
 
 EXTENSIONS: Final = frozenset(
-    {"adapterSettings", "apiKeyCommand", "hostedTools", "responseFormat", "toolChoice", "toolProtocol"}
+    {
+        "adapterSettings",
+        "apiKeyCommand",
+        "hostedTools",
+        "keepInterruptedAnswers",
+        "responseFormat",
+        "toolChoice",
+        "toolProtocol",
+    }
 )
 """The members that this server adds to the methods of the Copilot SDK protocol."""
 

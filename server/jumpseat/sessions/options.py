@@ -60,6 +60,9 @@ def _apply_model_options(settings: SessionSettings, options: SessionOptions) -> 
     settings.response_format = _value_or_current(options.response_format, settings.response_format)
     settings.streaming = _value_or_current(options.streaming, settings.streaming)
     settings.infinite_sessions = _value_or_current(options.infinite_sessions, settings.infinite_sessions)
+    settings.keep_interrupted_answers = _value_or_current(
+        options.keep_interrupted_answers, settings.keep_interrupted_answers
+    )
 
 
 def _apply_tool_options(settings: SessionSettings, options: SessionOptions) -> None:

@@ -64,6 +64,7 @@ function Session:settings()
     clientName = "jumpseat.nvim",
     workingDirectory = self.cwd,
     streaming = true,
+    keepInterruptedAnswers = true,
     requestPermission = true,
     requestUserInput = true,
     requestElicitation = true,

@@ -101,6 +101,7 @@ def _options(ctx: AcpContext, setup: SessionSetup) -> dict[str, Any]:
     options: dict[str, Any] = {
         "workingDirectory": setup.cwd,
         "streaming": True,
+        "keepInterruptedAnswers": True,
         "requestPermission": True,
         "requestUserInput": True,
         "requestExitPlanMode": True,

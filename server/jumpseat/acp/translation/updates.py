@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from jumpseat.acp.translation import tool_calls
 from jumpseat.acp.translation.content import blocks_of, text_block
@@ -20,6 +20,9 @@ from jumpseat_protocol.permissions import PermissionRequest
 from jumpseat_protocol.visible import exact_line
 
 JsonObject: TypeAlias = dict[str, Any]
+
+INTERRUPTED: Final = "\n\n*(interrupted)*"
+"""What a loaded session shows where a prompt was aborted; in Markdown, as answers are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +324,9 @@ class Translator:
                     if tool_request.intention_summary is not None
                 )
                 yield from self._unsent_part("agent_message_chunk", payload.message_id, payload.content)
+            case events.Abort():
+                # A loaded session has no response to the prompt, which would say so.
+                yield Update({"sessionUpdate": "agent_message_chunk", "content": text_block(INTERRUPTED)})
             case events.ToolExecutionStart():
                 yield Update({"sessionUpdate": "tool_call", **self._start(payload)})
             case events.ToolExecutionComplete():

@@ -76,6 +76,10 @@ class Conversation:
         # The number of compactions, and the checkpoint that holds the last summary.
         self.compactions = 0
         self.checkpoint = 0
+        # Whether the work on the last prompt was aborted; the next prompt tells the model.
+        self.interrupted = False
+        # Whether the last prompt has no complete answer yet.
+        self._unanswered = False
         self._steps: list[_Step] = []
         # The prompts that the summary covers, oldest first.
         self._compacted_prompts: list[str] = []
@@ -93,7 +97,11 @@ class Conversation:
                 sent = payload.transformed_content or payload.content
                 bare = prompt is not None and is_bare_prompt(sent, prompt) and not payload.attachments
                 self._steps.append(_Step(UserMessage(_user_blocks(payload)), prompt, bare))
+                self._unanswered = True
+                if prompt is not None:
+                    self.interrupted = False
             case events.AssistantMessage():
+                self._unanswered = bool(payload.interrupted or payload.tool_requests)
                 blocks = _assistant_blocks(payload)
                 if blocks:
                     message = AssistantMessage(blocks)
@@ -101,6 +109,9 @@ class Conversation:
                     self._steps.append(_Step(message, calls=calls, results=[None] * len(calls)))
             case events.ToolExecutionComplete():
                 self._settle(payload)
+            case events.Abort():
+                # A slash command that is aborted after an answer interrupts no prompt.
+                self.interrupted = self._unanswered
             case events.SessionCompactionStart():
                 self._compacting = len(self._steps)
             case events.SessionCompactionComplete(success=True, summary_content=str(summary)):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, cast
@@ -24,6 +25,13 @@ from jumpseat.regular_files import read_whole, scan_folder
 
 REMINDER: Final = "<reminder>Answer the user's request; use tools only where they help.</reminder>"
 
+REMINDER_AFTER_ABORT: Final = (
+    "<reminder>Answer the user's request; use tools only where they help."
+    " The work on the previous request was interrupted before it was complete: an answer to it is cut off."
+    "</reminder>"
+)
+"""The reminder in the first prompt after an abort. The recorded conversations permit any text in a reminder."""
+
 COUNTED_BYTES: Final = 16 << 20
 """The lines of larger files are not counted."""
 COUNTED_ITEMS: Final = 10_000
@@ -34,25 +42,36 @@ TIMEOUT_S: Final = 5.0
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
-async def wrap_prompt_in_thread(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: Path) -> str:
+async def wrap_prompt_in_thread(
+    prompt: str, attachments: list[dict[str, Any]], now: str, cwd: Path, *, after_abort: bool
+) -> str:
     """Return the text sent to the model for a prompt, given the time ``now`` in ISO 8601.
 
+    ``after_abort`` tells the model that the work on the previous prompt was interrupted.
     Attached files are examined in a thread, for at most :data:`TIMEOUT_S`; after that their sizes are omitted.
     """
     if any(item.get("type") in ("file", "directory") for item in attachments):
         with anyio.move_on_after(TIMEOUT_S):
-            return await anyio.to_thread.run_sync(
-                wrap_prompt, prompt, attachments, now, cwd, abandon_on_cancel=True
-            )
-    return wrap_prompt(prompt, attachments, now, cwd, look=False)
+            look = partial(wrap_prompt, prompt, attachments, now, cwd, after_abort=after_abort)
+            return await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+    return wrap_prompt(prompt, attachments, now, cwd, look=False, after_abort=after_abort)
 
 
-def wrap_prompt(prompt: str, attachments: list[dict[str, Any]], now: str, cwd: Path, *, look: bool = True) -> str:
+def wrap_prompt(
+    prompt: str,
+    attachments: list[dict[str, Any]],
+    now: str,
+    cwd: Path,
+    *,
+    look: bool = True,
+    after_abort: bool = False,
+) -> str:
     """Wrap a prompt synchronously. Without ``look``, attached files are not examined."""
     selections = [part for item in attachments if (part := _selection(item)) is not None]
     files = [part for item in attachments if (part := _tagged_file(item, cwd, look=look)) is not None]
     references = [_on_one_line(part) for item in attachments if (part := reference(item)) is not None]
-    parts = [*selections, f"<current_datetime>{now}</current_datetime>", prompt, REMINDER]
+    reminder = REMINDER_AFTER_ABORT if after_abort else REMINDER
+    parts = [*selections, f"<current_datetime>{now}</current_datetime>", prompt, reminder]
     if files:
         parts.append("<tagged_files>\n" + "\n".join(files) + "\n</tagged_files>")
     if references:
@@ -64,7 +83,9 @@ def is_bare_prompt(text: str, prompt: str) -> bool:
     """Return whether ``text`` is ``prompt``, wrapped or not, without attachments."""
     if text == prompt:
         return True
-    return text.startswith("<current_datetime>") and text.endswith(f"</current_datetime>\n\n{prompt}\n\n{REMINDER}")
+    return text.startswith("<current_datetime>") and text.endswith(
+        tuple(f"</current_datetime>\n\n{prompt}\n\n{reminder}" for reminder in (REMINDER, REMINDER_AFTER_ABORT))
+    )
 
 
 def _selection(item: dict[str, Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -26,9 +27,11 @@ from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol, without
 from jumpseat.agent.observation import ModelCall, Watch, whole_answer
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
-from jumpseat.errors import JumpseatError, ProviderError, ProviderToolsError
+from jumpseat.errors import JumpseatError, ProviderError, ProviderToolsError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
+
+log = logging.getLogger(__name__)
 
 A = TypeVar("A")
 
@@ -164,6 +167,10 @@ async def _call_model(
         try:
             with (watch := session.services.observers.watch(call)):
                 call.completed = completed = await _stream_answer(session, streamed, watch)
+        except anyio.get_cancelled_exc_class():
+            if session.settings.keep_interrupted_answers:
+                _keep_interrupted(session, prompt, resolved, streamed, turn_id)
+            raise
         except ProviderError as error:
             _report_failure(session, call, error)
             if isinstance(error, ProviderToolsError) and request.tools and without_native_tools(resolved):
@@ -252,19 +259,40 @@ async def _stream_answer(session: Session, streamed: _Streamed, watch: Watch[Mod
     raise AssertionError("a model stream must end in Completed or raise")
 
 
-def _keep_partial(
+def _keep_interrupted(
     session: Session, prompt: Prompt, resolved: ResolvedModel, streamed: _Streamed, turn_id: str
 ) -> None:
-    """Log the streamed part of a failed answer, so that the model can continue from it."""
-    if streamed.text:
+    """Log the streamed part of an aborted answer; the run ends in any case, also if that cannot be written."""
+    try:
+        _keep_partial(session, prompt, resolved, streamed, turn_id, interrupted=True)
+    except StoreError as error:
+        log.error("session %s: cannot write an interrupted answer to the log: %s", session.id, error)
+
+
+def _keep_partial(
+    session: Session,
+    prompt: Prompt,
+    resolved: ResolvedModel,
+    streamed: _Streamed,
+    turn_id: str,
+    *,
+    interrupted: bool = False,
+) -> None:
+    """Log the streamed text of an incomplete answer, so that the model can continue from it.
+
+    Reasoning is left out, because providers accept it only complete and signed, and so are incomplete tool calls.
+    """
+    text = "".join(streamed.text)
+    if text.strip():
         session.emit(
             events.AssistantMessage(
                 message_id=streamed.message_id,
-                content="".join(streamed.text),
+                content=text,
                 tool_requests=[],
                 model=resolved.wire_name,
                 turn_id=turn_id,
                 interaction_id=prompt.interaction_id,
                 originating_message_id=prompt.id,
+                interrupted=True if interrupted else None,
             )
         )

@@ -46,7 +46,11 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
         request = build_request(session, Prompt(text or ""), await system_message(session), resolved)
         if text is not None:
             wrapped = await wrap_prompt_in_thread(
-                session.tools.expand_mentions(text), [], utc_now(), session.settings.cwd
+                session.tools.expand_mentions(text),
+                [],
+                utc_now(),
+                session.settings.cwd,
+                after_abort=session.conversation.interrupted,
             )
             request = replace(request, messages=[*request.messages, UserMessage([TextBlock(wrapped)])])
     finally:

@@ -137,6 +137,7 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
         attachments,
         utc_now(),
         session.settings.cwd,
+        after_abort=session.conversation.interrupted,
     )
     transformed = await session.hooks.user_prompt_transformed(prompt.text, text)
     contexts = [submitted.additional_context]
