@@ -131,7 +131,9 @@ async def test_finished_calls_keep_their_results_when_a_later_one_is_interrupted
         for place, name in enumerate(names)
     ]
     asks = json_reply({"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": made}}]})
-    tools = [{"name": name, "description": name, "parameters": {}, "skipPermission": True} for name in names]
+    tools: list[JsonObject] = [
+        {"name": name, "description": name, "parameters": {}, "skipPermission": True} for name in names
+    ]
     async with serving(tmp_path, asks, says("Sure.")) as (server, provider):
         wire = server.wire
         session = await wire.create(at(provider), model="m", tools=tools, keepInterruptedAnswers=True)
@@ -178,11 +180,16 @@ async def test_incomplete_thinking_is_not_sent_back_to_claude(tmp_path: Path) ->
 def claude_stream(*events: JsonObject) -> Reply:
     """Return a stream of the messages API that stops in the middle."""
     usage = {"input_tokens": 1, "output_tokens": 1}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "m", "usage": usage}
-    pieces = [
-        f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
-        for event in ({"type": "message_start", "message": message}, *events)
-    ]
+    message: JsonObject = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "model": "m",
+        "usage": usage,
+    }
+    start: JsonObject = {"type": "message_start", "message": message}
+    pieces = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in (start, *events)]
     return event_stream(*pieces, ending="hang")
 
 
