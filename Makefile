@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo quick test check coverage mutants soak kills load fuzz bench dist sbom audit clean
+.PHONY: help demo quick test check coverage mutants soak kills load fuzz bench dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -28,6 +28,7 @@ help:
 	@echo "make fuzz      search for inputs that break a parser (ARGS='--target framing --runs 100000')"
 	@echo "make bench     measure start, memory and turns"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
+	@echo "make installs  install both in empty environments with each Python that is found, and run them"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
 	@echo "make audit     look for known vulnerabilities in what an installation consists of"
 	@echo "make clean     remove everything that make has created in this folder"
@@ -75,6 +76,9 @@ dist: $(VENV)/.installed-release
 	rm -rf dist/*.whl dist/*.tar.gz
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir dist
 	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
+
+installs: dist
+	$(BIN)/python packaging/try_installs.py $(ARGS)
 
 sbom: dist $(VENV)/runtime
 	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/sbom.cdx.json $(VENV)/runtime/bin/python

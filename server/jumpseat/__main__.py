@@ -17,14 +17,25 @@ def main() -> None:
     gc.disable()
     # httpx imports its command-line program, and with it click, rich and pygments: 40 ms and 6 MiB more.
     cast("dict[str, ModuleType | None]", sys.modules)["httpx._main"] = None
-    command = _command(sys.argv[1:])
+    as_copilot = _is_invoked_as_copilot(sys.argv[0])
+    if as_copilot and not os.environ.get("COPILOT_HOME"):
+        # In the environment, so that the server that a chat starts uses the same folder.
+        os.environ["COPILOT_HOME"] = os.path.expanduser("~/.copilot")
+    command = _command(sys.argv[1:], as_copilot=as_copilot)
     gc.freeze()
     gc.enable()
     sys.exit(command())
 
 
-def _command(argv: list[str]) -> Callable[[], int]:
+def _is_invoked_as_copilot(program: str) -> bool:
+    """Return whether ``program`` is a link named ``copilot``, by which SDKs and programs find the command."""
+    return os.path.splitext(os.path.basename(program))[0] == "copilot"
+
+
+def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     """Return the function to run, after its imports; arguments are parsed first, so that errors need no imports."""
+    from dataclasses import replace
+
     from jumpseat.cli import parse, parse_command, wants_schema
 
     if wants_schema(argv):
@@ -65,6 +76,9 @@ def _command(argv: list[str]) -> Callable[[], int]:
 
         return lambda: _leave(run_command(command))
     options = parse(argv, os.environ)
+    if as_copilot:
+        # SDKs that speak protocol 2 and expect this command have never asked about their own tools.
+        options = replace(options, allow_old_clients="client_tools")
     from jumpseat.app import run
 
     return lambda: run(options)

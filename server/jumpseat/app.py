@@ -227,7 +227,9 @@ class App:
             tasks,
             self.announce,
             allow_unasked=options.allow_unasked or config.permissions.allow_unasked,
-            allow_old_clients=config.permissions.allow_old_clients,
+            allow_old_clients=options.allow_old_clients
+            if config.permissions.allow_old_clients is None
+            else config.permissions.allow_old_clients,
             retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
             hook_timeout_s=config.hooks.timeout_s or HOOK_TIMEOUT_S,
             compaction=_compaction_policy(config.compaction),

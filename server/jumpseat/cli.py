@@ -27,7 +27,8 @@ class Options:
 
     ``environ`` holds the variables that are not empty, ``empty`` the names of the others: empty variables count as
     unset for the server itself, but as set where a declaration names them. ``metrics_port`` is that of health and
-    metrics. Sessions are closed after ``session_idle_s`` seconds without a client.
+    metrics. Sessions are closed after ``session_idle_s`` seconds without a client. ``allow_old_clients`` applies
+    unless the configuration has the setting.
     """
 
     environ: Mapping[str, str] = field(repr=False)
@@ -41,6 +42,7 @@ class Options:
     auth_token: str | None = field(default=None, repr=False)
     auto_login: bool = True
     allow_unasked: bool = False
+    allow_old_clients: Literal[False, "client_tools"] = False
     protocol: int | None = None
     acp: bool = False
     record: str | None = None

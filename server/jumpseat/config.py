@@ -22,7 +22,8 @@
 
     [permissions]
     allow_unasked = false               # true: run calls that no attached client can be asked about (as --yolo)
-    allow_old_clients = false           # true: the same for sessions of clients that speak protocol 2 only
+    allow_old_clients = false           # true: the same for sessions of clients that speak protocol 2 only;
+                                        # "client_tools": only for the tools that such a client runs itself
     allow = ["read", "shell(git status)"]   # rules: docs/permissions.md; deny wins over ask, ask over allow
     ask = ["shell(git push)"]           # applies with --yolo, too
     deny = ["read(~/.ssh)"]
@@ -246,11 +247,13 @@ class PermissionJudgeConfig(_Section):
 class PermissionsConfig(_Section):
     """Permission settings. ``allow_old_clients`` is ``allow_unasked`` for clients that speak only protocol 2.
 
+    With ``client_tools`` it concerns only the tools that such a client runs itself. ``None`` is decided by the name
+    that the command was invoked by.
     The rules are parsed where they are used.
     """
 
     allow_unasked: bool = False
-    allow_old_clients: bool = False
+    allow_old_clients: bool | Literal["client_tools"] | None = None
     allow: list[str] = Field(default_factory=list)
     ask: list[str] = Field(default_factory=list)
     deny: list[str] = Field(default_factory=list)

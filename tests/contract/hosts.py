@@ -176,7 +176,7 @@ class Host:
         commands = self.home.with_name("bin")
         commands.mkdir(exist_ok=True)
         if not (commands / "copilot").exists():
-            (commands / "copilot").symlink_to(executable())
+            (commands / "copilot").symlink_to(executable(name="copilot"))
         return environment | {
             "PATH": f"{commands}{os.pathsep}{environment['PATH']}",
             "COPILOT_HOME": str(self.home),

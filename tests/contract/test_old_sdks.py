@@ -6,6 +6,8 @@ new ones; the server sends them requests instead of events, which the tests obse
 
 from __future__ import annotations
 
+import json
+
 from pathlib import Path
 
 import anyio
@@ -178,22 +180,24 @@ async def test_an_old_sdk_attaches_a_screenshot_and_reads_its_own_prompt(host: H
     assert [part["type"] for part in prompt["content"]].count("image_url") == 1
 
 
-async def test_an_old_sdk_without_a_permission_handler_is_denied_and_the_setting_is_named(oldest: Host) -> None:
+async def test_the_name_of_the_command_or_a_setting_allows_the_tools_of_an_old_sdk_without_a_permission_handler(
+    oldest: Host,
+) -> None:
+    starts_copilot = oldest.sdk.version == "0.1.17"
     async with fake_openai({"Encrypt": [calls("encrypt_string", input="Hello"), says("Sorry.")]}) as model:
-        denied = await oldest.run("converse", "Encrypt Hello", model=model, decides=False)
-        (oldest.home / "config.toml").write_text("[permissions]\nallow_old_clients = true\n")
-        allowed = await oldest.run("converse", "Encrypt Hello", model=model, decides=False)
+        by_name = await oldest.run("converse", "Encrypt Hello", model=model, decides=False)
+        setting = json.dumps(not starts_copilot)
+        (oldest.home / "config.toml").write_text(f"[permissions]\nallow_old_clients = {setting}\n")
+        by_setting = await oldest.run("converse", "Encrypt Hello", model=model, decides=False)
 
+    denied, allowed = (by_setting, by_name) if starts_copilot else (by_name, by_setting)
     for observations in (denied, allowed):
         assert_healthy(observations, oldest)
         assert observations.answers == ["Sorry."]
     assert (denied.tool_arguments, allowed.tool_arguments) == ([], [{"input": "Hello"}])
-    assert [texts(request, "tool") for request in model.requests] == [
-        [],
-        ["Permission denied and could not request permission from user"],
-        [],
-        ["HELLO"],
-    ]
+    results = ["HELLO"], ["Permission denied and could not request permission from user"]
+    first, second = results if starts_copilot else reversed(results)
+    assert [texts(request, "tool") for request in model.requests] == [[], first, [], second]
 
 
 async def test_an_old_sdk_aborts_a_turn_and_the_next_one_works(host: Host) -> None:

@@ -1,28 +1,61 @@
-"""The files for services and containers: their arguments are those of the command."""
+"""Releases and the files for services and containers: their arguments are those of the command."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from jumpseat.cli import parse
+from jumpseat_protocol.version import __version__
 
 ROOT = Path(__file__).parents[2]
 PACKAGING = ROOT / "packaging"
 
 
-def test_the_service_starts_a_server_with_a_metrics_port() -> None:
-    (line,) = re.findall(r"^ExecStart=(.*)$", (PACKAGING / "jumpseat.service").read_text(), re.MULTILINE)
+UNITS = {"jumpseat.service": "%h/.local/bin/jumpseat", "jumpseat-system.service": "/opt/jumpseat/bin/jumpseat"}
+
+
+def test_every_unit_is_tested() -> None:
+    assert {unit.name for unit in PACKAGING.glob("*.service")} == UNITS.keys()
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_unit_starts_a_server_with_a_metrics_port(unit: str) -> None:
+    (line,) = re.findall(r"^ExecStart=(.*)$", (PACKAGING / unit).read_text(), re.MULTILINE)
     program, *arguments = shlex.split(line)
     options = parse(arguments, {})
 
-    assert program == "%h/.local/bin/jumpseat"
+    assert program == UNITS[unit]
     assert options.tcp is not None
     assert options.metrics_port is not None
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("unit", UNITS)
+def test_systemd_understands_every_line_of_a_unit(tmp_path: Path, unit: str) -> None:
+    # The program must exist, and the user need not.
+    text = (PACKAGING / unit).read_text().replace(UNITS[unit], sys.executable).replace("User=jumpseat\n", "")
+    (tmp_path / unit).write_text(text)
+    # Without `--man=no`, it calls man for pages that the system may lack.
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / unit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert [line for line in done.stderr.splitlines() if unit in line] == []
+
+
+def test_the_newest_release_in_the_changelog_is_the_version() -> None:
+    releases = re.findall(r"^## \[?([0-9][^\]\s]*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+    # Before the first release, everything is unreleased.
+    assert releases[:1] in ([], [__version__])
 
 
 def test_the_image_serves_its_port_and_is_not_root() -> None:

@@ -350,7 +350,7 @@ async def test_the_rules_in_the_permissions_page_decide_as_it_describes(tmp_path
     for line in expected:
         path_scope = PathScope(lambda: tmp_path / "project")
         policy = Policy(rules=lambda _cwd: (policy_rules, []))
-        permissions = Permissions(lambda _event: None, lambda: False, lambda: False, path_scope, policy)
+        permissions = Permissions(lambda _event: None, lambda: False, lambda _request: False, path_scope, policy)
         verdict = await permissions.decide(shell_permission(line, line), "bash")
         by_rule = "denied by a rule" in verdict.message
         decisions[line] = "deny" if by_rule else "allow" if verdict.status == "allowed" else "ask"

@@ -224,6 +224,40 @@ async def test_old_clients_without_a_handler_are_denied_unless_the_configuration
         assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.parametrize("config", ['[permissions]\nallow_old_clients = "client_tools"\n', None])
+async def test_tools_of_an_old_client_may_run_unasked_while_commands_may_not(
+    tmp_path: Path, config: str | None
+) -> None:
+    """By the setting, or without it under the name ``copilot``."""
+    script = scripted(calls("lookup"), calls("bash", command="touch made"), {"text": "ok"})
+    name = "copilot" if config is None else "jumpseat"
+    async with running_server(tmp_path, handshake=False, config=config, name=name) as server:
+        wire = server.wire
+        await wire.call("ping", {})
+        session = await wire.create(script, tools=[TOOL])
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await answer(wire, await requested(wire, "tool.call"), {"result": "found"})
+        await wire.event("session.idle", session=session)
+        outcomes = [
+            event["data"]["success"] for event in wire.events(session) if event["type"] == "tool.execution_complete"
+        ]
+    assert outcomes == [True, False]
+    assert not (tmp_path / "made").exists()
+
+
+async def test_under_the_name_copilot_tools_of_new_clients_and_of_the_configuration_stay_denied(
+    tmp_path: Path,
+) -> None:
+    config = '[tools.lookup]\ndescription = "Look it up"\ncommand = ["touch", "made"]\n'
+    async with running_server(tmp_path, handshake=False, config=config, name="copilot") as server:
+        await server.wire.call("ping", {})
+        await server.wire.prompt(await server.wire.create(SCRIPT, availableTools=["lookup"]))
+    async with running_server(tmp_path, name="copilot") as server:
+        await server.wire.prompt(await server.wire.create(SCRIPT, tools=[TOOL]))
+        assert not [event for event in server.wire.events() if event["type"] == "external_tool.requested"]
+    assert not (tmp_path / "made").exists()
+
+
 async def test_the_operator_can_force_the_protocol(tmp_path: Path) -> None:
     async with running_server(tmp_path, handshake=False, args=["--protocol", "3"]) as server:
         assert (await server.wire.call("ping", {}))["protocolVersion"] == 3

@@ -408,6 +408,7 @@ async def running_server(
     handshake: bool = True,
     limit_s: float = 30,
     wire: Callable[[ByteStream], Wire] = Wire,
+    name: str = "jumpseat",
 ) -> AsyncGenerator[RunningServer]:
     """Start the server with ``folder/home`` as its home and ``folder`` as its working directory.
 
@@ -415,7 +416,7 @@ async def running_server(
     512 bytes (to simulate a full disk), ``file_handles`` the number of files that it may have open. Over TCP,
     clients present ``token``; without it, the server is started with the arguments ``without_token``. Over stdio
     the connection is opened and, with ``handshake``, ``connect`` is called. ``limit_s`` limits the whole block, in
-    seconds. ``wire`` makes the connection over stdio.
+    seconds. ``wire`` makes the connection over stdio. ``name`` is the name that the command is invoked by.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -434,7 +435,7 @@ async def running_server(
         if given or any(name.startswith("PYTHON") for name in environ):
             process = await _start(argv, environ, folder, stdin=not tcp, limits="".join(given))
         else:
-            process = await fork(SERVER, ["jumpseat", *argv], environ, folder, stdin=not tcp)
+            process = await fork(SERVER, [name, *argv], environ, folder, stdin=not tcp)
         failure: Exception | None = None
         async with RunningServer(process, home, mark) as server, anyio.create_task_group() as tasks:
             tasks.start_soon(server.read_stderr)

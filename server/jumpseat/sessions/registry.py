@@ -29,7 +29,7 @@ from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.queue import QueuedCommand
-from jumpseat.agent.session.session import Session, SessionServices
+from jumpseat.agent.session.session import AllowOldClients, Session, SessionServices
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.turns.loop import run_prompt
@@ -75,7 +75,7 @@ class SessionRegistry:
         announce: Callable[[str, str, SessionMetadata | None, str | None], None],
         *,
         allow_unasked: bool,
-        allow_old_clients: bool,
+        allow_old_clients: AllowOldClients,
         retry: RetryPolicy,
         hook_timeout_s: float = HOOK_TIMEOUT_S,
         secrets: Secrets,

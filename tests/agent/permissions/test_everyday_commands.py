@@ -40,7 +40,7 @@ def test_of_everyday_commands_nine_in_ten_run_without_a_second_question(
     for rows in table.values():
         for line, variant in rows:
             permissions = Permissions(
-                lambda _event: None, lambda: False, lambda: False, PathScope(lambda: tmp_path)
+                lambda _event: None, lambda: False, lambda _request: False, PathScope(lambda: tmp_path)
             )
             record = approve(request_for(line), permissions.path_scope)
             if record is not None:

@@ -61,7 +61,7 @@ def permissions(
     parsed = Rules(**{name: tuple(map(parse_rule, texts)) for name, texts in (rules or {}).items()})
     path_scope = PathScope(lambda: project, guarded=(project / "HOME",))
     policy = Policy(rules=lambda _cwd: (parsed, []))
-    made = Permissions(lambda _event: None, lambda: False, lambda: allow_unasked, path_scope, policy)
+    made = Permissions(lambda _event: None, lambda: False, lambda _request: allow_unasked, path_scope, policy)
     for approval in approvals:
         run_without_event_loop(made.approvals.add_for_location("/", approval))
     return made

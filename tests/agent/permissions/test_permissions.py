@@ -51,7 +51,7 @@ class Scene:
 
     def __init__(self, *, asks: bool = True, allow_unasked: bool = False) -> None:
         self.published: list[events.EventPayload] = []
-        self.permissions = Permissions(self.published.append, lambda: asks, lambda: allow_unasked)
+        self.permissions = Permissions(self.published.append, lambda: asks, lambda _request: allow_unasked)
 
     async def judge(self, request: PermissionRequest, decision: dict[str, Any] | None = None) -> Verdict:
         """Return the verdict on ``request``; if a question is expected, answer it with ``decision``."""
@@ -557,7 +557,7 @@ async def test_a_question_that_cannot_be_published_does_not_stay_open() -> None:
     def refuse(_payload: events.EventPayload) -> None:
         raise OSError("disk full")
 
-    permissions = Permissions(refuse, lambda: True, lambda: False)
+    permissions = Permissions(refuse, lambda: True, lambda _request: False)
     with pytest.raises(OSError, match="disk full"):
         await permissions.decide(READ)
 

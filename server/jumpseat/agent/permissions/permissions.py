@@ -98,14 +98,14 @@ class Permissions:
     """The permission state of one session.
 
     ``emit`` publishes events. ``can_ask`` returns whether an attached client handles permission requests,
-    ``may_run_unasked`` whether the operator allows calls that no client can be asked about (``--yolo``).
+    ``may_run_unasked`` whether the operator allows a call that no client can be asked about (``--yolo``).
     """
 
     def __init__(
         self,
         emit: Callable[[events.EventPayload], object],
         can_ask: Callable[[], bool],
-        may_run_unasked: Callable[[], bool],
+        may_run_unasked: Callable[[PermissionRequest], bool],
         path_scope: PathScope | None = None,
         policy: Policy | None = None,
         judge: Judge | None = None,
@@ -168,7 +168,7 @@ class Permissions:
                 self.questions.publish_model_approval(request, opinion)
                 return replace(ALLOWED, by="judge")
         if not self._can_ask():
-            if rule is None and not guard.needs_person and self._may_run_unasked():
+            if rule is None and not guard.needs_person and self._may_run_unasked(request):
                 return replace(ALLOWED, by="operator")
             self._warn_denied_unasked(_why_a_person_is_needed(rule, tool, guard))
             return verdict_of(NOT_AVAILABLE)

@@ -80,6 +80,10 @@ class Clients:
         """Return whether a client of protocol 2 is attached."""
         return any(attachment.protocol == 2 for attachment in self._attached.values())
 
+    def runs_tool_over_protocol_2(self, name: str) -> bool:
+        """Return whether a client of protocol 2 is attached that runs the tool ``name`` itself."""
+        return any(attachment.protocol == 2 and name in attachment.tools for attachment in self._attached.values())
+
     def attach(self, attachment: Attachment) -> None:
         """Attach a client; attaching again replaces what it provided before.
 

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from anyio.abc import TaskGroup
 
@@ -40,11 +40,15 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.errors import StoreError
 from jumpseat_protocol import events
+from jumpseat_protocol.permissions import CustomToolPermission, PermissionRequest
 
 log = logging.getLogger(__name__)
 
 LIMITS_SOURCE: Final = "session_limits"
 """The source of messages that tell the model the remaining credits."""
+
+AllowOldClients: TypeAlias = bool | Literal["client_tools"]
+"""Whether calls that a client of protocol 2 cannot be asked about run: all, or only those of its own tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class SessionServices:
     run_command: Callable[[Session, QueuedCommand], Awaitable[bool]]
     retry: RetryPolicy
     allow_unasked: bool
-    allow_old_clients: bool
+    allow_old_clients: AllowOldClients
     on_change: Callable[[Session], None]
     hook_timeout_s: float = HOOK_TIMEOUT_S
     secrets: Secrets = field(default_factory=Secrets)
@@ -357,11 +361,17 @@ class Session:
             *(self.permissions.questions.event(question) for question in self.permissions.questions.pending.open()),
         ]
 
-    def _may_run_unasked(self) -> bool:
-        """Return whether the operator allows calls that no attached client can be asked about."""
-        return self.services.allow_unasked or (
-            self.services.allow_old_clients and self.clients.any_speaks_protocol_2()
-        )
+    def _may_run_unasked(self, request: PermissionRequest) -> bool:
+        """Return whether the operator allows a call that no attached client can be asked about."""
+        if self.services.allow_unasked:
+            return True
+        match self.services.allow_old_clients:
+            case "client_tools":
+                return isinstance(request, CustomToolPermission) and self.clients.runs_tool_over_protocol_2(
+                    request.tool_name
+                )
+            case allowed:
+                return allowed and self.clients.any_speaks_protocol_2()
 
     def add_context(self, text: str, source: str = "hook") -> None:
         """Add a message for the model that is not from the user. ``source`` names where it comes from."""
