@@ -7,7 +7,6 @@ new ones; the server sends them requests instead of events, which the tests obse
 from __future__ import annotations
 
 import json
-
 from pathlib import Path
 
 import anyio
