@@ -45,8 +45,9 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
     ctx.process.user_settings.apply(settings)
     apply_options(settings, params)
-    # A project may have hundreds of agents and skills, on a slow disk.
-    await anyio.to_thread.run_sync(check_agent, ctx, settings, params, abandon_on_cancel=True)
+    if settings.agent is not None:
+        # A project may have hundreds of agents, on a slow disk.
+        await anyio.to_thread.run_sync(check_agent, ctx, settings, params, abandon_on_cancel=True)
     disabled = [*ctx.process.user_settings.disabled_skills(), *settings.disabled_skills]
     settings.disabled_skills = list(dict.fromkeys(disabled))
     await ctx.models.copilot.authenticate(settings)

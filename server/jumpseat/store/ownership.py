@@ -71,7 +71,9 @@ class Ownership:
         self._folder = home / "owners"
         self._name = uuid.uuid4().hex
         self._fd: int | None = None
+        # By folder, and by lock: two folders may have the same lock.
         self._held: dict[Path, int] = {}
+        self._folders: dict[int, list[Path]] = {}
         self._warned = False
         # Locks belong to the process, and are also tested in worker threads.
         self._mutex = threading.Lock()
@@ -98,6 +100,7 @@ class Ownership:
                 owner = self.owner(folder)
                 raise SessionInUseError(folder.name, owner.pid if owner is not None else None)
             self._held[folder] = lock
+            self._folders.setdefault(lock, []).append(folder)
             self._mark(folder)
 
     def release(self, folder: Path) -> None:
@@ -107,7 +110,9 @@ class Ownership:
             if lock is not None:
                 with suppress(OSError):
                     self._mark_of(folder).unlink()
-                if self.folder_of(lock) is None:
+                self._folders[lock].remove(folder)
+                if not self._folders[lock]:
+                    del self._folders[lock]
                     self._unlock(lock)
 
     def has_other_owner(self, folder: Path) -> bool:
@@ -115,7 +120,7 @@ class Ownership:
         with self._mutex:
             try:
                 lock = _lock_of(folder)
-                if lock in self._held.values():
+                if lock in self._folders:
                     return False
                 if not self._lock(lock):
                     return True
@@ -134,7 +139,7 @@ class Ownership:
 
     def folder_of(self, lock: int) -> Path | None:
         """Return the folder of an owned session; ``None`` if none has that lock."""
-        return next((folder for folder, held in self._held.items() if held == lock), None)
+        return next(iter(self._folders.get(lock, ())), None)
 
     def owner(self, folder: Path) -> Owner | None:
         """Return the process that has marked the session in ``folder`` last; ``None`` if none has."""
@@ -248,8 +253,11 @@ class Ownership:
             for mark, _ in marks(folder):
                 if _read_mark(mark).startswith(_OURS):
                     mark.unlink()
-            with open(self._mark_of(folder), "w", encoding="ascii", opener=owner_only) as file:
-                file.write(f"{_OURS} {self._name}\n")
+            fd = owner_only(str(self._mark_of(folder)), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            try:
+                os.write(fd, f"{_OURS} {self._name}\n".encode())
+            finally:
+                os.close(fd)
 
     def _mark_of(self, folder: Path) -> Path:
         return folder / f"inuse.{os.getpid()}.lock"
@@ -257,10 +265,15 @@ class Ownership:
 
 def marks(folder: Path) -> Iterator[tuple[Path, int]]:
     """Yield the marks in a session folder, with the ids of the processes that they name."""
-    for mark in folder.glob("inuse.*.lock"):
-        pid = mark.name.split(".")[1]
-        if pid.isdecimal():
-            yield mark, int(pid)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        prefix, _, rest = name.partition(".")
+        pid, _, suffix = rest.partition(".")
+        if prefix == "inuse" and suffix == "lock" and pid.isdecimal():
+            yield folder / name, int(pid)
 
 
 def marked_by_other_program(folder: Path) -> bool:
@@ -282,7 +295,9 @@ def _read_mark(mark: Path) -> str:
 
 
 def _lock_of(folder: Path) -> int:
-    name = unicodedata.normalize("NFKC", folder.resolve().name).casefold()
+    # Resolving takes a call for each folder of the path, and only the last one matters.
+    own = folder.resolve().name if folder.is_symlink() else folder.name
+    name = unicodedata.normalize("NFKC", own).casefold()
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) % _RANGES
 
 

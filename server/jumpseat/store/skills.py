@@ -65,10 +65,19 @@ class SkillLibrary:
         return skills
 
     async def find(self, settings: SessionSettings) -> SessionSkills:
-        """Find the skills for a session that is about to be created, in a thread."""
+        """Find the skills for a session that is about to be created, in a thread if there may be any."""
         skills = SessionSkills(settings, self)
-        await anyio.to_thread.run_sync(skills.all, abandon_on_cancel=True)
+        if self._may_exist(settings):
+            await anyio.to_thread.run_sync(skills.all, abandon_on_cancel=True)
         return skills
+
+    def _may_exist(self, settings: SessionSettings) -> bool:
+        """Return whether there may be skills; finding out takes less time than starting work in a thread."""
+        return settings.skills and (
+            settings.config_discovery
+            or bool(settings.skill_directories or self.plugins.folders(settings))
+            or any(os.path.lexists(place.path) for place in self.personal())
+        )
 
     def prepare(self, skills: SessionSkills) -> None:
         """Use ``skills`` for the session that is created next with their settings."""
