@@ -21,6 +21,7 @@ SERVER = ROOT / "server" / "jumpseat"
 PROTOCOL = ROOT / "protocol" / "jumpseat_protocol"
 CLIENT = ROOT / "clients" / "python" / "jumpseat_client"
 TERMINAL = ROOT / "clients" / "python" / "jumpseat_terminal"
+TRANSCRIPT = ROOT / "clients" / "python" / "jumpseat_transcript"
 
 # What each room of the server imports of the others, directly: imports inside functions and for types count.
 ROOMS: dict[str, set[str]] = {
@@ -168,6 +169,7 @@ ROOMS: dict[str, set[str]] = {
     "log_setup": {"agent", "cli", "errors"},
     "network": {"cli", "errors", "log_fields"},
     "observability": {"agent", "cli", "errors", "log_fields", "store"},
+    "sessions_console": {"command_output", "config", "errors", "store"},
     "status_console": {"command_output", "config", "errors", "store"},
     "token_console": {"command_output", "config", "errors", "store"},
     "app": {
@@ -177,7 +179,16 @@ ROOMS: dict[str, set[str]] = {
         *("mcp", "owner_only", "process_memory", "rpc", "sandbox", "services", "sessions", "store", "tools"),
         *("tools.builtin", "tools.declared", "tools.orchestrator", "validation", "watchdog"),
     },
-    "__main__": {"app", "cli", "console", "mcp_console", "script", "status_console", "token_console"},
+    "__main__": {
+        "app",
+        "cli",
+        "console",
+        "mcp_console",
+        "script",
+        "sessions_console",
+        "status_console",
+        "token_console",
+    },
 }
 
 
@@ -264,7 +275,9 @@ def test_imports_between_the_rooms_of_the_server_point_one_way() -> None:
     tuple(TopologicalSorter(ROOMS).static_order())
 
 
-@pytest.mark.parametrize("package", [SERVER, PROTOCOL, CLIENT, TERMINAL], ids=lambda package: package.name)
+@pytest.mark.parametrize(
+    "package", [SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL], ids=lambda package: package.name
+)
 def test_no_modules_import_each_other_in_a_circle(package: Path) -> None:
     imports = imports_inside(package)
     reach: dict[str, set[str]] = {}
@@ -319,7 +332,7 @@ def test_the_domain_does_no_input_or_output_of_its_own() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("root", [PROTOCOL, CLIENT, TERMINAL], ids=["protocol", "client", "terminal"])
+@pytest.mark.parametrize("root", [PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL], ids=lambda root: root.name)
 def test_protocol_and_clients_need_nothing_of_the_server(root: Path) -> None:
     wrong = [
         f"{path.name} imports {name}"
@@ -333,7 +346,7 @@ def test_protocol_and_clients_need_nothing_of_the_server(root: Path) -> None:
 def test_the_terminal_is_imported_by_the_entry_point_alone() -> None:
     importers = {
         str(path.relative_to(ROOT))
-        for root in (SERVER, PROTOCOL, CLIENT)
+        for root in (SERVER, PROTOCOL, CLIENT, TRANSCRIPT)
         for path, tree in modules(root)
         if any(name.split(".")[0] == "jumpseat_terminal" for name in imported(tree, at_run_time=False))
     }
@@ -355,7 +368,7 @@ def test_every_task_has_a_parent() -> None:
 def test_every_module_says_what_it_owns() -> None:
     silent = [
         str(path.relative_to(ROOT))
-        for root in (SERVER, PROTOCOL, CLIENT, TERMINAL)
+        for root in (SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL)
         for path, tree in modules(root)
         if tree.body and ast.get_docstring(tree) is None
     ]
@@ -365,7 +378,7 @@ def test_every_module_says_what_it_owns() -> None:
 def test_nothing_changes_at_module_level() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for root in (SERVER, PROTOCOL, CLIENT, TERMINAL)
+        for root in (SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL)
         for path, tree in modules(root)
         for node in ast.walk(tree)
         if isinstance(node, ast.Global)

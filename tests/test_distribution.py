@@ -9,7 +9,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = {"jumpseat", "jumpseat_client", "jumpseat_protocol", "jumpseat_terminal"}
+PACKAGES = {"jumpseat", "jumpseat_client", "jumpseat_protocol", "jumpseat_terminal", "jumpseat_transcript"}
 
 BUILD = """
 import os, sys

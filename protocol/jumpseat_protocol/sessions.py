@@ -297,7 +297,8 @@ class SessionOptions(WireModel):
 
     ``adapter_settings`` replaces all values for the ``schema`` of the model's adapter. Each of ``mcp_servers`` is
     an MCP server configuration (``mcp.py``). ``agent`` is the name of the selected custom agent.
-    ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation.
+    ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a
+    session for one prompt only, which lists for people leave out.
     ``traceparent`` and ``tracestate`` are the trace in which the session is opened (W3C Trace Context).
     """
 
@@ -342,6 +343,7 @@ class SessionOptions(WireModel):
     tool_search: ToolSearchConfig | None = None
     infinite_sessions: InfiniteSessionConfig | None = None
     keep_interrupted_answers: StrictBool | None = None
+    one_off: StrictBool | None = None
     enable_host_git_operations: StrictBool | None = None
     skip_custom_instructions: StrictBool | None = None
     instruction_directories: list[str] | None = None
@@ -463,7 +465,11 @@ class SessionContext(WireModel):
 
 
 class SessionMetadata(WireModel):
-    """A list entry. Times are ISO 8601; ``summary`` is the name of the session, or its first prompt, shortened."""
+    """A list entry. Times are ISO 8601; ``summary`` is the name of the session, or its first prompt, shortened.
+
+    ``one_off`` marks a session for one prompt only, ``unanswered`` one whose model has not answered yet. Lists for
+    people leave both out.
+    """
 
     session_id: str
     start_time: str
@@ -472,6 +478,13 @@ class SessionMetadata(WireModel):
     name: str | None = None
     is_remote: StrictBool = False
     context: SessionContext | None = None
+    one_off: StrictBool | None = None
+    unanswered: StrictBool | None = None
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a person may want to resume the session."""
+        return not (self.one_off or self.unanswered) and bool(self.summary or self.name)
 
 
 class SessionListResult(WireModel):

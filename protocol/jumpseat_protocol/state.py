@@ -59,8 +59,8 @@ class CodeChanges(WireModel):
 class UsageMetricsResult(WireModel):
     """The usage of a session since it was opened in this process.
 
-    ``model_metrics``: ``{requests: {count, cost}, usage: {inputTokens, ...}}`` by model. Code changes count from
-    the beginning of the session.
+    ``model_metrics``: ``{requests: {count, cost}, usage: {inputTokens, ...}, costUsd?}`` by model. Code changes and
+    ``total_model_metrics`` count from the beginning of the session.
     """
 
     total_premium_request_cost: float = 0
@@ -70,6 +70,7 @@ class UsageMetricsResult(WireModel):
     session_start_time: str
     code_changes: CodeChanges
     model_metrics: dict[str, Any]
+    total_model_metrics: dict[str, Any]
     current_model: str | None = None
     last_call_input_tokens: int
     last_call_output_tokens: int

@@ -8,7 +8,10 @@ import sys
 import threading
 from collections.abc import Callable
 from types import ModuleType
-from typing import cast
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from jumpseat_transcript.transcript import Transcript
 
 
 def main() -> None:
@@ -65,6 +68,10 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
             from jumpseat.token_console import main as run_token_command
 
             return lambda: run_token_command(argv[1:], os.environ)
+        case ["sessions"]:
+            from jumpseat.sessions_console.command import main as run_sessions_command
+
+            return lambda: run_sessions_command(argv[1:], os.environ, _show_transcript)
         case ["status"]:
             from jumpseat.status_console import main as run_status_command
 
@@ -82,6 +89,12 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     from jumpseat.app import run
 
     return lambda: run(options)
+
+
+def _show_transcript(transcript: Transcript, *, full: bool) -> None:
+    from jumpseat_terminal.transcripts import print_transcript
+
+    print_transcript(transcript, full=full)
 
 
 def _is_at_a_terminal() -> bool:

@@ -127,6 +127,7 @@ commands ('jumpseat COMMAND --help' describes each):
   tools           list the declared tools
   mcp             list MCP servers and log in to them
   token           make and revoke connection tokens
+  sessions        list, show, export and delete stored sessions
   status          print the health of running servers
   script FILE     play a script against a server
   schema          print the protocol as JSON Schema

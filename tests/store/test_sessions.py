@@ -20,7 +20,8 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.sessions import SessionFolder, SessionStore, Workspace, shorten, workspace_of
+from jumpseat.store.sessions import SessionFolder, SessionStore, shorten
+from jumpseat.store.workspace import Workspace, workspace_of
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionContext, SessionListFilter, SessionMetadata
@@ -228,6 +229,7 @@ async def test_valid_fields_of_a_foreign_workspace_are_read(store: SessionStore,
             start_time=STARTED,
             modified_time="1970-01-01T00:00:05.000Z",
             context=SessionContext(cwd="/project", git_root="/project", repository="owner/name"),
+            unanswered=True,
         )
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -313,6 +314,45 @@ def test_resumed_session_shows_what_was_answered_before_it_was_cancelled(place: 
         terminal.until(r"exit code 0")
     with chat(place, "--continue") as terminal:
         terminal.until(r"(?s)❯ hang.*Working on it\..*Still.*cancelled")
+
+
+def test_runs_and_failures_are_left_out_of_the_list_until_they_are_resumed_by_id(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("hello there")
+        terminal.until(r"You said: hello there")
+    ran = place.run("a quick question", "--output-format", "json")
+    session = json.loads(ran.stdout)["sessionId"]
+    with chat(place, "--continue") as terminal:
+        terminal.until(r"You said: hello there")
+        terminal.submit("/sessions quick")
+        terminal.until(r"1 session of one prompt or without an answer left out", r"no matches")
+        terminal.press("Escape")
+        terminal.until(r"^❯\s*$", without=r"no matches")
+        terminal.submit(f"/sessions {session[:8]}")
+        terminal.until(r"You said: a quick question")
+        terminal.submit("go on")
+        terminal.until(r"You said: go on")
+    with chat(place, "--resume", ready=r"Which session do you want to resume\?") as terminal:
+        terminal.until(r"a quick question", without=r"left out")
+
+
+def test_a_session_is_exported_to_a_new_file_of_the_kind_that_its_name_says(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("hello there")
+        terminal.until(r"You said: hello there")
+        terminal.submit("/export talk.html")
+        terminal.until(r"Wrote \S*talk\.html")
+        terminal.submit("/export talk.html")
+        terminal.until(r"talk\.html' exists already")
+        terminal.submit("/export talk.doc")
+        terminal.until(r"talk\.doc has none of the endings md, html, jsonl")
+        terminal.submit("/export")
+        terminal.until(r"Wrote \S*session-\w{8}\.md")
+    page = (place.project / "talk.html").read_text()
+    assert "<p>You said: hello there</p>" in page
+    assert '<td>one</td><td class="number">1</td>' in page
+    (markdown,) = place.project.glob("session-*.md")
+    assert "> hello there" in markdown.read_text()
 
 
 def test_unknown_session_is_an_error(place: Place) -> None:

@@ -21,8 +21,9 @@ from jumpseat_protocol.wire import WireModel
 class SessionSettings(TypedDict, total=False):
     """Options of ``create_session`` and ``resume_session``. Left out or ``None`` means the server's default.
 
-    ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation. ``extra`` is merged
-    into the parameters unchanged, with camelCase names, for options that have no name here.
+    ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a
+    session for one prompt only. ``extra`` is merged into the parameters unchanged: camelCase names of options that
+    have no name here.
     """
 
     model: str | None
@@ -37,6 +38,7 @@ class SessionSettings(TypedDict, total=False):
     working_directory: str
     streaming: bool
     keep_interrupted_answers: bool
+    one_off: bool
     client_name: str
     large_output: LargeOutputConfig
     extra: Mapping[str, Any]

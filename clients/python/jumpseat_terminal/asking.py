@@ -48,11 +48,11 @@ class Asking:
         """
         return await self._ask(Menu(title, options=options))
 
-    async def pick(self, title: str, options: Sequence[Option]) -> Any:
+    async def pick(self, title: str, options: Sequence[Option], search: str = "") -> Any:
         """Let the user pick an option from a list that can be searched, and return its value, or ``None``."""
-        picker = Picker(title, options=options)
+        picker = Picker(title, options=options, search=search)
         answer = await self._ask(picker)
-        if answer is None and picker.search and not picker.matching():
+        if answer is None and picker.search != search and not picker.matching():
             # Text that matches nothing was not meant as a search.
             self.add_to_draft(picker.search)
         return answer

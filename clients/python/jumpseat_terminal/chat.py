@@ -15,12 +15,12 @@ from anyio.abc import TaskGroup
 
 from jumpseat_client import Client, Event, JumpseatClientError, ServerGoneError, Session
 from jumpseat_protocol.events import SessionModeChanged, SessionResume, SessionStart, UserMessage
+from jumpseat_protocol.safe import one_line
 from jumpseat_terminal.commands import table
 from jumpseat_terminal.commands.models import offer_models
 from jumpseat_terminal.commands.sessions import pick_session
 from jumpseat_terminal.feed import Call, Feed
 from jumpseat_terminal.folders import with_tilde
-from jumpseat_terminal.handover import UserCommand, join_prompt
 from jumpseat_terminal.mentions import completions, find_attachments
 from jumpseat_terminal.modes import ModeName, Modes
 from jumpseat_terminal.opening import connect, find_session, open_session
@@ -28,9 +28,9 @@ from jumpseat_terminal.options import PICK, Settings
 from jumpseat_terminal.own_shell import OwnCommand
 from jumpseat_terminal.paint import NARROW
 from jumpseat_terminal.questions import Questions
-from jumpseat_terminal.safe import one_line
 from jumpseat_terminal.screen import Screen, Suggestion
 from jumpseat_terminal.server_questions import ServerQuestions
+from jumpseat_transcript.user_commands import UserCommand, join_prompt
 
 FAILED: Final = 1
 REPLAYED_PROMPTS: Final = 10

@@ -15,8 +15,8 @@ import anyio
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from rich.cells import cell_len, set_cell_size
 
+from jumpseat_protocol.safe import one_line
 from jumpseat_terminal.paint import Painter, fit
-from jumpseat_terminal.safe import one_line
 
 
 @dataclass(frozen=True, slots=True)

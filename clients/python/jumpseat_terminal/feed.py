@@ -37,16 +37,16 @@ from jumpseat_protocol.events import (
     TurnStart,
     UserMessage,
 )
+from jumpseat_protocol.safe import one_line, safe
 from jumpseat_terminal.blocks import BlockSplitter
-from jumpseat_terminal.handover import UserCommand, split_prompt
-from jumpseat_terminal.paint import DIFF_LINES, Painter, count, count_changes, duration, fit, main_argument
-from jumpseat_terminal.safe import one_line, safe
+from jumpseat_terminal.paint import DIFF_LINES, Painter, fit, shown_argument
+from jumpseat_transcript.calls import SHELLS, count_changes, split_shell_result
+from jumpseat_transcript.transcript import INTERRUPTED_CALL
+from jumpseat_transcript.user_commands import UserCommand, split_prompt
+from jumpseat_transcript.words import count, duration, line_count
 
-SHELLS: Final = frozenset({"bash", "read_bash", "write_bash", "stop_bash"})
 HIDDEN_TOOLS: Final = frozenset({"ask_user", "exit_plan_mode"})
 """Tools that are not shown, because their question and answer are on the screen already."""
-INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
-"""The protocol's error message of a cancelled call."""
 LIVE_MARKDOWN: Final = 4000
 """Maximum size of an unfinished block rendered as Markdown; of longer ones, the end is shown as plain text."""
 LONG_TURN_S: Final = 10.0
@@ -215,12 +215,12 @@ class Feed:
     def _finish_call(self, done: ToolExecutionComplete) -> None:
         call = self.calls.get(done.tool_call_id) or Call("tool")
         call.running = False
-        cancelled = done.error is not None and done.error.message == INTERRUPTED
+        cancelled = done.error is not None and done.error.message == INTERRUPTED_CALL
         if call.name in HIDDEN_TOOLS and (done.success or cancelled):
             return
         painter = self._painter()
         arguments = done.effective_arguments or call.arguments
-        title = f"{one_line(call.name)} {main_argument(arguments)}".rstrip()
+        title = f"{one_line(call.name)} {shown_argument(arguments)}".rstrip()
         detail = done.result.detailed_content if done.result else None
         if cancelled:
             text = painter.tool(call.name, arguments, "cancelled", failed=True)
@@ -240,19 +240,19 @@ class Feed:
             self._write_section("tools", text if call.shown else text + painter.diff(diff, DIFF_LINES))
             self.keep_full(title, painter.diff(diff))
         elif call.name in SHELLS:
-            output, note, failed = _parse_shell_result(content)
+            output, note, failed = split_shell_result(content)
             text = painter.tool(call.name, arguments, note, failed=failed)
             self._write_section("tools", text + (painter.output(output) if output else ""))
             if output:
                 self.keep_full(title, painter.output(output, None))
         elif detail is not None:
             # The tool has its own text for the user.
-            text = painter.tool(call.name, arguments, _line_count(detail) if detail else "", failed=False)
+            text = painter.tool(call.name, arguments, line_count(detail) if detail else "", failed=False)
             self._write_section("tools", text + (painter.output(detail) if detail else ""))
             if detail:
                 self.keep_full(title, painter.output(detail, None))
         else:
-            self._write_section("tools", painter.tool(call.name, arguments, _line_count(content), failed=False))
+            self._write_section("tools", painter.tool(call.name, arguments, line_count(content), failed=False))
             if content.strip():
                 self.keep_full(title, painter.output(content, None))
 
@@ -306,7 +306,7 @@ class Feed:
         """Write a command that the user has run, and its output."""
         painter = self._painter()
         failed = command.status != "exit code 0"
-        size = _line_count(command.output) if command.output.strip() else "no output"
+        size = line_count(command.output) if command.output.strip() else "no output"
         note = f"{command.status}, {size}" if failed else size
         text = painter.tool("!", {"command": command.line}, note, failed=failed)
         if command.output.strip():
@@ -341,7 +341,7 @@ class Feed:
         for call in (*self.calls.values(), *([self.own_command] if self.own_command else [])):
             if call.running and call.name not in HIDDEN_TOOLS:
                 took = duration(time.monotonic() - call.started)
-                about = fit(main_argument(call.arguments), painter.width - len(call.name) - len(took) - 6)
+                about = fit(shown_argument(call.arguments), painter.width - len(call.name) - len(took) - 6)
                 parts.append(painter.notice(f"○ {one_line(call.name)} {about}  {took}", ""))
                 if call.output.strip():
                     tail = safe(call.output[-LIVE_MARKDOWN:]).rstrip().split("\n")[-2:]
@@ -374,19 +374,3 @@ class Feed:
 
 def _attachment_name(attachment: Mapping[str, Any]) -> str:
     return str(attachment.get("displayName") or attachment.get("path") or attachment.get("type"))
-
-
-def _parse_shell_result(content: str) -> tuple[str, str, bool]:
-    """Split a shell tool's result into output, status and failure. The status is the last line: ``<status>``."""
-    output, _, status = content.rstrip().rpartition("\n")
-    if not (status.startswith("<") and status.endswith(">")):
-        return content, _line_count(content), False
-    code = status.removeprefix("<exited with exit code ").removesuffix(">")
-    size = _line_count(output) if output else "no output"
-    if not code.lstrip("-").isdigit():
-        return output, f"{status[1:-1].split(':')[0].split(' with')[0]}, {size}", False
-    return output, size if code == "0" else f"exit code {code}, {size}", code != "0"
-
-
-def _line_count(text: str) -> str:
-    return count(len(text.rstrip("\n").split("\n")), "line") if text.strip() else "nothing"

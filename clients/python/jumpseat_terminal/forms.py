@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from jumpseat_protocol.events import ElicitationRequested
+from jumpseat_protocol.safe import one_line
 from jumpseat_terminal.asking import Asking
 from jumpseat_terminal.dialogue import Option
 from jumpseat_terminal.feed import Feed
-from jumpseat_terminal.safe import one_line
 
 
 async def ask_form(asking: Asking, feed: Feed, request: ElicitationRequested) -> dict[str, Any]:

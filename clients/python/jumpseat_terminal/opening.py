@@ -69,8 +69,10 @@ def _print_log(output: bytes) -> None:
     to_stderr(output.decode("utf-8", "replace"))
 
 
-async def find_session(client: Client, settings: Settings) -> str | None:
+async def find_session(client: Client, settings: Settings, *, one_off_too: bool = False) -> str | None:
     """Return the id of the session to resume; ``None`` for a new one.
+
+    With ``one_off_too``, the latest session may be one for a single prompt, as that of the last ``jumpseat run``.
 
     Raises:
         NoSessionError: no session, or more than one, matches the arguments.
@@ -78,7 +80,11 @@ async def find_session(client: Client, settings: Settings) -> str | None:
     if settings.latest:
         folder = str(settings.folder)
         here = [
-            session for session in await client.list_sessions() if session.context and session.context.cwd == folder
+            session
+            for session in await client.list_sessions()
+            if session.context
+            and session.context.cwd == folder
+            and (session.resumable or (one_off_too and session.one_off))
         ]
         if not here:
             raise NoSessionError(f"no session in {folder} yet")
@@ -106,8 +112,12 @@ async def open_session(
     on_event: Callable[[Event], None],
     on_permission: PermissionHandler,
     extra: dict[str, Any],
+    one_off: bool = False,
 ) -> Session:
-    """Create a session, or resume ``session_id``, with the options and rules of the arguments."""
+    """Create a session, or resume ``session_id``, with the options and rules of the arguments.
+
+    A new session is marked if it is ``one_off``; otherwise, a resumed one loses its mark.
+    """
     options: SessionSettings = {
         "model": settings.model,
         "streaming": True,
@@ -119,6 +129,8 @@ async def open_session(
         options["reasoning_effort"] = settings.reasoning_effort
     if hidden := hidden_tools(settings.deny):
         options["excluded_tools"] = hidden
+    if session_id is None or not one_off:
+        options["one_off"] = one_off
     if session_id is None:
         options["working_directory"] = str(settings.folder)
         session = await client.create_session(on_event=on_event, on_permission=on_permission, **options)

@@ -16,7 +16,7 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
-from jumpseat_terminal.handover import UserCommand
+from jumpseat_transcript.user_commands import UserCommand
 
 MOST_CHARS: Final = 1_000_000
 """Characters of an output that are kept: its end."""

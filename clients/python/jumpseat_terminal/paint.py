@@ -18,9 +18,11 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
+from jumpseat_protocol.safe import exact, one_line, safe
 from jumpseat_protocol.visible import exact_line, without_padding
 from jumpseat_terminal.markdown import TerminalMarkdown
-from jumpseat_terminal.safe import exact, one_line, safe
+from jumpseat_transcript.calls import main_argument
+from jumpseat_transcript.words import count, duration
 
 NARROW: Final = 60
 DIFF_LINES: Final = 40
@@ -34,15 +36,18 @@ _TRAILING: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _EMPTY_ENDS: Final = re.compile(r"\A(?:(?:\x1b\[[0-9;]*m)*\n)+|(?:\n(?:\x1b\[[0-9;]*m)*)+\Z")
 _STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_MAIN_ARGUMENTS: Final = ("command", "path", "pattern", "query", "url", "question", "fact", "name", "shellId")
 
 
 class Painter:
-    """Renders for a terminal of ``width`` cells. Without ``colour``, only bold, dim and italic are used."""
+    """Renders for a terminal of ``width`` cells. Without ``colour``, only bold, dim and italic are used.
 
-    def __init__(self, width: int, *, colour: bool) -> None:
+    ``more`` is what shows shortened items in full: a key or an option.
+    """
+
+    def __init__(self, width: int, *, colour: bool, more: str = "ctrl-o") -> None:
         self.width = max(width, 20)
         self._colour = colour
+        self._more = more
 
     def lines(self, *things: RenderableType) -> str:
         """Render items below each other, without spaces at the ends of lines."""
@@ -82,7 +87,7 @@ class Painter:
         """Render reasoning as one line: its duration in ``seconds`` and its length."""
         words = len(text.split())
         took = f" for {duration(seconds)}" if seconds >= 1 else ""
-        return self.lines(Text(f"∴ thought{took}, {count(words, 'word')} (ctrl-o)", "dim"))
+        return self.lines(Text(f"∴ thought{took}, {count(words, 'word')} ({self._more})", "dim"))
 
     def notice(self, text: str, style: str = "dim") -> str:
         return self.lines(Text(safe(text).rstrip(), style))
@@ -109,7 +114,7 @@ class Painter:
         label = one_line(name)
         left = self.width - cell_len(label) - 3
         note = fit(note, max(left // 2, 10))
-        about = fit(main_argument(arguments), left - cell_len(note) - 4) if arguments else ""
+        about = fit(shown_argument(arguments), left - cell_len(note) - 4) if arguments else ""
         text = Text.assemble((mark, style), " ", (label, "bold"), no_wrap=True, overflow="ellipsis")
         if about:
             text.append(f" {about}")
@@ -125,7 +130,7 @@ class Painter:
         if limit is not None:
             shown = [fit(line, self.width - 4) for line in shown]
         if hidden > 0:
-            shown.insert(0, f"... {count(hidden, 'line')} above (ctrl-o)")
+            shown.insert(0, f"... {count(hidden, 'line')} above ({self._more})")
         return self.lines(Padding(Text("\n".join(shown), "dim"), (0, 0, 0, 4)))
 
     def command(self, text: str) -> str:
@@ -163,7 +168,7 @@ class Painter:
                 rows.append(Text.assemble((gutter, "dim"), (f"{kind or ' '} {piece}", style)))
                 gutter, kind = " " * len(gutter), " "
         if limit is not None and len(rows) > limit:
-            rows[limit:] = [Text(f"  ... {count(len(rows) - limit, 'more line')} (ctrl-o)", "dim")]
+            rows[limit:] = [Text(f"  ... {count(len(rows) - limit, 'more line')} ({self._more})", "dim")]
         return self.lines(*rows) if rows else ""
 
     # --- tables -------------------------------------------------------------------------------------------------
@@ -185,7 +190,7 @@ class Painter:
 
     def wrapped(self, text: str) -> str:
         """Render text in full, on as many lines as it needs, without colours."""
-        return _STYLES.sub("", self.lines(Text(safe(text)))).rstrip("\n")
+        return without_styles(self.lines(Text(safe(text)))).rstrip("\n")
 
     def shares(self, parts: Sequence[tuple[str, int, str]]) -> str:
         """Render parts of a whole as a bar, and below it each part ``(label, size, colour)`` with its share.
@@ -213,7 +218,7 @@ class Painter:
 
     def choice(self, mark: str, text: str) -> str:
         """Render a menu entry in full, without colours."""
-        return _STYLES.sub("", self.lines(self._with_mark(mark, Text(text), ""))).rstrip("\n")
+        return without_styles(self.lines(self._with_mark(mark, Text(text), ""))).rstrip("\n")
 
     def _with_mark(self, mark: str, text: Text, style: str) -> Table:
         grid = Table.grid()
@@ -224,6 +229,11 @@ class Painter:
         return grid
 
 
+def without_styles(text: str) -> str:
+    """Return painted text without colours and other styles."""
+    return _STYLES.sub("", text)
+
+
 def fit(text: str, width: int) -> str:
     """Return ``text`` truncated to ``width`` cells, with an ellipsis if truncated."""
     if width < 1:
@@ -231,30 +241,6 @@ def fit(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
-def main_argument(arguments: Any) -> str:
+def shown_argument(arguments: Any) -> str:
     """Return the most telling of a call's arguments, on one line."""
-    if not isinstance(arguments, dict):
-        return one_line(str(arguments)) if arguments is not None else ""
-    known: dict[str, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
-    for name in _MAIN_ARGUMENTS:
-        if isinstance(known.get(name), str):
-            return one_line(known[name])
-    return one_line(json.dumps(known, ensure_ascii=False)) if known else ""
-
-
-def count_changes(diff: str) -> str:
-    """Count the lines that a unified diff of one file adds and removes: ``+2 -1``; empty without a diff."""
-    lines = diff.split("\n")[2:]
-    added, removed = sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
-    return f"+{added} -{removed}" if diff else ""
-
-
-def count(number: int, thing: str) -> str:
-    """Format a number with its noun: ``1 line``, ``1,200 lines``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def duration(seconds: float) -> str:
-    """Format a duration: ``12s``, ``3m 05s``."""
-    whole = int(seconds)
-    return f"{whole}s" if whole < 60 else f"{whole // 60}m {whole % 60:02}s"
+    return one_line(main_argument(arguments))

@@ -11,12 +11,12 @@ import anyio
 from jumpseat_client import PermissionDecision, PermissionRequest, UnknownPermission, approve_once, cancel, reject
 from jumpseat_protocol.events import AutoModeSwitchAnswer, ElicitationRequested
 from jumpseat_protocol.permissions import WritePermission
+from jumpseat_protocol.safe import one_line, safe
 from jumpseat_terminal.dialogue import Option
 from jumpseat_terminal.feed import Feed
 from jumpseat_terminal.forms import as_list, as_object, ask_form, digit_key
 from jumpseat_terminal.options import Settings
 from jumpseat_terminal.permission_text import approval_scope, describe, question_title
-from jumpseat_terminal.safe import one_line, safe
 from jumpseat_terminal.screen import Screen
 
 NO_ANSWER: Final = "The user declined to answer."

@@ -50,11 +50,11 @@ from jumpseat_protocol.permissions import (
     UrlPermission,
     WritePermission,
 )
+from jumpseat_protocol.safe import one_line, safe
 from jumpseat_protocol.sessions import JsonSchemaFormat, ResponseFormatSchema
 from jumpseat_terminal.opening import NoSessionError, connect, find_session, open_session
 from jumpseat_terminal.options import USAGE_ERROR, RunOptions
 from jumpseat_terminal.rules import is_inside
-from jumpseat_terminal.safe import one_line, safe
 from jumpseat_terminal.streams import (
     InputError,
     Output,
@@ -123,10 +123,11 @@ class _Run:
                     session = await open_session(
                         client,
                         self._settings,
-                        await find_session(client, self._settings),
+                        await find_session(client, self._settings, one_off_too=True),
                         on_event=self._remember_tool,
                         on_permission=self._deny,
                         extra={},
+                        one_off=True,
                     )
                     self._session = session
                     self._write_json({"type": "run.started", "sessionId": session.id})

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any, Final
 from unicodedata import east_asian_width
 
-from jumpseat_terminal.safe import one_line, safe
+from jumpseat_protocol.safe import one_line, safe
+from jumpseat_transcript.calls import main_argument
 
 INPUT_BYTES: Final = 8 * 1024 * 1024
 """Maximum size of the input."""
@@ -140,7 +141,10 @@ class Progress:
         self._drawn = False
 
     def start_call(self, tool: str, arguments: Any) -> None:
-        self._activity, self._since = f"{one_line(tool)} {_main_argument(arguments)}".strip(), time.monotonic()
+        self._activity, self._since = (
+            f"{one_line(tool)} {one_line(main_argument(arguments))[:80]}".strip(),
+            time.monotonic(),
+        )
 
     def finish_call(self, tool: str, success: bool) -> None:
         if self._is_terminal:
@@ -184,10 +188,3 @@ def _truncate(text: str, cells: int) -> str:
         if used > cells:
             return text[:at]
     return text
-
-
-def _main_argument(arguments: Any) -> str:
-    if not isinstance(arguments, dict):
-        return ""
-    first = next((value for value in arguments.values() if isinstance(value, str)), "")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return one_line(first)[:80]

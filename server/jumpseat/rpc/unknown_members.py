@@ -22,6 +22,7 @@ EXTENSIONS: Final = frozenset(
         "apiKeyCommand",
         "hostedTools",
         "keepInterruptedAnswers",
+        "oneOff",
         "responseFormat",
         "toolChoice",
         "toolProtocol",

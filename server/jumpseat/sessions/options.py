@@ -63,6 +63,7 @@ def _apply_model_options(settings: SessionSettings, options: SessionOptions) -> 
     settings.keep_interrupted_answers = _value_or_current(
         options.keep_interrupted_answers, settings.keep_interrupted_answers
     )
+    settings.one_off = _value_or_current(options.one_off, settings.one_off)
 
 
 def _apply_tool_options(settings: SessionSettings, options: SessionOptions) -> None:

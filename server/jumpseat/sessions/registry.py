@@ -44,7 +44,8 @@ from jumpseat.store.instructions import read_instructions
 from jumpseat.store.log_repair import repair_log, truncate_log
 from jumpseat.store.options import write_options
 from jumpseat.store.ownership import GiveUpRequest
-from jumpseat.store.sessions import SessionFolder, SessionStore, shorten, workspace_of
+from jumpseat.store.sessions import SessionFolder, SessionStore, shorten
+from jumpseat.store.workspace import workspace_of
 from jumpseat.tools.builtin import SESSION_TOOLS
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
@@ -149,7 +150,10 @@ class SessionRegistry:
             session.attach(attachment)
             check_choice(settings.tool_choice, session.tools.names())
             context = working_directory_context(settings.cwd, host_git=settings.host_git)
-            folder.create(workspace_of(session_id, context, started_at, created_by=self._access.name))
+            workspace = workspace_of(
+                session_id, context, started_at, created_by=self._access.name, one_off=settings.one_off
+            )
+            folder.create(workspace)
             created = True
             self._announce("session.created", session_id, self._metadata(session), folder.created_by)
             session.emit(
@@ -233,6 +237,8 @@ class SessionRegistry:
         session.start_source = "resume"
         try:
             replay_records(session, stored.records)
+            if workspace is not None:
+                session.metrics.earlier = workspace.model_usage()
             context = working_directory_context(settings.cwd)
             folder.create(workspace or workspace_of(session_id, context, started_at), is_new=False)
             if stored.torn_bytes:
@@ -292,6 +298,7 @@ class SessionRegistry:
         self._folders[session_id] = folder
         session = Session(session_id, settings, folder.log, self._services, started_at)
         self._live[session_id] = session
+        folder.usage = session.metrics.total
         self._handover.listen_soon()
         return session
 
@@ -527,6 +534,7 @@ class SessionRegistry:
     def _handle_change(self, session: Session) -> None:
         folder = self._folders.get(session.id)
         if folder is not None and session.first_prompt is not None:
+            folder.set_marks(answered=session.answered, one_off=session.settings.one_off)
             folder.set_summary(shorten(session.first_prompt))
         self._announce(
             "session.updated",

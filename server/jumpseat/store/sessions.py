@@ -6,16 +6,14 @@ logs. Other programs may read both at any time, even while a session is live. Ne
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -23,6 +21,7 @@ import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import iso_time, utc_now
+from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat.deep_folders import delete_folder, walk
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only, restrict_contents
@@ -32,59 +31,17 @@ from jumpseat.store.file_changes import FileChangeLog
 from jumpseat.store.files import WorkspaceFiles
 from jumpseat.store.ownership import Ownership, marked_by_other_program
 from jumpseat.store.session_database import SessionDatabase
+from jumpseat.store.workspace import Workspace, read_workspace
 from jumpseat_protocol.events import WorkingDirectoryContext
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 
 log = logging.getLogger(__name__)
 
 SUMMARY_LENGTH: Final = 100
-# How much of a log is searched for a first prompt if the folder has no summary.
+# How much of a log is searched for a first prompt or answer, if the folder does not tell.
 SCAN_BYTES: Final = 1 << 18
-# Characters that JSON allows in a string, but YAML readers reject or fold.
-_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-
-
-@dataclass(slots=True)
-class Workspace:
-    """The content of ``workspace.yaml``. Times are ISO 8601.
-
-    ``user_named`` says whether the user or a program chose ``name``; ``summary`` is the first prompt, shortened.
-    ``created_by`` is the name of the connection token that created the session.
-    """
-
-    id: str
-    cwd: str
-    created_at: str
-    updated_at: str
-    git_root: str | None = None
-    repository: str | None = None
-    branch: str | None = None
-    summary: str | None = None
-    summary_count: int = 0
-    name: str | None = None
-    user_named: bool = False
-    created_by: str | None = None
-
-    def metadata(self, modified_time: str) -> SessionMetadata:
-        """Return the metadata that lists show."""
-        return SessionMetadata(
-            session_id=self.id,
-            start_time=self.created_at,
-            modified_time=modified_time,
-            summary=self.name or self.summary,
-            name=self.name,
-            context=SessionContext(
-                cwd=self.cwd, git_root=self.git_root, repository=self.repository, branch=self.branch
-            ),
-        )
-
-    def wire(self) -> dict[str, Any]:
-        """Return the fields in the form that clients get, without unset ones and without the prompt."""
-        return {
-            name: value
-            for name in Workspace.__slots__
-            if name not in ("summary", "created_by") and (value := getattr(self, name)) is not None
-        }
+_PROMPT: Final = b'"type":"user.message"'
+_ANSWER: Final = b'"type":"assistant.message"'
 
 
 class SessionFolder:
@@ -94,6 +51,8 @@ class SessionFolder:
         self.path = path
         self._ownership = ownership
         self.log = FileEventLog(path / "events.jsonl", tasks, self._note_time)
+        self.usage: Callable[[], Mapping[str, ModelUsage]] | None = None
+        """Returns the usage of the session, which is stored with the other changes."""
         self._workspace: Workspace | None = None
 
     @property
@@ -166,6 +125,15 @@ class SessionFolder:
         except OSError as error:
             log.error("cannot write %s: %s", self.path / "workspace.yaml", error.strerror or error)
 
+    def set_marks(self, *, answered: bool, one_off: bool) -> None:
+        """Set what lists show besides the summary. The first ones are written with the summary."""
+        workspace, marks = self._workspace, (answered or None, one_off or None)
+        if workspace is None or (workspace.answered, workspace.one_off) == marks:
+            return
+        workspace.answered, workspace.one_off = marks
+        if workspace.summary is not None:
+            self._write_or_log(workspace)
+
     def rename(self, name: str, *, by_user: bool) -> None:
         """Set the session's name, which lists show instead of its first prompt.
 
@@ -211,8 +179,11 @@ class SessionFolder:
         changed_s = self.log.changed_s()
         if self._workspace is None or self._workspace.summary is None or changed_s is None:
             return
+        self._write_or_log(replace(self._workspace, updated_at=iso_time(changed_s)))
+
+    def _write_or_log(self, workspace: Workspace) -> None:
         try:
-            self._write_workspace(replace(self._workspace, updated_at=iso_time(changed_s)))
+            self._write_workspace(workspace)
         except OSError as error:
             log.error("cannot write %s: %s", self.path / "workspace.yaml", error.strerror or error)
 
@@ -226,43 +197,18 @@ class SessionFolder:
 
     def _write_workspace(self, workspace: Workspace) -> None:
         """Replace ``workspace.yaml`` atomically."""
-        lines = [
-            f"{name}: {_yaml(value)}\n"
-            for name in Workspace.__slots__
-            if (value := getattr(workspace, name)) is not None
-        ]
+        if self.usage is not None and (used := self.usage()):
+            workspace.usage = orjson.dumps(used).decode()
         target = self.path / "workspace.yaml"
         draft = target.with_suffix(f".{os.getpid()}.tmp")
         with open(draft, "w", encoding="utf-8", opener=owner_only) as file:
-            file.write("".join(lines))
+            file.write(workspace.encode())
         draft.replace(target)
         self._workspace = workspace
 
     def read_workspace(self) -> Workspace | None:
         """Read ``workspace.yaml``; return ``None`` if it is missing or invalid."""
-        import yaml
-
-        try:
-            raw: Any = yaml.safe_load((self.path / "workspace.yaml").read_text(encoding="utf-8"))
-        except Exception:
-            # Not only YAMLError: invalid dates and numbers raise errors of other types.
-            return None
-        if not isinstance(raw, dict):
-            return None
-        values = cast("dict[str, Any]", raw)
-        times = {name: _iso(values.get(name)) for name in ("created_at", "updated_at")}
-        texts = {
-            name: values.get(name) for name in ("git_root", "repository", "branch", "summary", "name", "created_by")
-        }
-        return Workspace(
-            id=self.path.name,
-            cwd=_text(values.get("cwd")) or "",
-            created_at=times["created_at"] or times["updated_at"] or iso_time(0),
-            updated_at=times["updated_at"] or times["created_at"] or iso_time(0),
-            summary_count=values["summary_count"] if isinstance(values.get("summary_count"), int) else 0,
-            user_named=values.get("user_named") is True,
-            **{name: _text(text) for name, text in texts.items()},
-        )
+        return read_workspace(self.path)
 
     def metadata(self) -> SessionMetadata | None:
         """Return the metadata that lists show; ``None`` if the folder is no session or was never prompted."""
@@ -271,9 +217,12 @@ class SessionFolder:
         except OSError:
             return None
         workspace = self.read_workspace()
-        if workspace is None or (workspace.summary is None and not self._has_prompt()):
+        if workspace is None or (workspace.summary is None and _PROMPT not in self._beginning()):
             return None
-        return workspace.metadata(iso_time(changed_s))
+        metadata = workspace.metadata(iso_time(changed_s))
+        if not workspace.answered and self._is_unanswered():
+            metadata.unanswered = True
+        return metadata
 
     def claim(self) -> None:
         """Make this process the owner of the session. Does nothing if it is already.
@@ -309,12 +258,20 @@ class SessionFolder:
         delete_folder(self.path)
         self.release()
 
-    def _has_prompt(self) -> bool:
+    def _is_unanswered(self) -> bool:
+        """Return whether the log has a prompt and no answer.
+
+        Logs of other programs, and of processes that were killed, have no mark that tells it.
+        """
+        beginning = self._beginning()
+        return len(beginning) < SCAN_BYTES and _PROMPT in beginning and _ANSWER not in beginning
+
+    def _beginning(self) -> bytes:
         try:
             with self.log.path.open("rb") as file:
-                return b'"type":"user.message"' in file.read(SCAN_BYTES)
+                return file.read(SCAN_BYTES)
         except OSError:
-            return False
+            return b""
 
 
 class SessionStore:
@@ -414,7 +371,7 @@ class SessionStore:
             replace(old, id=session_id) if old else Workspace(session_id, cwd="", created_at="", updated_at="")
         )
         workspace.created_at = workspace.updated_at = now
-        workspace.created_by = created_by
+        workspace.created_by, workspace.usage = created_by, None
         workspace.name, workspace.user_named = name or workspace.name, bool(name) or workspace.user_named
         try:
             fork.create(workspace)
@@ -448,27 +405,6 @@ class SessionStore:
         return self._sees is None or self._sees(folder.created_by)
 
 
-def workspace_of(
-    session_id: str,
-    context: WorkingDirectoryContext,
-    created_at: str,
-    summary: str | None = None,
-    created_by: str | None = None,
-) -> Workspace:
-    """Return the workspace of a new session in ``context``."""
-    return Workspace(
-        id=session_id,
-        cwd=context.cwd,
-        created_at=created_at,
-        updated_at=created_at,
-        git_root=context.git_root,
-        repository=context.repository,
-        branch=context.branch,
-        summary=summary,
-        created_by=created_by,
-    )
-
-
 def _last_checkpoint(records: Sequence[dict[str, Any]]) -> int:
     """Return the number of the latest checkpoint in ``records``; 0 if there is none."""
     for record in reversed(records):
@@ -500,20 +436,3 @@ def _is_name(session_id: str) -> bool:
     except UnicodeEncodeError:
         return False
     return 0 < size <= 200 and session_id not in (".", "..") and not re.search(r"[/\\\0]", session_id)
-
-
-def _yaml(value: str | int) -> str:
-    """Encode a scalar as JSON that is valid YAML, too."""
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(value, ensure_ascii=False))
-
-
-def _text(value: Any) -> str | None:
-    """Return a string that JSON can hold; ``None`` for other types. Other programs may have written the value."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
-
-
-def _iso(value: Any) -> str | None:
-    # YAML parses unquoted times as dates, in UTC if they have no zone; other programs may have written the file.
-    if isinstance(value, datetime):
-        return iso_time((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
-    return _text(value)

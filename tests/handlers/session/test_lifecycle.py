@@ -141,6 +141,47 @@ async def test_a_session_shows_in_lists_from_its_first_prompt_on(tmp_path: Path)
         assert await wire.call("session.list", {"filter": {"cwd": "/elsewhere"}}) == {"sessions": []}
 
 
+async def test_lists_mark_sessions_for_one_prompt_and_those_without_an_answer(tmp_path: Path) -> None:
+    fails = scripted({"errors": [{"status": 401, "message": "bad key"}], "text": "never"})
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        answered = await wire.create(HELLO, oneOff=True)
+        failed = await wire.create(fails)
+        for session in (answered, failed):
+            await wire.prompt(session)
+        listed = {one["sessionId"]: one for one in (await wire.call("session.list", {}))["sessions"]}
+        await wire.call("session.destroy", {"sessionId": answered})
+        await wire.call("session.resume", {"sessionId": answered, "provider": HELLO, "oneOff": False})
+        await wire.prompt(answered)
+        later = {one["sessionId"]: one for one in (await wire.call("session.list", {}))["sessions"]}
+
+    marks = [(listed[session].get("oneOff"), listed[session].get("unanswered")) for session in (answered, failed)]
+    assert marks == [(True, None), (None, True)]
+    assert "oneOff" not in later[answered]
+
+
+async def test_usage_counts_on_when_a_session_is_resumed_in_a_new_process(tmp_path: Path) -> None:
+    turn = {"text": "Hi.", "usage": {"input": 100, "output": 5}}
+    provider = scripted(turn, turn)
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(provider)
+        await server.wire.prompt(session)
+    async with running_server(tmp_path) as server:
+        await server.wire.call("session.resume", {"sessionId": session, "provider": provider})
+        await server.wire.prompt(session)
+        metrics = await server.wire.call("session.usage.getMetrics", {"sessionId": session})
+        copy = (await server.wire.call("sessions.fork", {"sessionId": session}))["sessionId"]
+        await server.wire.call("session.resume", {"sessionId": copy, "provider": provider})
+        of_copy = await server.wire.call("session.usage.getMetrics", {"sessionId": copy})
+
+    def calls(metrics: dict[str, Any], kind: str) -> list[int]:
+        return [used["requests"]["count"] for used in metrics[kind].values()]
+
+    assert (calls(metrics, "modelMetrics"), calls(metrics, "totalModelMetrics")) == ([1], [2])
+    # What the copy repeats was paid for once.
+    assert calls(of_copy, "totalModelMetrics") == []
+
+
 async def test_delete_removes_live_and_stored_sessions_and_notifies_all_clients(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire

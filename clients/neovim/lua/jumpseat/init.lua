@@ -190,7 +190,7 @@ local function session_line(one)
   return ("%s  %s"):format(time, one.summary and one.summary:gsub("%s+", " ") or one.sessionId)
 end
 
---- List the sessions of this folder, the latest first.
+--- List the sessions of this folder that a person may resume, the latest first.
 ---@param done fun(problem: {message: string}?, sessions: table[]?)
 function M.sessions(done)
   local params = { filter = { cwd = vim.fn.getcwd() } }
@@ -198,10 +198,13 @@ function M.sessions(done)
     if problem then
       return done(problem)
     end
-    table.sort(result.sessions, function(a, b)
+    local found = vim.tbl_filter(function(one)
+      return not (one.oneOff or one.unanswered)
+    end, result.sessions)
+    table.sort(found, function(a, b)
       return a.modifiedTime > b.modifiedTime
     end)
-    done(nil, result.sessions)
+    done(nil, found)
   end)
 end
 

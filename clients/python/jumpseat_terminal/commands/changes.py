@@ -6,7 +6,9 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from jumpseat_terminal.commands.base import Chat
-from jumpseat_terminal.paint import DIFF_LINES, count, count_changes
+from jumpseat_terminal.paint import DIFF_LINES
+from jumpseat_transcript.calls import count_changes
+from jumpseat_transcript.words import count
 
 MOST_PROMPTS: Final = 100
 _STATES: Final = {

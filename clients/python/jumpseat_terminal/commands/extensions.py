@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jumpseat_protocol.safe import one_line
 from jumpseat_terminal.commands.base import Chat
 from jumpseat_terminal.dialogue import Option
-from jumpseat_terminal.paint import count
-from jumpseat_terminal.safe import one_line
+from jumpseat_transcript.words import count
 
 _SERVER_ACTIONS: Final = {
     "restart": "session.mcp.restartServer",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from jumpseat_client import RpcError
+from jumpseat_protocol.safe import one_line
 from jumpseat_terminal.commands.base import Chat
 from jumpseat_terminal.dialogue import Option
-from jumpseat_terminal.safe import one_line
 
 _FIRST_STEPS: Final = (
     ("export OPENAI_API_KEY=...", "or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY and others"),

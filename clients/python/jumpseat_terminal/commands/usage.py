@@ -7,7 +7,7 @@ from typing import Any, Final
 from jumpseat_client import RpcError
 from jumpseat_terminal.commands.base import Chat
 from jumpseat_terminal.commands.models import list_models
-from jumpseat_terminal.paint import count
+from jumpseat_transcript.words import count
 
 CREDITS_PER_DOLLAR: Final = 100
 """Prices on the wire are in AI credits."""

@@ -1,4 +1,4 @@
-"""``session/list``: the sessions with a prompt, of either protocol, the last modified first."""
+"""``session/list``: the sessions that a person may resume, of either protocol, the last modified first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def list_sessions(ctx: AcpContext, params: ListParams) -> dict[str, Any]:
     listed = [
         session
         for session in ctx.server.registry.list(session_filter)
-        if session.context is not None and session.context.cwd
+        if session.resumable and session.context is not None and session.context.cwd
     ]
     # Also by id: sessions modified at the same time must not be on two pages, or on none.
     found = sorted(listed, key=_position, reverse=True)

@@ -18,6 +18,7 @@ class ModelUsage:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
+    dollars: float | None = None
 
     def add(self, call: events.AssistantUsage | events.CompactionTokensUsed) -> None:
         """Count one call, without its reasoning tokens."""
@@ -28,7 +29,11 @@ class ModelUsage:
         self.cache_write_tokens += call.cache_write_tokens
 
     def wire(self) -> dict[str, Any]:
-        """Return the wire form: ``{requests: {count, cost}, usage: {...}}``."""
+        """Return the wire form: ``{requests: {count, cost}, usage: {...}, costUsd?}``.
+
+        ``costUsd``, an addition of this server, is missing if no price is known.
+        """
+        known = {} if self.dollars is None else {"costUsd": self.dollars}
         return {
             "requests": {"count": self.calls, "cost": 0},
             "usage": {
@@ -38,15 +43,29 @@ class ModelUsage:
                 "cacheWriteTokens": self.cache_write_tokens,
                 "reasoningTokens": self.reasoning_tokens,
             },
+            **known,
         }
+
+    def plus(self, earlier: ModelUsage) -> ModelUsage:
+        """Return the sum of both."""
+        known = [dollars for dollars in (self.dollars, earlier.dollars) if dollars is not None]
+        return ModelUsage(
+            calls=self.calls + earlier.calls,
+            input_tokens=self.input_tokens + earlier.input_tokens,
+            output_tokens=self.output_tokens + earlier.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + earlier.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + earlier.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + earlier.reasoning_tokens,
+            dollars=sum(known) if known else None,
+        )
 
 
 @dataclass(slots=True)
 class Metrics:
     """Counters that are updated with every event of a session.
 
-    Usage events are not in the log, so usage counts from the opening of the session in this process. Diffs are in
-    the log, so code changes count from the start of the session.
+    Usage events are not in the log, so usage counts from the opening of the session in this process; ``earlier`` is
+    that before. Diffs are in the log, so code changes count from the start of the session.
     """
 
     user_requests: int = 0
@@ -58,6 +77,7 @@ class Metrics:
     lines_removed: int = 0
     files: dict[str, None] = field(default_factory=dict[str, None])
     models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
+    earlier: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
 
     def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
         """Update the counters with one event."""
@@ -72,6 +92,12 @@ class Metrics:
     def models_wire(self) -> dict[str, Any]:
         """Return the usage of each model in wire form, by name."""
         return {name: usage.wire() for name, usage in self.models.items()}
+
+    def total(self) -> dict[str, ModelUsage]:
+        """Return the usage of each model from the start of the session."""
+        unused = ModelUsage()
+        names = [*self.earlier, *(name for name in self.models if name not in self.earlier)]
+        return {name: self.models.get(name, unused).plus(self.earlier.get(name, unused)) for name in names}
 
     def count_compaction(self, used: events.CompactionTokensUsed) -> None:
         """Count a call for a summary, which has no usage event."""
@@ -88,8 +114,11 @@ class Metrics:
         self.nano_aiu += call.copilot_usage.total_nano_aiu if call.copilot_usage else 0
         self.last_input_tokens = call.input_tokens
         self.last_output_tokens = call.output_tokens
-        self._of_model(call.model).add(call)
-        self.models[call.model].reasoning_tokens += call.reasoning_tokens or 0
+        used = self._of_model(call.model)
+        used.add(call)
+        used.reasoning_tokens += call.reasoning_tokens or 0
+        if call.cost_usd is not None:
+            used.dollars = (used.dollars or 0.0) + call.cost_usd
 
     def _count_diff(self, diff: str) -> None:
         """Count the changes in a unified diff of one file; other texts are ignored."""

@@ -131,6 +131,7 @@ class Session:
         self._event_buffer: EventBuffer | None = None
         self.event_count = 0
         self.first_prompt: str | None = None
+        self.answered = False
         # The tools and groups of tools that prompts have mentioned.
         self.mentions: set[str] = set()
         # The tools that were called, or activated by a tool search.
@@ -234,6 +235,8 @@ class Session:
             case events.SessionCompactionComplete(success=True):
                 # The summary does not contain the message.
                 self.last_limits_status = None
+            case events.AssistantMessage():
+                self.answered = True
             case events.ToolExecutionStart():
                 self.tools_in_use.add(payload.tool_name)
             case events.ToolSearchActivated():

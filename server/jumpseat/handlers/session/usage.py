@@ -23,6 +23,7 @@ def get_metrics(ctx: Context, params: SessionParams) -> UsageMetricsResult:
             files_modified=list(metrics.files),
         ),
         model_metrics=metrics.models_wire(),
+        total_model_metrics={name: used.wire() for name, used in metrics.total().items()},
         current_model=session.settings.model,
         last_call_input_tokens=metrics.last_input_tokens,
         last_call_output_tokens=metrics.last_output_tokens,

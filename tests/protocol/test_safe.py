@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from jumpseat_terminal.safe import exact, one_line, safe
+from jumpseat_protocol.safe import exact, one_line, safe
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""``jumpseat sessions``: look at stored sessions, export and delete them, without a server."""

@@ -1,0 +1,165 @@
+"""``workspace.yaml`` of a session: what lists show, so that listing sessions reads no logs.
+
+Other programs may read and write the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from jumpseat.agent.clock import iso_time
+from jumpseat.agent.session.metrics import ModelUsage
+from jumpseat_protocol.events import WorkingDirectoryContext
+from jumpseat_protocol.sessions import SessionContext, SessionMetadata
+
+# Fields that clients do not get.
+_INTERNAL: Final = ("summary", "created_by", "answered", "one_off", "usage")
+# Characters that JSON allows in a string, but YAML readers reject or fold.
+_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+@dataclass(slots=True)
+class Workspace:
+    """The content of the file. Times are ISO 8601.
+
+    ``user_named`` says whether the user or a program chose ``name``; ``summary`` is the first prompt, shortened.
+    ``created_by`` is the name of the connection token that created the session. ``answered`` says whether the model
+    has answered yet, ``one_off`` whether the session is for one prompt only. ``usage`` is that of each model,
+    as JSON.
+    """
+
+    id: str
+    cwd: str
+    created_at: str
+    updated_at: str
+    git_root: str | None = None
+    repository: str | None = None
+    branch: str | None = None
+    summary: str | None = None
+    summary_count: int = 0
+    name: str | None = None
+    user_named: bool = False
+    created_by: str | None = None
+    answered: bool | None = None
+    one_off: bool | None = None
+    usage: str | None = None
+
+    def metadata(self, modified_time: str) -> SessionMetadata:
+        """Return the metadata that lists show."""
+        return SessionMetadata(
+            session_id=self.id,
+            start_time=self.created_at,
+            modified_time=modified_time,
+            summary=self.name or self.summary,
+            name=self.name,
+            context=SessionContext(
+                cwd=self.cwd, git_root=self.git_root, repository=self.repository, branch=self.branch
+            ),
+            one_off=self.one_off,
+        )
+
+    def wire(self) -> dict[str, Any]:
+        """Return the fields in the form that clients get, without unset ones and without the prompt."""
+        return {
+            name: value
+            for name in Workspace.__slots__
+            if name not in _INTERNAL and (value := getattr(self, name)) is not None
+        }
+
+    def encode(self) -> str:
+        """Return the content of the file."""
+        return "".join(
+            f"{name}: {_yaml(value)}\n"
+            for name in Workspace.__slots__
+            if (value := getattr(self, name)) is not None
+        )
+
+    def model_usage(self) -> dict[str, ModelUsage]:
+        """Return the usage of each model; empty if nothing valid is stored."""
+        try:
+            return _usage_adapter().validate_json(self.usage or "{}")
+        except ValidationError:
+            return {}
+
+
+@cache
+def _usage_adapter() -> TypeAdapter[dict[str, ModelUsage]]:
+    return TypeAdapter(dict[str, ModelUsage])
+
+
+def workspace_of(
+    session_id: str,
+    context: WorkingDirectoryContext,
+    created_at: str,
+    summary: str | None = None,
+    created_by: str | None = None,
+    one_off: bool = False,
+) -> Workspace:
+    """Return the workspace of a new session in ``context``."""
+    return Workspace(
+        id=session_id,
+        cwd=context.cwd,
+        created_at=created_at,
+        updated_at=created_at,
+        git_root=context.git_root,
+        repository=context.repository,
+        branch=context.branch,
+        summary=summary,
+        created_by=created_by,
+        one_off=one_off or None,
+    )
+
+
+def read_workspace(folder: Path) -> Workspace | None:
+    """Read the file of the session in ``folder``; return ``None`` if it is missing or invalid."""
+    import yaml
+
+    try:
+        raw: Any = yaml.safe_load((folder / "workspace.yaml").read_text(encoding="utf-8"))
+    except Exception:
+        # Not only YAMLError: invalid dates and numbers raise errors of other types.
+        return None
+    if not isinstance(raw, dict):
+        return None
+    values = cast("dict[str, Any]", raw)
+    times = {name: _iso(values.get(name)) for name in ("created_at", "updated_at")}
+    texts = {
+        name: values.get(name)
+        for name in ("git_root", "repository", "branch", "summary", "name", "created_by", "usage")
+    }
+    return Workspace(
+        id=folder.name,
+        cwd=_text(values.get("cwd")) or "",
+        created_at=times["created_at"] or times["updated_at"] or iso_time(0),
+        updated_at=times["updated_at"] or times["created_at"] or iso_time(0),
+        summary_count=values["summary_count"] if isinstance(values.get("summary_count"), int) else 0,
+        user_named=values.get("user_named") is True,
+        answered=values.get("answered") is True or None,
+        one_off=values.get("one_off") is True or None,
+        **{name: _text(text) for name, text in texts.items()},
+    )
+
+
+def _yaml(value: str | int) -> str:
+    """Encode a scalar as JSON that is valid YAML, too."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def _text(value: Any) -> str | None:
+    """Return a string that JSON can hold; ``None`` for other types. Other programs may have written the value."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+
+
+def _iso(value: Any) -> str | None:
+    # YAML parses unquoted times as dates, in UTC if they have no zone; other programs may have written the file.
+    if isinstance(value, datetime):
+        return iso_time((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
+    return _text(value)

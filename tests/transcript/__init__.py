@@ -1,0 +1,1 @@
+"""Transcripts of sessions, and their exports."""
