@@ -28,7 +28,7 @@ SESSION_IN_USE: Final = -32006
 class ErrorObject(BaseModel):
     """The ``error`` member of a response. The type of ``data`` depends on the code; it never holds a traceback."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     code: int
     message: str

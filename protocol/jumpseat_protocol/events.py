@@ -16,7 +16,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from jumpseat_protocol.permissions import PermissionRequest, PermissionResult
-from jumpseat_protocol.wire import WireDataclass, to_wire
+from jumpseat_protocol.wire import WireDataclass, to_wire, wire_dataclass
 
 SessionMode: TypeAlias = Literal["interactive", "plan", "autopilot"]
 AgentMode: TypeAlias = Literal["interactive", "plan", "autopilot", "shell"]
@@ -86,7 +86,7 @@ class Payload(WireDataclass):
 # --- the session ------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class WorkingDirectoryContext(WireDataclass):
     cwd: str
     git_root: str | None = None
@@ -94,12 +94,12 @@ class WorkingDirectoryContext(WireDataclass):
     repository: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionLimits(WireDataclass):
     max_ai_credits: float | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SandboxState(WireDataclass):
     """The sandbox of a session. ``mechanism`` is known after the first command of the process: ``none`` if no
     mechanism works on this system.
@@ -109,7 +109,7 @@ class SandboxState(WireDataclass):
     mechanism: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionStart(Payload):
     type: ClassVar[str] = "session.start"
     session_id: str
@@ -125,7 +125,7 @@ class SessionStart(Payload):
     sandbox: SandboxState | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionResume(Payload):
     type: ClassVar[str] = "session.resume"
     resume_time: str
@@ -143,7 +143,7 @@ FAILED: Final = "Execution failed: "
 """The first words of the message of a run that has failed, which clients of the protocol may expect."""
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionError(Payload):
     type: ClassVar[str] = "session.error"
     error_type: str
@@ -159,7 +159,7 @@ class SessionError(Payload):
         return self.message.removeprefix(FAILED)
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionWarning(Payload):
     type: ClassVar[str] = "session.warning"
     warning_type: str
@@ -167,7 +167,7 @@ class SessionWarning(Payload):
     url: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionInfo(Payload):
     type: ClassVar[str] = "session.info"
     info_type: str
@@ -176,7 +176,7 @@ class SessionInfo(Payload):
     tip: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionIdle(Payload):
     type: ClassVar[str] = "session.idle"
     persisted: ClassVar[bool] = False
@@ -184,7 +184,7 @@ class SessionIdle(Payload):
     aborted: bool | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionModelChange(Payload):
     type: ClassVar[str] = "session.model_change"
     new_model: str
@@ -194,21 +194,21 @@ class SessionModelChange(Payload):
     cause: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionModeChanged(Payload):
     type: ClassVar[str] = "session.mode_changed"
     new_mode: SessionMode
     previous_mode: SessionMode
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionTitleChanged(Payload):
     type: ClassVar[str] = "session.title_changed"
     persisted: ClassVar[bool] = False
     title: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionPermissionsChanged(Payload):
     """The new and the previous mode. SDK 1.0.6 requires the fields with ``allow_all``, newer ones use ``mode``."""
 
@@ -220,13 +220,13 @@ class SessionPermissionsChanged(Payload):
     assisted_approval_model: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionPlanChanged(Payload):
     type: ClassVar[str] = "session.plan_changed"
     operation: Literal["create", "update", "delete"]
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionTodosChanged(Payload):
     """The model has changed its todos, which ``session.plan.readSqlTodos`` returns."""
 
@@ -234,7 +234,7 @@ class SessionTodosChanged(Payload):
     persisted: ClassVar[bool] = False
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SkillInvoked(Payload):
     """A skill was invoked. ``content`` was sent to the model; ``path`` is the file of the skill."""
 
@@ -250,7 +250,7 @@ class SkillInvoked(Payload):
     allowed_tools: list[str] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SubagentSelected(Payload):
     """A custom agent was selected. ``tools`` of ``null`` means all."""
 
@@ -261,14 +261,14 @@ class SubagentSelected(Payload):
     tools: list[str] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SubagentDeselected(Payload):
     """The custom agent was deselected."""
 
     type: ClassVar[str] = "subagent.deselected"
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class LoadedSkill(WireDataclass):
     """A list entry for a skill."""
 
@@ -281,7 +281,7 @@ class LoadedSkill(WireDataclass):
     argument_hint: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionSkillsLoaded(Payload):
     """The skills of the session, after a search for skills."""
 
@@ -290,14 +290,14 @@ class SessionSkillsLoaded(Payload):
     skills: list[LoadedSkill]
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionWorkspaceFileChanged(Payload):
     type: ClassVar[str] = "session.workspace_file_changed"
     operation: Literal["create", "update"]
     path: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionContextChanged(Payload):
     type: ClassVar[str] = "session.context_changed"
     cwd: str
@@ -310,13 +310,13 @@ class SessionContextChanged(Payload):
     base_commit: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionRemoteSteerableChanged(Payload):
     type: ClassVar[str] = "session.remote_steerable_changed"
     remote_steerable: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionSnapshotRewind(Payload):
     """``up_to_event_id`` is the first of the removed events."""
 
@@ -326,7 +326,7 @@ class SessionSnapshotRewind(Payload):
     up_to_event_id: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionShutdown(Payload):
     """The end of a session, with its usage. ``session_start_time`` is in Unix milliseconds."""
 
@@ -342,7 +342,7 @@ class SessionShutdown(Payload):
     events_file_size_bytes: int | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionUsageInfo(Payload):
     type: ClassVar[str] = "session.usage_info"
     persisted: ClassVar[bool] = False
@@ -354,7 +354,7 @@ class SessionUsageInfo(Payload):
     tool_definitions_tokens: int | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionCompactionStart(Payload):
     """The compaction of the conversation has begun. Sizes are estimates, in tokens."""
 
@@ -368,7 +368,7 @@ class SessionCompactionStart(Payload):
     token_limit: int | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CompactionTokensUsed(WireDataclass):
     """The usage of the call for the summary; ``duration`` is in milliseconds.
 
@@ -408,7 +408,7 @@ COMPACTION_CANCELLED: Final = "it was cancelled"
 """The ``error`` of a cancelled compaction."""
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SessionCompactionComplete(Payload):
     """After a ``success``, ``summary_content`` replaces the conversation before the latest
     ``session.compaction_start`` in model requests.
@@ -435,13 +435,13 @@ class SessionCompactionComplete(Payload):
     compaction_tokens_used: CompactionTokensUsed | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class PendingMessagesModified(Payload):
     type: ClassVar[str] = "pending_messages.modified"
     persisted: ClassVar[bool] = False
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class Abort(Payload):
     type: ClassVar[str] = "abort"
     reason: str
@@ -450,7 +450,7 @@ class Abort(Payload):
 # --- messages ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class UserMessage(Payload):
     """``content`` is the prompt as sent, ``transformed_content`` the text that is sent to the model."""
 
@@ -466,7 +466,7 @@ class UserMessage(Payload):
     turn_id: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class TurnStart(Payload):
     type: ClassVar[str] = "assistant.turn_start"
     turn_id: str
@@ -477,7 +477,7 @@ ToolsStatus: TypeAlias = Literal["success", "failure", "rejected", "cancelled"]
 """The common status of the tool calls of one answer: ``failure`` if any has failed or was denied."""
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class TurnEnd(Payload):
     """The end of a turn. All tool calls of the answer have their results; ``tools_status`` is their common status.
 
@@ -489,7 +489,7 @@ class TurnEnd(Payload):
     tools_status: ToolsStatus | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ReasoningDelta(Payload):
     type: ClassVar[str] = "assistant.reasoning_delta"
     persisted: ClassVar[bool] = False
@@ -497,21 +497,21 @@ class ReasoningDelta(Payload):
     delta_content: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class Reasoning(Payload):
     type: ClassVar[str] = "assistant.reasoning"
     reasoning_id: str
     content: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class MessageStart(Payload):
     type: ClassVar[str] = "assistant.message_start"
     persisted: ClassVar[bool] = False
     message_id: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class MessageDelta(Payload):
     type: ClassVar[str] = "assistant.message_delta"
     persisted: ClassVar[bool] = False
@@ -519,7 +519,7 @@ class MessageDelta(Payload):
     delta_content: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ToolCallDelta(Payload):
     type: ClassVar[str] = "assistant.tool_call_delta"
     persisted: ClassVar[bool] = False
@@ -528,7 +528,7 @@ class ToolCallDelta(Payload):
     tool_name: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ToolRequest(WireDataclass):
     """A tool call in an assistant message.
 
@@ -546,7 +546,7 @@ class ToolRequest(WireDataclass):
     mcp_tool_name: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CitationSource(WireDataclass):
     id: str
     provider: Literal["anthropic", "openai", "client"]
@@ -554,7 +554,7 @@ class CitationSource(WireDataclass):
     url: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CitationReference(WireDataclass):
     """``location`` is the position in a document: ``{type: char | page | block, start..., end...}``."""
 
@@ -563,7 +563,7 @@ class CitationReference(WireDataclass):
     location: dict[str, Any] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CitationSpan(WireDataclass):
     """The span of the content that the references support, in characters, without the one at the end index."""
 
@@ -572,13 +572,13 @@ class CitationSpan(WireDataclass):
     references: list[CitationReference]
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class Citations(WireDataclass):
     sources: list[CitationSource]
     spans: list[CitationSpan]
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class AssistantMessage(Payload):
     """``provider_blocks`` holds content for the provider of the message only, such as signed reasoning.
 
@@ -600,14 +600,14 @@ class AssistantMessage(Payload):
     interrupted: bool | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class AssistantIdle(Payload):
     type: ClassVar[str] = "assistant.idle"
     persisted: ClassVar[bool] = False
     aborted: bool | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CopilotUsage(WireDataclass):
     """The credits that a call used of a Copilot plan, in 10^-9. SDKs up to 0.3 require ``token_details``."""
 
@@ -615,7 +615,7 @@ class CopilotUsage(WireDataclass):
     token_details: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class AssistantUsage(Payload):
     """The usage of one model call; ``duration`` is in milliseconds.
 
@@ -643,7 +643,7 @@ class AssistantUsage(Payload):
     copilot_usage: CopilotUsage | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ModelCallFailure(Payload):
     type: ClassVar[str] = "model.call_failure"
     persisted: ClassVar[bool] = False
@@ -659,13 +659,13 @@ class ModelCallFailure(Payload):
 # --- tools ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ShellToolInfo(WireDataclass):
     possible_paths: list[str]
     has_write_file_redirection: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ToolExecutionStart(Payload):
     type: ClassVar[str] = "tool.execution_start"
     tool_call_id: str
@@ -677,7 +677,7 @@ class ToolExecutionStart(Payload):
     mcp_tool_name: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ToolExecutionPartialResult(Payload):
     type: ClassVar[str] = "tool.execution_partial_result"
     persisted: ClassVar[bool] = False
@@ -685,7 +685,7 @@ class ToolExecutionPartialResult(Payload):
     partial_output: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ToolExecutionProgress(Payload):
     type: ClassVar[str] = "tool.execution_progress"
     persisted: ClassVar[bool] = False
@@ -693,7 +693,7 @@ class ToolExecutionProgress(Payload):
     progress_message: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class BinaryResult(WireDataclass):
     data: str
     mime_type: str
@@ -701,7 +701,7 @@ class BinaryResult(WireDataclass):
     type: Literal["image", "resource"] = "image"
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ToolResult(WireDataclass):
     """``content`` is for the model, ``detailed_content`` for the user only."""
 
@@ -710,13 +710,13 @@ class ToolResult(WireDataclass):
     binary_results_for_llm: list[BinaryResult] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ToolError(WireDataclass):
     message: str
     code: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ToolExecutionComplete(Payload):
     """The only result of a call. A failed call has a ``result``, too, if the model is sent another text.
 
@@ -737,7 +737,7 @@ class ToolExecutionComplete(Payload):
     sandboxed: bool | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ToolSearchActivated(Payload):
     """These tools, which were left out of model requests, are included from now on."""
 
@@ -746,7 +746,7 @@ class ToolSearchActivated(Payload):
     tool_names: list[str]
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class PermissionRequested(Payload):
     type: ClassVar[str] = "permission.requested"
     request_id: str
@@ -755,7 +755,7 @@ class PermissionRequested(Payload):
     resolved_by_hook: bool | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class PermissionCompleted(Payload):
     type: ClassVar[str] = "permission.completed"
     request_id: str
@@ -763,7 +763,7 @@ class PermissionCompleted(Payload):
     tool_call_id: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ExternalToolRequested(Payload):
     type: ClassVar[str] = "external_tool.requested"
     request_id: str
@@ -776,25 +776,25 @@ class ExternalToolRequested(Payload):
     tracestate: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ExternalToolCompleted(Payload):
     type: ClassVar[str] = "external_tool.completed"
     request_id: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class HookStart(Payload):
     type: ClassVar[str] = "hook.start"
     hook_invocation_id: str
     hook_type: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class HookError(WireDataclass):
     message: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class HookEnd(Payload):
     type: ClassVar[str] = "hook.end"
     hook_invocation_id: str
@@ -803,7 +803,7 @@ class HookEnd(Payload):
     error: HookError | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class UserInputRequested(Payload):
     type: ClassVar[str] = "user_input.requested"
     persisted: ClassVar[bool] = False
@@ -814,7 +814,7 @@ class UserInputRequested(Payload):
     tool_call_id: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class UserInputCompleted(Payload):
     type: ClassVar[str] = "user_input.completed"
     persisted: ClassVar[bool] = False
@@ -823,7 +823,7 @@ class UserInputCompleted(Payload):
     was_freeform: bool | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ExitPlanModeRequested(Payload):
     """``plan_content`` is the content of the plan file, empty if there is none."""
 
@@ -836,7 +836,7 @@ class ExitPlanModeRequested(Payload):
     recommended_action: PlanAction
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ExitPlanModeCompleted(Payload):
     """``approved`` is unset if the request ended without an answer."""
 
@@ -852,7 +852,7 @@ class ExitPlanModeCompleted(Payload):
 AutoModeSwitchAnswer: TypeAlias = Literal["yes", "yes_always", "no"]
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class AutoModeSwitchRequested(Payload):
     """The model is rate limited, and the provider offers to choose another one. ``error_code`` is the provider's.
 
@@ -866,7 +866,7 @@ class AutoModeSwitchRequested(Payload):
     retry_after_seconds: int | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class AutoModeSwitchCompleted(Payload):
     type: ClassVar[str] = "auto_mode_switch.completed"
     persisted: ClassVar[bool] = False
@@ -874,7 +874,7 @@ class AutoModeSwitchCompleted(Payload):
     response: AutoModeSwitchAnswer
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ElicitationRequested(Payload):
     type: ClassVar[str] = "elicitation.requested"
     persisted: ClassVar[bool] = False
@@ -886,7 +886,7 @@ class ElicitationRequested(Payload):
     url: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ElicitationCompleted(Payload):
     type: ClassVar[str] = "elicitation.completed"
     persisted: ClassVar[bool] = False
@@ -895,12 +895,12 @@ class ElicitationCompleted(Payload):
     content: dict[str, Any] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class UiChanges(WireDataclass):
     elicitation: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CapabilitiesChanged(Payload):
     """The combined capabilities of the attached clients, after one was attached or detached."""
 
@@ -909,7 +909,7 @@ class CapabilitiesChanged(Payload):
     ui: UiChanges
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CommandQueued(Payload):
     """A queued command is due. A client that has registered interest has to run it."""
 
@@ -919,7 +919,7 @@ class CommandQueued(Payload):
     command: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CommandExecute(Payload):
     """A command is due that the receiving client has to run."""
 
@@ -931,7 +931,7 @@ class CommandExecute(Payload):
     args: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CommandCompleted(Payload):
     """A queued command has ended, or no longer needs a client."""
 
@@ -940,13 +940,13 @@ class CommandCompleted(Payload):
     request_id: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CommandInfo(WireDataclass):
     name: str
     description: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CommandsChanged(Payload):
     """The commands of all attached clients, after one was attached or detached."""
 
@@ -958,7 +958,7 @@ class CommandsChanged(Payload):
 # --- MCP --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpLoadedServer(WireDataclass):
     name: str
     status: str
@@ -968,7 +968,7 @@ class McpLoadedServer(WireDataclass):
     error: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpServersLoaded(Payload):
     """All servers that the session began with have started or failed."""
 
@@ -977,7 +977,7 @@ class McpServersLoaded(Payload):
     servers: list[McpLoadedServer]
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpServerStatusChanged(Payload):
     type: ClassVar[str] = "session.mcp_server_status_changed"
     persisted: ClassVar[bool] = False
@@ -986,28 +986,28 @@ class McpServerStatusChanged(Payload):
     error: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpToolsListChanged(Payload):
     type: ClassVar[str] = "mcp.tools.list_changed"
     persisted: ClassVar[bool] = False
     server_name: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpResourcesListChanged(Payload):
     type: ClassVar[str] = "mcp.resources.list_changed"
     persisted: ClassVar[bool] = False
     server_name: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpPromptsListChanged(Payload):
     type: ClassVar[str] = "mcp.prompts.list_changed"
     persisted: ClassVar[bool] = False
     server_name: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpOauthRequired(Payload):
     """A server requires a token, which a client that has registered interest has to provide.
 
@@ -1025,7 +1025,7 @@ class McpOauthRequired(Payload):
     static_client_config: dict[str, Any] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpOauthCompleted(Payload):
     type: ClassVar[str] = "mcp.oauth_completed"
     persisted: ClassVar[bool] = False
@@ -1033,7 +1033,7 @@ class McpOauthCompleted(Payload):
     outcome: Literal["token", "cancelled"]
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpHeadersRefreshRequired(Payload):
     """A server requires headers, which a client that has registered interest has to provide."""
 
@@ -1045,7 +1045,7 @@ class McpHeadersRefreshRequired(Payload):
     reason: Literal["startup", "ttl-expired", "auth-failed"]
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpHeadersRefreshCompleted(Payload):
     type: ClassVar[str] = "mcp.headers_refresh_completed"
     persisted: ClassVar[bool] = False
@@ -1053,7 +1053,7 @@ class McpHeadersRefreshCompleted(Payload):
     outcome: Literal["headers", "none", "timeout"]
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SamplingRequested(Payload):
     """A server requests a response of a model. ``request`` has the form of MCP's sampling params."""
 
@@ -1065,7 +1065,7 @@ class SamplingRequested(Payload):
     request: dict[str, Any] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class SamplingCompleted(Payload):
     type: ClassVar[str] = "sampling.completed"
     persisted: ClassVar[bool] = False

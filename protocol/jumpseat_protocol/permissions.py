@@ -5,16 +5,16 @@ The requests are dataclasses because tools build them; the decisions are checked
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, StrictBool, model_validator
 from pydantic.alias_generators import to_camel
 
-from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire
+from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire, wire_dataclass
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ShellCommand(WireDataclass):
     """A command of a shell line. Approvals store its ``identifier``, such as ``git status``."""
 
@@ -22,7 +22,7 @@ class ShellCommand(WireDataclass):
     read_only: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CommandSegment(WireDataclass):
     """A command of a compound line with its text, for rules that match arguments."""
 
@@ -30,12 +30,12 @@ class CommandSegment(WireDataclass):
     full_command_text: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class PossibleUrl(WireDataclass):
     url: str
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ShellPermission(WireDataclass):
     """Run a shell command.
 
@@ -61,7 +61,7 @@ class ShellPermission(WireDataclass):
     kind: Literal["shell"] = "shell"
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class WritePermission(WireDataclass):
     """Create or change a file. ``diff`` is a unified diff of the change.
 
@@ -78,7 +78,7 @@ class WritePermission(WireDataclass):
     kind: Literal["write"] = "write"
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class ReadPermission(WireDataclass):
     """Read a file or a directory. ``resolved_path`` is set if ``path`` leads elsewhere: by a link, or by ``..``."""
 
@@ -89,7 +89,7 @@ class ReadPermission(WireDataclass):
     kind: Literal["read"] = "read"
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class McpPermission(WireDataclass):
     """Call a tool of an MCP server. ``read_only`` is as the server declares it."""
 
@@ -102,7 +102,7 @@ class McpPermission(WireDataclass):
     kind: Literal["mcp"] = "mcp"
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class UrlPermission(WireDataclass):
     """Load a URL. ``redirected_from`` is the URL that redirected to it."""
 
@@ -113,7 +113,7 @@ class UrlPermission(WireDataclass):
     kind: Literal["url"] = "url"
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class MemoryPermission(WireDataclass):
     """Store a memory, or vote on one. ``scope`` is whose memory it is: that of ``repo_nwo``, or the user's."""
 
@@ -129,7 +129,7 @@ class MemoryPermission(WireDataclass):
     kind: Literal["memory"] = "memory"
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class CustomToolPermission(WireDataclass):
     """Run a client tool."""
 
@@ -140,7 +140,7 @@ class CustomToolPermission(WireDataclass):
     kind: Literal["custom-tool"] = "custom-tool"
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class HookPermission(WireDataclass):
     """Run a tool call that a hook has referred to a person."""
 
@@ -163,7 +163,7 @@ PermissionRequest: TypeAlias = (
 )
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class AssistedApproval(WireDataclass):
     """The recommendation of a judging model. ``failure_reason`` is set for ``error``."""
 
@@ -258,7 +258,7 @@ class HandlePendingPermissionRequestParams(WireModel):
     result: PermissionDecision
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class PermissionResult(WireDataclass):
     """The result in ``permission.completed``."""
 

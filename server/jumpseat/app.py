@@ -33,6 +33,8 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
+from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.session import Session
 from jumpseat.child_environment import OWN, ChildEnvironment
 from jumpseat.cli import Options, TcpOptions
 from jumpseat.config import CompactionConfig, Config, SandboxSection, home_folder, load_config
@@ -42,8 +44,7 @@ from jumpseat.log_fields import fields
 from jumpseat.log_setup import log_to_stderr, mask_logs
 from jumpseat.mcp.hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
-from jumpseat.network.serving import serve_tcp
-from jumpseat.observability.measurements import Gauge
+from jumpseat.observability.gauge import Gauge
 from jumpseat.observability.observability import Observability
 from jumpseat.owner_only import restrict_contents, restrict_home
 from jumpseat.process_memory import protect_memory
@@ -57,10 +58,8 @@ from jumpseat.services.web import ConfiguredWeb
 from jumpseat.sessions.access import Access, Gate
 from jumpseat.sessions.activity import Activity, activity_of
 from jumpseat.sessions.context import Context
-from jumpseat.sessions.file_changes import record_change
 from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.connection_tokens import ConnectionTokenFile
 from jumpseat.store.files import read_text
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.location_approvals import LocationApprovals
@@ -167,7 +166,7 @@ class App:
         self._ignored_members = IgnoredMembers()
         self._acp = options.acp
         self._on_stdio = options.tcp is None
-        self.gate, self.made_token = _gate(options.tcp, ConnectionTokenFile(home))
+        self.gate, self.made_token = _gate(options.tcp, home)
         self.ending = False
         self._tasks = tasks
         self._stopping = anyio.Event()
@@ -222,7 +221,7 @@ class App:
                 sandboxes=sandboxes,
                 calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
                 descendants=self._descendants,
-                record_change=partial(record_change, store),
+                record_change=partial(_record_change, store),
             ),
             tasks,
             self.announce,
@@ -394,11 +393,22 @@ class App:
             self.stop()
 
 
-def _gate(options: TcpOptions | None, named: ConnectionTokenFile) -> tuple[Gate, str | None]:
+def _record_change(
+    store: SessionStore, session: Session, prompt: Prompt, path: Path, before: bytes | None, after: bytes
+) -> None:
+    # Imported with the first change of a file.
+    from jumpseat.sessions.file_changes import record_change
+
+    record_change(store, session, prompt, path, before, after)
+
+
+def _gate(options: TcpOptions | None, home: Path) -> tuple[Gate, str | None]:
     """Return the gate, and the new connection token if none was configured."""
     if options is None or options.same_user:
         return Gate(), None
-    known = named if options.named_tokens else None
+    from jumpseat.store.connection_tokens import ConnectionTokenFile
+
+    known = ConnectionTokenFile(home) if options.named_tokens else None
     if options.token is not None or (known is not None and known.all()):
         return Gate(options.token, known), None
     made = secrets.token_urlsafe(32)
@@ -512,6 +522,8 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> None:
             tasks.start_soon(open_stdio, app.connect_stdio(), *pipes)
             await app.wait_stopped()
         else:
+            from jumpseat.network.serving import serve_tcp
+
             await serve_tcp(options.tcp, app)
         await app.close()
         tasks.cancel_scope.cancel()

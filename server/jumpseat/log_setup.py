@@ -7,8 +7,6 @@ it is loaded anyway: docs/libraries.md has the comparison. Entries are a message
 from __future__ import annotations
 
 import logging
-import logging.handlers
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -20,20 +18,9 @@ import orjson
 
 from jumpseat.agent.secrets import Secrets
 from jumpseat.cli import LogFormat
-from jumpseat.errors import ConfigError
 
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
-FILE_BYTES: Final = 10 << 20
-"""The size at which a log file is renamed and a new one begun."""
-
-FILES_PER_PROCESS: Final = 5
-"""The number of files that one process keeps."""
-
-FILES_PER_FOLDER: Final = 50
-"""The number of files that processes leave in a folder; the oldest are deleted when a process begins."""
-
-_FILE_NAME: Final = re.compile(r"jumpseat-\d{8}T\d{6}-\d+\.log(\.\d+)?")
 # A value that needs no quotes: no space, no quotation mark, nothing that a terminal or a parser could misread.
 _PLAIN: Final = re.compile(r"[\w.,:;/@%+~\-()\[\]{}<>#*!?&|^$]+", re.ASCII)
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -51,7 +38,10 @@ def log_to_stderr(level: str, form: LogFormat = "text", folder: Path | None = No
     threshold = _LEVELS.get(level, logging.DEBUG)
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
     if folder is not None:
-        handlers.append(_file_handler(folder))
+        # They import pickle and sockets.
+        from jumpseat.log_files import file_handler
+
+        handlers.append(file_handler(folder))
     for handler in handlers:
         handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(handlers=handlers, level=threshold)
@@ -116,45 +106,6 @@ class _MaskedFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return self._secrets(self._inner.format(record))
-
-
-class _LogFile(logging.handlers.RotatingFileHandler):
-    """A log file that only its owner can read. A full disk is reported once, on stderr."""
-
-    _failed = False
-
-    def _open(self) -> Any:
-        return open(self.baseFilename, "a", encoding="utf-8", errors="backslashreplace", opener=_open_private)
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is that of the base class
-        """Report the first failure."""
-        if not self._failed:
-            self._failed = True
-            error = sys.exc_info()[1]
-            reason = error.strerror if isinstance(error, OSError) else type(error).__name__
-            print(f"cannot write the log file {self.baseFilename!r}: {reason}", file=sys.stderr)  # noqa: T201
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _file_handler(folder: Path) -> logging.Handler:
-    name = f"jumpseat-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.log"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _delete_oldest(folder)
-        return _LogFile(folder / name, maxBytes=FILE_BYTES, backupCount=FILES_PER_PROCESS - 1)
-    except OSError as error:
-        raise ConfigError(f"--log-dir {str(folder)!r}: {error.strerror or error}") from None
-
-
-def _delete_oldest(folder: Path) -> None:
-    """Delete the oldest log files of processes that have used the folder before."""
-    names = sorted(name for name in os.listdir(folder) if _FILE_NAME.fullmatch(name))
-    for name in names[: max(0, len(names) - FILES_PER_FOLDER + 1)]:
-        # Another process may delete it, too.
-        (folder / name).unlink(missing_ok=True)
 
 
 def _time_of(record: logging.LogRecord) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from jumpseat.log_fields import fields
-from jumpseat.log_setup import FILES_PER_FOLDER, JsonFormatter, TextFormatter
+from jumpseat.log_files import FILES_PER_FOLDER
+from jumpseat.log_setup import JsonFormatter, TextFormatter
 from tests.support.model_server import ModelServer, Reply, json_reply
 from tests.support.provided import at
 from tests.support.server import RunningServer, Wire, calls, running_server, scripted

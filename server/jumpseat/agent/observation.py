@@ -29,7 +29,7 @@ confined. ``operator``: the server allows calls that nobody can be asked about. 
 CallPurpose: TypeAlias = Literal["turn", "summary", "judge", "sampling", "completion"]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class TraceContext:
     """The trace that a client's request belongs to, as in W3C Trace Context."""
 
@@ -37,7 +37,7 @@ class TraceContext:
     tracestate: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class PromptRun:
     """One prompt, from its start to its end.
 
@@ -59,7 +59,7 @@ class PromptRun:
     ms: float = 0.0
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class ModelCall:
     """One attempt to call a model.
 
@@ -80,7 +80,7 @@ class ModelCall:
     ms: float = 0.0
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class ToolCall:
     """One call of a tool. ``kind`` is that of the permission it needs, ``decision`` the last one about it.
 
@@ -104,7 +104,7 @@ class ToolCall:
     ms: float = 0.0
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Question:
     """One question to clients: for permission, or to run a tool of theirs.
 

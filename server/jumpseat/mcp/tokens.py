@@ -53,7 +53,7 @@ class Login(BaseModel):
     ``expires_at`` is in Unix time; ``auth_method`` is the token endpoint's method for clients with a secret.
     """
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     access_token: str = Field(min_length=1, repr=False)
     refresh_token: str | None = Field(default=None, repr=False)
@@ -165,7 +165,7 @@ def _renewed_login(login: Login, body: bytes) -> Login | None:
 
 
 class _TokenResponse(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     access_token: str = Field(min_length=1)
     refresh_token: str | None = None

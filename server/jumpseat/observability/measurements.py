@@ -6,7 +6,7 @@ OpenTelemetry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, TypeAlias
@@ -37,16 +37,6 @@ class Instrument:
     description: str
     attributes: tuple[str, ...]
     boundaries: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """A value that is read when metrics are collected."""
-
-    name: str
-    unit: str
-    description: str
-    read: Callable[[], float]
 
 
 _MODEL: Final = ("gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "error.type")

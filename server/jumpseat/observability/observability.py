@@ -19,13 +19,13 @@ from jumpseat.cli import Options
 from jumpseat.errors import ConfigError, JumpseatError, StoreError
 from jumpseat.log_fields import fields
 from jumpseat.observability.entries import LogEntries
-from jumpseat.observability.measurements import Gauge, Measurements
+from jumpseat.observability.gauge import Gauge
 from jumpseat.observability.settings import NOT_INSTALLED, TelemetrySettings, telemetry_settings
-from jumpseat.store.running_servers import RunningServers
 
 if TYPE_CHECKING:
     from jumpseat.observability.prometheus import PrometheusMetrics
     from jumpseat.observability.telemetry import Telemetry
+    from jumpseat.store.running_servers import RunningServers
 
 log = logging.getLogger(__name__)
 
@@ -55,12 +55,13 @@ class Observability:
             ConfigError: a variable is invalid, a file cannot be written, or OpenTelemetry is not installed.
         """
         self._port = options.metrics_port
-        self._servers = RunningServers(home)
-        self._listed = False
+        self._home = home
+        self._listed: RunningServers | None = None
         self._metrics: PrometheusMetrics | None = None
         self._telemetry: Telemetry | None = None
         observers: list[Observer] = [] if options.log_level == "none" else [LogEntries()]
         if self._port is not None:
+            from jumpseat.observability.measurements import Measurements
             from jumpseat.observability.prometheus import PrometheusMetrics
 
             self._metrics = PrometheusMetrics(gauges)
@@ -79,6 +80,7 @@ class Observability:
         if self._port is None or self._metrics is None:
             return
         from jumpseat.observability.health import Health, open_health_socket, serve_health
+        from jumpseat.store.running_servers import RunningServers
 
         try:
             listening = open_health_socket(self._port)
@@ -90,15 +92,16 @@ class Observability:
         tasks.start_soon(serve_health, listening, Health(server.problems, server.status, self._metrics))
         port = listening.getsockname()[1]
         log.info("serving health and metrics", extra=fields(port=port))
-        await anyio.to_thread.run_sync(self._servers.add_this, port)
-        self._listed = True
+        servers = RunningServers(self._home)
+        await anyio.to_thread.run_sync(servers.add_this, port)
+        self._listed = servers
 
     async def close(self) -> None:
         """Export what is left, and take the server off the list; may be called again."""
-        if self._listed:
-            self._listed = False
+        servers, self._listed = self._listed, None
+        if servers is not None:
             with suppress(StoreError), anyio.move_on_after(FORGET_S):
-                await anyio.to_thread.run_sync(self._servers.remove, os.getpid(), abandon_on_cancel=True)
+                await anyio.to_thread.run_sync(servers.remove, os.getpid(), abandon_on_cancel=True)
         telemetry, self._telemetry = self._telemetry, None
         if telemetry is not None:
             await telemetry.close()

@@ -15,7 +15,8 @@ MAX_FILE_BYTES: Final = 256 * 1024
 _SETTINGS: Final = ("config", "config.worktree")
 _LINKS: Final = ("commondir", "gitdir")
 
-_HARMLESS: Final = re.compile(
+# Patterns of this module are compiled at their first use: most processes run no command.
+_HARMLESS: Final = (
     r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|worktree"
     r"|autocrlf|eol|quotepath|abbrev|sharedrepository)"
     r"|extensions\.(?:objectformat|worktreeconfig|partialclone|refstorage)"
@@ -26,11 +27,11 @@ _HARMLESS: Final = re.compile(
 )
 """The settings that only describe a repository. Any other setting may run a program."""
 
-_REFERENCE: Final = re.compile(r"core\.hookspath|include(?:if\..*)?\.path")
+_REFERENCE: Final = r"core\.hookspath|include(?:if\..*)?\.path"
 
-_HEADER: Final = re.compile(r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
-_ENTRY: Final = re.compile(r"([A-Za-z][\w-]*)\s*(?:=\s*(.*))?")
-_HELPER: Final = re.compile(r"\s*-|\s*\"?\w+::")
+_HEADER: Final = r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]'
+_ENTRY: Final = r"([A-Za-z][\w-]*)\s*(?:=\s*(.*))?"
+_HELPER: Final = r"\s*-|\s*\"?\w+::"
 """The beginning of an address that git passes to a program (``ext::``), or takes for an option."""
 
 
@@ -105,9 +106,9 @@ def is_harmless(path: str, git_folders: set[str]) -> bool:
 def only_describes(config: str) -> bool:
     """Return whether all settings in the text of a git configuration only describe a repository."""
     for entry in _entries(config):
-        if entry is None or not _HARMLESS.fullmatch(entry[0]):
+        if entry is None or not re.fullmatch(_HARMLESS, entry[0]):
             return False
-        if entry[0].endswith("url") and _HELPER.match(entry[1]):
+        if entry[0].endswith("url") and re.match(_HELPER, entry[1]):
             return False
     return True
 
@@ -117,11 +118,11 @@ def _entries(config: str) -> Iterator[tuple[str, str] | None]:
     section = ""
     for raw in config.splitlines():
         line = raw.strip()
-        if header := _HEADER.match(line):
+        if header := re.match(_HEADER, line):
             section = ".".join(filter(None, (header[1].casefold(), header[2])))
             line = line[header.end() :].strip()
         if line and line[0] not in "#;":
-            entry = None if line.endswith("\\") else _ENTRY.fullmatch(line)
+            entry = None if line.endswith("\\") else re.fullmatch(_ENTRY, line)
             yield None if entry is None else (f"{section}.{entry[1].casefold()}", entry[2] or "")
 
 
@@ -129,7 +130,7 @@ def _named_paths(folder: str) -> Iterator[str]:
     """Yield the files and folders with further settings and hooks that the configuration of a git folder names."""
     for name in _SETTINGS:
         for entry in _entries(_read(f"{folder}/{name}") or ""):
-            if entry is None or not _REFERENCE.fullmatch(entry[0]):
+            if entry is None or not re.fullmatch(_REFERENCE, entry[0]):
                 continue
             # Hooks are relative to the work tree, other files to the configuration.
             base = os.path.dirname(folder) if entry[0] == "core.hookspath" else folder

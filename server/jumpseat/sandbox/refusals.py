@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from jumpseat.sandbox.session_network import CONNECTING
 from jumpseat.sandbox.view import TEMP_FOLDERS, View
 
 MAX_REFUSALS: Final = 3
-CONNECTING: Final = "connecting to "
 _TAIL_CHARS: Final = 16_384
 
 _PATH: Final = r"[\"'`\u2018]?(?P<path>[^\s\"'`\u2018\u2019:]+)[\"'`\u2019]?"

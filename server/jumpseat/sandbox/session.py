@@ -15,7 +15,6 @@ import anyio.to_thread
 
 from jumpseat.sandbox.configuration_files import ConfigurationFiles, Snapshot, move_away, new_files, restore
 from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
-from jumpseat.sandbox.refusals import find_refusals
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
 from jumpseat.sandbox.surroundings import Surroundings, git_folders
@@ -247,6 +246,9 @@ class SessionSandbox:
         """Return the refusals of the sandbox that are known, or that the ``output`` of a command shows."""
         if confined.mechanism is None:
             return []
+        # Its patterns are compiled when it is imported.
+        from jumpseat.sandbox.refusals import find_refusals
+
         return find_refusals(output, confined.view, confined.cwd, confined.reach.refused)
 
     async def close(self) -> None:

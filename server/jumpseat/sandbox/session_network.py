@@ -18,7 +18,6 @@ from anyio.abc import ByteStream, SocketListener, TaskGroup
 
 from jumpseat.sandbox.hosts import any_matches, normalize
 from jumpseat.sandbox.mechanisms import Mechanism
-from jumpseat.sandbox.refusals import CONNECTING
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import Namespace
 
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
     # Imported with the first command: most processes run none.
     from jumpseat.sandbox.namespace import OpenNamespace
     from jumpseat.sandbox.proxy import Connect, Target
+
+CONNECTING: Final = "connecting to "
+"""The beginning of a refusal that names a host."""
 
 log = logging.getLogger(__name__)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from jumpseat.store.connection_tokens import ConnectionToken, ConnectionTokenFile
+if TYPE_CHECKING:
+    from jumpseat.store.connection_tokens import ConnectionToken, ConnectionTokenFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only
@@ -49,6 +49,8 @@ class GiveUpRequest(BaseModel):
 
     With ``force``, the owner aborts a running prompt. The request is void after ``until_s``, in Unix time.
     """
+
+    model_config = ConfigDict(defer_build=True)
 
     lock: int
     pid: int

@@ -15,7 +15,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 from anyio.abc import TaskGroup
@@ -27,13 +27,15 @@ from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreErro
 from jumpseat.owner_only import create_private_folder, owner_only, restrict_contents
 from jumpseat.store.checkpoints import Checkpoint, Checkpoints
 from jumpseat.store.event_log import FileEventLog, read_log
-from jumpseat.store.file_changes import FileChangeLog
 from jumpseat.store.files import WorkspaceFiles
 from jumpseat.store.ownership import Ownership, marked_by_other_program
 from jumpseat.store.session_database import SessionDatabase
 from jumpseat.store.workspace import Workspace, read_workspace
 from jumpseat_protocol.events import WorkingDirectoryContext
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
+
+if TYPE_CHECKING:
+    from jumpseat.store.file_changes import FileChangeLog
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +74,8 @@ class SessionFolder:
     @property
     def changes(self) -> FileChangeLog:
         """The changes that the file tools of the session have made."""
+        from jumpseat.store.file_changes import FileChangeLog
+
         return FileChangeLog(self.path / "changes.jsonl")
 
     @property

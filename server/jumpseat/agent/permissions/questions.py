@@ -30,8 +30,9 @@ USER_REJECTED: Final = "The user rejected this tool call."
 COULD_NOT_ASK: Final = "Permission denied and could not request permission from user"
 DENIED_BY_RULE: Final = "Permission denied by a rule"
 
-NOT_AVAILABLE: Final = PermissionDecision(kind="user-not-available")
-CANCELLED: Final = PermissionDecision(kind="cancelled")
+# Without validation, whose code would be built here, in each process.
+NOT_AVAILABLE: Final = PermissionDecision.model_construct(kind="user-not-available")
+CANCELLED: Final = PermissionDecision.model_construct(kind="cancelled")
 
 STORED_DECISIONS: Final = frozenset({"approve-for-location", "approved-for-location", "approve-permanently"})
 """The decisions of clients that are stored, and apply to other sessions, too."""
