@@ -14,6 +14,7 @@ import pytest
 from jumpseat.log_fields import fields
 from jumpseat.log_files import FILES_PER_FOLDER
 from jumpseat.log_setup import JsonFormatter, TextFormatter
+from tests.support.callbacks import answering
 from tests.support.model_server import ModelServer, Reply, json_reply
 from tests.support.provided import at
 from tests.support.server import RunningServer, Wire, calls, running_server, scripted
@@ -121,6 +122,17 @@ async def test_the_exit_code_of_a_command_and_who_allowed_it_are_logged(tmp_path
     assert "tool=bash" in line
     assert "decision=allowed by=operator" in line
     assert "exit=3" in line
+
+
+async def test_a_call_that_a_hook_denies_is_logged_as_refused_by_it(tmp_path: Path) -> None:
+    provider = scripted(calls("bash", command="true"), {"text": "done"})
+    async with running_server(tmp_path, args=("--log-level", "info", "--log-format", "json")) as server:
+        session = await server.wire.create(provider, hooks=True)
+        async with answering(server.wire, {"preToolUse": [{"permissionDecision": "deny"}]}):
+            await server.wire.prompt(session)
+    (refused,) = named(entries(server), "tool call refused")
+
+    assert (refused["tool"], refused["decision"], refused["by"]) == ("bash", "denied", "hook")
 
 
 async def test_a_connection_failure_is_logged_with_the_address_and_a_hint_on_the_key_is_not_needed(

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
+from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.client_tools import object_of_outcome, outcome_of_object
 from jumpseat.tools.tool import ToolOutcome
@@ -16,13 +17,17 @@ Execute: TypeAlias = Callable[[ToolUseBlock, PreToolUseOutput | None], Awaitable
 """Runs a call; the output of ``preToolUse`` may replace the question for permission."""
 
 
-async def run_with_hooks(session: Session, call: ToolUseBlock, execute: Execute) -> ToolOutcome:
-    """Run ``call`` between the session's hooks, which may deny it, change its arguments and change its result."""
+async def run_with_hooks(session: Session, call: ToolUseBlock, execute: Execute, record: ToolCall) -> ToolOutcome:
+    """Run ``call`` between the session's hooks, which may deny it, change its arguments and change its result.
+
+    A denial is noted in ``record``.
+    """
     hooks = session.hooks
     if not hooks.present:
         return await execute(call, None)
     before = await hooks.pre_tool_use(call.name, call.arguments or {})
     if before.permission_decision == "deny":
+        record.decision, record.decided_by = "denied", "hook"
         reason = before.permission_decision_reason or "No reason provided"
         outcome = ToolOutcome(text=f"Denied by preToolUse hook: {reason}", status="denied")
     else:
