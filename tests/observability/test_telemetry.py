@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import anyio
@@ -19,6 +21,8 @@ pytestmark = pytest.mark.anyio
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = f"00-{TRACE}-b7ad6b7169203331-01"
+
+GRPC = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
 
 TOOL: JsonObject = {
     "name": "lookup",
@@ -207,7 +211,7 @@ async def test_shutdown_exports_everything_before_it_is_answered(tmp_path: Path)
         ),
         ({"COPILOT_OTEL_EXPORTER_TYPE": "file"}, "COPILOT_OTEL_FILE_EXPORTER_PATH must name the file"),
         (
-            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+            {"COPILOT_OTEL_ENABLED": "true", **GRPC},
             "OTEL_EXPORTER_OTLP_PROTOCOL is 'grpc', expected http/json or http/protobuf",
         ),
         (to_file(Path("/no/such/folder/file.jsonl")), "cannot write telemetry to '/no/such/folder/file.jsonl'"),
@@ -220,13 +224,29 @@ async def test_invalid_settings_are_refused(tmp_path: Path, env: dict[str, str],
     assert message in server.stderr
 
 
-async def test_without_the_library_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+async def test_variables_for_all_programs_stop_no_server_that_cannot_export_as_they_say(tmp_path: Path) -> None:
+    async with running_server(tmp_path, env=GRPC) as server:
+        await server.wire.prompt(await server.wire.create(scripted({"text": "hi"})))
+    assert "WARNING no telemetry: OTEL_EXPORTER_OTLP_PROTOCOL is 'grpc'" in server.stderr
+
+    found = await without_the_library(tmp_path, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"})
+    assert found.returncode == 0
+    assert "WARNING no telemetry: " in found.stderr.decode()
+    assert "pip install 'jumpseat[otel]'" in found.stderr.decode()
+
+
+async def without_the_library(home: Path, env: dict[str, str]) -> CompletedProcess[bytes]:
+    """Run a server that is asked nothing, as if OpenTelemetry were not installed."""
     code = (
         "import sys; sys.modules['opentelemetry'] = None; sys.argv[1:] = ['--stdio'];"
         " from jumpseat.__main__ import main; main()"
     )
-    env = {**to_file(tmp_path / "t"), "PATH": os.environ["PATH"], "COPILOT_HOME": str(tmp_path)}
-    found = await anyio.run_process([sys.executable, "-c", code], env=env, check=False)
+    env = {**env, "PATH": os.environ["PATH"], "COPILOT_HOME": str(home)}
+    return await anyio.run_process([sys.executable, "-c", code], env=env, check=False, stdin=subprocess.DEVNULL)
+
+
+async def test_without_the_library_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    found = await without_the_library(tmp_path, to_file(tmp_path / "t"))
 
     assert found.returncode == 1
     assert found.stderr.decode() == (

@@ -52,7 +52,7 @@ class Observability:
         """Open the outputs that the arguments and the environment ask for.
 
         Raises:
-            ConfigError: a variable is invalid, a file cannot be written, or OpenTelemetry is not installed.
+            ConfigError: a variable is invalid, a file cannot be written, or OpenTelemetry is required and missing.
         """
         self._port = options.metrics_port
         self._home = home
@@ -68,6 +68,7 @@ class Observability:
             observers.append(Measurements([self._metrics]))
         if (settings := telemetry_settings(options.environ)) is not None:
             self._telemetry = _open_telemetry(settings, secrets, gauges)
+        if self._telemetry is not None:
             observers += self._telemetry.observers
         self.observers = Observers(tuple(observers))
 
@@ -107,11 +108,16 @@ class Observability:
             await telemetry.close()
 
 
-def _open_telemetry(settings: TelemetrySettings, secrets: Secrets, gauges: Sequence[Gauge]) -> Telemetry:
+def _open_telemetry(settings: TelemetrySettings, secrets: Secrets, gauges: Sequence[Gauge]) -> Telemetry | None:
+    """Open the exporters; return ``None`` if their library is missing, and not required."""
     try:
         from jumpseat.observability.telemetry import Telemetry
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("opentelemetry"):
             raise
-        raise ConfigError(NOT_INSTALLED.format(variable=settings.variable)) from None
+        problem = NOT_INSTALLED.format(variable=settings.variable)
+        if settings.required:
+            raise ConfigError(problem) from None
+        log.warning("no telemetry: %s", problem)
+        return None
     return Telemetry(settings, secrets, gauges)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from jumpseat.errors import ConfigError
+
+log = logging.getLogger(__name__)
 
 SOURCE_NAME: Final = "jumpseat"
 
@@ -21,11 +24,12 @@ Protocol = Literal["http/json", "http/protobuf"]
 class TelemetrySettings:
     """Where traces and metrics go: to the file ``path``, or over OTLP to a collector.
 
-    ``variable`` is the one that asks for telemetry. With ``content``, prompts, answers, arguments and results are
-    exported, too.
+    ``variable`` is the one that asks for telemetry; ``required`` is whether it concerns this server alone. With
+    ``content``, prompts, answers, arguments and results are exported, too.
     """
 
     variable: str
+    required: bool
     path: str | None = None
     protocol: Protocol = "http/protobuf"
     source_name: str = SOURCE_NAME
@@ -34,6 +38,9 @@ class TelemetrySettings:
 
 def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings | None:
     """Return the settings that the variables make; ``None`` if they ask for no telemetry.
+
+    If variables that concern all programs of the environment, and no others, ask for telemetry by a protocol that is
+    not supported, a warning is logged.
 
     Raises:
         ConfigError: a variable has an invalid value.
@@ -54,10 +61,10 @@ def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings | None:
             for name in (
                 "COPILOT_OTEL_EXPORTER_TYPE",
                 "COPILOT_OTEL_FILE_EXPORTER_PATH",
+                "COPILOT_OTEL_ENABLED",
                 "OTEL_EXPORTER_OTLP_ENDPOINT",
                 "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
-                "COPILOT_OTEL_ENABLED",
             )
             if environ.get(name)
         ),
@@ -66,10 +73,16 @@ def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings | None:
     if variable is None:
         return None
     protocol = environ.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "http/protobuf"
+    required = variable.startswith("COPILOT_OTEL_")
     if protocol not in ("http/json", "http/protobuf"):
-        raise ConfigError(f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol[:40]!r}, expected http/json or http/protobuf")
+        problem = f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol[:40]!r}, expected http/json or http/protobuf"
+        if required:
+            raise ConfigError(problem)
+        log.warning("no telemetry: %s", problem)
+        return None
     return TelemetrySettings(
         variable,
+        required,
         path=path if exporter != "otlp-http" else None,
         protocol=protocol,
         source_name=environ.get("COPILOT_OTEL_SOURCE_NAME") or SOURCE_NAME,
