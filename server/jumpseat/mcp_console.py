@@ -10,13 +10,21 @@ import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
 
-from jumpseat.command_output import FAILED, USAGE_ERROR, CommandParser, print_error, print_json, print_text
+from jumpseat.command_output import (
+    FAILED,
+    USAGE_ERROR,
+    CommandParser,
+    print_error,
+    print_json,
+    print_table,
+    print_text,
+)
 from jumpseat.config import Config, home_folder, load_config
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, find_servers, resolve_config
@@ -25,6 +33,9 @@ from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.mcp_tokens import McpTokenFile
 from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.safe import one_line
+
+INVALID: Final = 3
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -136,18 +147,23 @@ def _list(
     elif not rows:
         print_error("no MCP server is configured in a file, and there is no login")
     else:
-        lines = [tuple(rows[0]), *(tuple(str(value or "-") for value in row.values()) for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        for line in lines:
-            print_text("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    return 0
+        _print_rows([row for row in rows if "problem" not in row])
+        for row in rows:
+            if "problem" in row:
+                print_text(one_line(f"{row['name']} cannot be used: {row['problem']}"))
+    return INVALID if any("problem" in row for row in rows) else 0
+
+
+def _print_rows(rows: Sequence[Mapping[str, str | None]]) -> None:
+    if rows:
+        print_table([tuple(rows[0]), *(tuple(one_line(value or "-") for value in row.values()) for row in rows)])
 
 
 def _row(
     entry: ServerEntry, logins: Mapping[str, Login], environ: Mapping[str, str]
 ) -> tuple[str | None, dict[str, Any]]:
     """Return the URL of a server, if it has one, and its row in the list."""
-    url, address = None, entry.problem
+    url, address = None, None
     if entry.config is not None:
         try:
             url = resolve_config(entry, entry.config, environ).url
@@ -157,6 +173,8 @@ def _row(
     login = logins.get(url) if url else None
     origin = {"workspace": "project", "user": "user"}.get(entry.source or "", entry.source)
     shown = {"name": entry.name, "from": origin, "address": address, "login": login and _state(login)}
+    if entry.config is None:
+        shown["problem"] = entry.problem
     return url, shown
 
 
