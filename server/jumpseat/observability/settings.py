@@ -39,8 +39,8 @@ class TelemetrySettings:
 def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings | None:
     """Return the settings that the variables make; ``None`` if they ask for no telemetry.
 
-    If variables that concern all programs of the environment, and no others, ask for telemetry by a protocol that is
-    not supported, a warning is logged.
+    If only variables that concern all programs of the environment ask for telemetry, by a protocol that is not
+    supported, a warning is logged.
 
     Raises:
         ConfigError: a variable has an invalid value.
