@@ -2,6 +2,7 @@
 
 Each line is a change ``{interaction, prompt, path, before, after, hash}`` or ``{undone: interaction}``. Paths and
 contents are base64, ``before`` is ``null`` for a new file. Of large files only the hash of the new content is kept.
+A log that grows too large is replaced by one of its latest prompts.
 """
 
 from __future__ import annotations
@@ -9,19 +10,24 @@ from __future__ import annotations
 import logging
 import os
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
+from jumpseat.errors import StoreError
 from jumpseat.owner_only import owner_only
+from jumpseat.store.files import write_text
 
 log = logging.getLogger(__name__)
 
 LARGEST_BYTES: Final = 1024 * 1024
 """Largest content that is kept."""
+
+LARGEST_LOG_BYTES: Final = 32 * 1024 * 1024
+"""Size at which the log is shortened to half of it, so that this is rarely necessary."""
 
 
 @dataclass(slots=True)
@@ -60,20 +66,13 @@ class FileChangeLog:
     def add(self, interaction_id: str, prompt: str, path: Path, before: bytes | None, after: bytes) -> None:
         """Record a change. A log that cannot be written is no reason to fail the change, which is made already."""
         kept = max(len(before or b""), len(after)) <= LARGEST_BYTES
-        self._write(
-            {
-                "interaction": interaction_id,
-                "prompt": prompt,
-                "path": _encode(os.fsencode(path)),
-                "before": _encode(before) if kept else None,
-                "after": _encode(after) if kept else None,
-                "hash": sha256(after).hexdigest(),
-            }
-        )
+        change = FileChange(path, before, after, sha256(after).hexdigest(), kept)
+        if self._write(_line(interaction_id, prompt, change)) > LARGEST_LOG_BYTES:
+            self._shorten()
 
     def mark_undone(self, interaction_id: str) -> None:
         """Leave out the changes of a prompt from now on."""
-        self._write({"undone": interaction_id})
+        self._write(orjson.dumps({"undone": interaction_id}) + b"\n")
 
     def read(self) -> list[Changes]:
         """Return the changes that were not undone, by prompt, the oldest first."""
@@ -94,12 +93,55 @@ class FileChangeLog:
                 log.warning("%s: a line is ignored: %s", self._path, error)
         return list(found.values())
 
-    def _write(self, record: dict[str, Any]) -> None:
+    def _write(self, line: bytes) -> int:
+        """Append a line; return the size of the log."""
         try:
             with open(self._path, "ab", opener=owner_only) as file:
-                file.write(orjson.dumps(record) + b"\n")
+                file.write(line)
+                return file.tell()
         except OSError as error:
             log.error("cannot write %s: %s", self._path, error.strerror or error)
+            return 0
+
+    def _shorten(self) -> None:
+        """Leave out the oldest prompts, each with all of its changes, and what later changes have replaced."""
+        left = LARGEST_LOG_BYTES // 2
+        prompts: list[list[bytes]] = []
+        for changes in reversed(self.read()):
+            # The latest prompt stays in any case: it may still change files.
+            lines = _lines(changes, left if not prompts else LARGEST_LOG_BYTES)
+            left -= sum(map(len, lines))
+            if prompts and left < 0:
+                break
+            prompts.insert(0, lines)
+        try:
+            write_text(self._path, b"".join(line for lines in prompts for line in lines).decode())
+        except StoreError as error:
+            log.error("cannot shorten %s: %s", self._path, error)
+
+
+def _lines(changes: Changes, left: int) -> list[bytes]:
+    """Return the lines of a prompt; contents for which no bytes are ``left`` are not kept."""
+    lines: list[bytes] = []
+    for change in changes.files.values():
+        line = _line(changes.interaction_id, changes.prompt, change)
+        if len(line) > left:
+            line = _line(changes.interaction_id, changes.prompt, replace(change, kept=False))
+        left -= len(line)
+        lines.append(line)
+    return lines
+
+
+def _line(interaction_id: str, prompt: str, change: FileChange) -> bytes:
+    record = {
+        "interaction": interaction_id,
+        "prompt": prompt,
+        "path": _encode(os.fsencode(change.path)),
+        "before": _encode(change.before) if change.kept else None,
+        "after": _encode(change.after) if change.kept else None,
+        "hash": change.after_hash,
+    }
+    return orjson.dumps(record) + b"\n"
 
 
 def _add(found: dict[str, Changes], record: dict[str, Any]) -> None:

@@ -1,0 +1,60 @@
+"""The log of file changes stays below its limit: old prompts go as a whole, and the latest one stays."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from jumpseat.store.file_changes import LARGEST_BYTES, LARGEST_LOG_BYTES, FileChangeLog
+
+PROMPTS = 40
+SMALL = b"x" * (LARGEST_BYTES // 4)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "changes.jsonl"
+
+
+def test_a_log_that_grows_too_large_loses_its_oldest_prompts_as_a_whole(path: Path) -> None:
+    log = FileChangeLog(path)
+    files = [Path("/project/a"), Path("/project/b")]
+    for number in range(PROMPTS):
+        for file in files:
+            log.add(f"prompt-{number}", f"do {number}", file, SMALL, SMALL + str(number).encode())
+            assert path.stat().st_size <= LARGEST_LOG_BYTES
+
+    found = log.read()
+    first = PROMPTS - len(found)
+    assert 0 < first < PROMPTS - 1
+    assert [changes.prompt for changes in found] == [f"do {number}" for number in range(first, PROMPTS)]
+    assert all(list(changes.files) == files for changes in found)
+    latest = found[-1].files[files[0]]
+    assert (latest.before, latest.after, latest.kept) == (SMALL, SMALL + str(PROMPTS - 1).encode(), True)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_changes_of_one_file_by_one_prompt_take_the_space_of_one(path: Path) -> None:
+    log = FileChangeLog(path)
+    for number in range(2 * PROMPTS):
+        log.add("prompt", "go", Path("/project/a"), SMALL + str(number).encode(), SMALL + str(number + 1).encode())
+
+    assert path.stat().st_size <= LARGEST_LOG_BYTES
+    (change,) = log.read()[0].files.values()
+    assert (change.before, change.after) == (SMALL + b"0", SMALL + str(2 * PROMPTS).encode())
+
+
+def test_a_prompt_that_changes_more_than_the_log_holds_keeps_the_names_of_all_files(path: Path) -> None:
+    log = FileChangeLog(path)
+    files = [Path(f"/project/{number}") for number in range(2 * PROMPTS)]
+    for file in files:
+        log.add("prompt", "go", file, SMALL, SMALL)
+
+    assert path.stat().st_size <= LARGEST_LOG_BYTES
+    (changes,) = log.read()
+    assert list(changes.files) == files
+    kept = [change.kept for change in changes.files.values()]
+    assert set(kept) == {True, False}
