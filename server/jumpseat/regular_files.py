@@ -22,6 +22,8 @@ def read_regular(path: Path, limit: int, within: Path | None = None) -> bytes:
         OSError: the file cannot be read.
         ValueError: the path is not a regular file, or its target is outside of ``within``.
     """
+    # Most files that are looked for do not exist, and resolving a path takes a call for each of its folders.
+    os.lstat(path)
     real = Path(os.path.realpath(path))
     if within is not None and not real.is_relative_to(os.path.realpath(within)):
         raise ValueError("leads out of the project")

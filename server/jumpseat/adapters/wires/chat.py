@@ -188,7 +188,7 @@ class ChatAdapter(BearerAdapter):
 
     def assistant_to_wire(self, message: AssistantMessage) -> JsonObject:
         text = message.text()
-        if any(self._hosted_text(block) for block in message.blocks):
+        if any(isinstance(block, HostedToolUseBlock | HostedToolResultBlock) for block in message.blocks):
             parts = (
                 block.text if isinstance(block, TextBlock) else self._hosted_text(block) for block in message.blocks
             )
