@@ -446,6 +446,22 @@ def test_the_prompts_of_a_resumed_session_can_be_recalled(tmp_path: Path) -> Non
         assert nvim.lua(f"return {CHAT}:draft()") == "remember me"
 
 
+def test_words_search_the_sessions_to_resume(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script={"prompts": [{"turns": [{"text": "Hello."}]}]}) as nvim:
+        nvim.lua(OPEN)
+        for prompt in ("paint the red door", "paint the blue door", "write an essay"):
+            nvim.ask(prompt)
+            nvim.lua("vim.cmd('JumpseatNew')")
+        # A single match is resumed at once.
+        nvim.lua("vim.cmd('JumpseatResume ' .. (...))", "DOOR red")
+        nvim.wait_for_text("paint the red door")
+        # Several are offered.
+        nvim.lua("vim.ui.select = function(items, _, done) offered = items done(nil) end")
+        nvim.lua("vim.cmd('JumpseatResume ' .. (...))", "door paint")
+        nvim.until("offered ~= nil or nil")
+        assert nvim.lua("return #offered") == 2
+
+
 def test_a_resumed_session_shows_what_was_answered_before_it_was_stopped(tmp_path: Path) -> None:
     with running_neovim(tmp_path, script=[{"text": "I begin", "hang": True}]) as nvim:
         nvim.lua(OPEN)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.forked import executable
+from tests.support.mcp_servers import stdio
+from tests.support.skills import write_skill
 from tests.terminal.terminal import Place, chat
 
 TOUCH = {"name": "bash", "arguments": {"command": "touch made.txt"}}
@@ -140,6 +143,37 @@ def test_what_fills_the_context_and_what_it_costs_is_shown(place: Place) -> None
         ):
             terminal.submit(command)
             terminal.until(rf"❯ {command}\n{answer}")
+
+
+def test_servers_agents_and_skills_are_listed_with_their_states(place: Place) -> None:
+    server = stdio()
+    (place.home / "mcp-config.json").write_text(
+        json.dumps({"mcpServers": {"works": server, "fails": {**server, "command": "/no/such/program"}}})
+    )
+    (place.home / "agents").mkdir()
+    (place.home / "agents/reviewer.md").write_text(
+        "---\nname: reviewer\ndescription: Reviews code. At length.\n---\nYou review."
+    )
+    write_skill(place.home / "skills")
+    with chat(place, columns=120) as terminal:
+        # Waits for the servers, which are connected in the background.
+        terminal.submit("/tools")
+        terminal.until(r"^ *bash ")
+        terminal.forget()
+        terminal.submit("/mcp")
+        terminal.until(r"^ *works +connected +\d+ tools: .*echo", r"^ *fails +failed +.*/no/such/program")
+        terminal.submit("/mcp disable works")
+        terminal.until(r"(?s)/mcp disable works\n.*works +disabled")
+        terminal.submit("/agents")
+        terminal.until(r"Which agent\?", r"reviewer +Reviews code$", r"none \(current\)")
+        terminal.press("Enter")
+        terminal.until(r"agent: reviewer")
+        terminal.submit("/agents")
+        terminal.until(r"reviewer \(current\)")
+        terminal.press("Escape")
+        terminal.until(r"^❯$")
+        terminal.submit("/skills")
+        terminal.until(r"^ */tea +\S+ +How to make tea")
 
 
 def test_bare_command_at_a_terminal_is_a_chat(place: Place) -> None:
