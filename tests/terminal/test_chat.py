@@ -396,6 +396,10 @@ def test_folded_output_is_shortened_and_reasoning_can_be_shown(place: Place) -> 
         assert "∴ thought, 6 words (ctrl-o)" in screen
         assert "The file should hold" not in screen
         assert "... 7 lines above (ctrl-o)" in screen
+        terminal.press("C-o")
+        assert re.search(r"^\S.*, in full:\n", terminal.until(r", in full:$"), re.MULTILINE)
+        terminal.press("C-o")
+        terminal.until(r"Nothing was shortened since")
         terminal.submit("/thinking on")
         terminal.until(r"is shown in full")
         terminal.submit("edit it again")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.support.forked import executable
 from tests.support.mcp_servers import stdio
 from tests.support.skills import write_skill
-from tests.terminal.terminal import Place, chat
+from tests.terminal.terminal import CONFIG, Place, chat
 
 TOUCH = {"name": "bash", "arguments": {"command": "touch made.txt"}}
 CREATE = {"name": "create", "arguments": {"path": "new.txt", "file_text": "new\n"}}
@@ -174,6 +175,24 @@ def test_servers_agents_and_skills_are_listed_with_their_states(place: Place) ->
         terminal.until(r"^❯$")
         terminal.submit("/skills")
         terminal.until(r"^ */tea +\S+ +How to make tea")
+
+
+def test_models_have_the_same_window_in_the_chat_and_on_the_command_line(place: Place) -> None:
+    config = CONFIG.replace('["one",', '[{id = "one", context_window = 400000},')
+    (place.home / "config.toml").write_text(config)
+    command = [executable(), "models"]
+    done = subprocess.run(command, env=place.env(), cwd=place.project, capture_output=True, text=True, check=True)
+    # The window of a model that nothing is known about is an assumption.
+    listed = {row[0]: row[2] for row in map(str.split, done.stdout.splitlines())}
+    assert (listed["play/one"], listed["play/two"]) == ("400000", "~128000")
+    with chat(place) as terminal:
+        terminal.submit("/model")
+        terminal.until(r"play/one +400k \(current\)$", r"play/two +128k$")
+    with chat(place) as terminal:
+        terminal.submit("hello")
+        terminal.until(r"You said: hello")
+        terminal.submit("/context")
+        terminal.until(r"of 400,000 tokens of one")
 
 
 def test_bare_command_at_a_terminal_is_a_chat(place: Place) -> None:

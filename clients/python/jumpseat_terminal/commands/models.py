@@ -61,11 +61,20 @@ async def _choose_model(chat: Chat, models: list[dict[str, Any]]) -> bool:
             "yellow",
         )
         return False
-    options = [Option(one_line(model["id"]), model["id"], aside=_about(model, chat.feed.model)) for model in models]
+    current = _current_id([model["id"] for model in models], chat.feed.model)
+    options = [Option(one_line(model["id"]), model["id"], aside=_about(model, current)) for model in models]
     chosen: str | None = await chat.screen.asking.pick("Which model?", options)
     if chosen:
         await chat.session.set_model(chosen)
     return bool(chosen)
+
+
+def _current_id(ids: list[str], name: str | None) -> str | None:
+    """Return the listed id of the model ``name``, which may lack the adapter; ``None`` if that is ambiguous."""
+    if name in ids:
+        return name
+    found = [listed for listed in ids if listed.partition("/")[2] == name]
+    return found[0] if len(found) == 1 else None
 
 
 def _about(model: dict[str, Any], current: str | None) -> str:
