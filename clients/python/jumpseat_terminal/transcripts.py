@@ -12,7 +12,6 @@ from typing import Final
 from jumpseat_terminal.paint import DIFF_LINES, Painter, without_styles
 from jumpseat_transcript.summary import facts, usage_table
 from jumpseat_transcript.transcript import Answer, Call, Item, Note, Thought, Transcript
-from jumpseat_transcript.words import duration
 
 OUTPUT_LINES: Final = 10
 """Maximum lines shown of the output of a call."""
@@ -72,11 +71,8 @@ def _item(item: Item, painter: Painter, *, full: bool) -> str:
 
 
 def _call(call: Call, painter: Painter, *, full: bool) -> str:
-    words = [call.note or call.status, call.approval]
-    if call.seconds is not None and call.seconds >= 1:
-        words.append(duration(call.seconds))
     failed = call.status in ("failed", "denied", "cancelled")
-    text = painter.tool(call.tool, call.arguments, ", ".join(filter(None, words)), failed=failed)
+    text = painter.tool(call.tool, call.arguments, call.summary, failed=failed)
     if call.diff:
         return text + painter.diff(call.diff, None if full else DIFF_LINES)
     if call.output.strip():

@@ -22,7 +22,7 @@ from jumpseat_protocol.visible import visible
 from jumpseat_transcript.calls import main_argument
 from jumpseat_transcript.summary import facts, usage_table
 from jumpseat_transcript.transcript import Answer, Call, Item, Note, Thought, Transcript, Turn
-from jumpseat_transcript.words import display_time, duration
+from jumpseat_transcript.words import display_time
 
 _MARKS: Final = {"done": "●", "failed": "✗", "denied": "✗", "cancelled": "○", "unfinished": "○"}
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -95,15 +95,12 @@ def _item(item: Item) -> Iterable[str]:
 
 
 def _call(call: Call) -> Iterator[str]:
-    words = [call.note or call.status, call.approval]
-    if call.seconds is not None and call.seconds >= 1:
-        words.append(duration(call.seconds))
     argument = visible(" ".join(main_argument(call.arguments).split()))[:300]
     yield "<details>"
     yield (
         f'<summary><span class="mark {call.status}">{_MARKS[call.status]}</span> <b>{_text(call.tool)}</b>'
         f" <code>{escape(argument)}</code>"
-        f' <span class="about">{escape(one_line(", ".join(filter(None, words))))}</span></summary>'
+        f' <span class="about">{escape(one_line(call.summary))}</span></summary>'
     )
     yield f'<p class="label">arguments</p>\n<pre>{escape(_arguments(call.arguments))}</pre>'
     if call.diff:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from jumpseat_transcript.calls import main_argument
 from jumpseat_transcript.summary import facts, usage_table
 from jumpseat_transcript.transcript import Answer, Call, Item, Note, Thought, Transcript
-from jumpseat_transcript.words import display_time, duration
+from jumpseat_transcript.words import display_time
 
 _BACKTICKS = re.compile("`+")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -56,11 +56,8 @@ def _item(item: Item) -> Iterator[str]:
 
 def _call(call: Call) -> str:
     argument = " ".join(main_argument(call.arguments).split())
-    words = [call.note or call.status, call.approval]
-    if call.seconds is not None and call.seconds >= 1:
-        words.append(duration(call.seconds))
     title = f"**{_plain(call.tool)}** {_code(argument[:200])}" if argument else f"**{_plain(call.tool)}**"
-    parts = [f"{title} ({_plain('; '.join(filter(None, words)))})"]
+    parts = [f"{title} ({_plain(call.summary)})"]
     if call.diff:
         parts.append(_fenced(call.diff, "diff"))
     elif call.output.strip():

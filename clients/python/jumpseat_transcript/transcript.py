@@ -34,7 +34,7 @@ from jumpseat_protocol.events import (
 from jumpseat_protocol.permissions import PermissionResult
 from jumpseat_transcript.calls import SHELLS, count_changes, split_shell_result
 from jumpseat_transcript.user_commands import split_prompt
-from jumpseat_transcript.words import display_time, line_count
+from jumpseat_transcript.words import display_time, duration, line_count
 
 INTERRUPTED_CALL: Final = "The execution of this tool, or a previous tool was interrupted."
 """The protocol's error message of a cancelled call."""
@@ -92,6 +92,15 @@ class Call:
     approval: str = ""
     seconds: float | None = None
     agent_id: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """The result, the decision and, from a second on, the duration: ``3 lines, approved once, 12s``."""
+        decided = self.status == "denied" and self.approval
+        words = ["" if decided else self.note or self.status, self.approval]
+        if self.seconds is not None and self.seconds >= 1:
+            words.append(duration(self.seconds))
+        return ", ".join(filter(None, words))
 
 
 @dataclass(slots=True)
