@@ -70,14 +70,8 @@ class ToolCalls:
         """Run one call between its hooks; without them if the calls of the answer have been cancelled."""
         # If no call ever waits, other tasks still have to run.
         await anyio.lowlevel.checkpoint()
-        tool = self._tools.find(call.name, self._tools.offered())
         record = state.records[index] = ToolCall(
-            session_id=self._session.id,
-            call_id=call.id,
-            tool=call.name,
-            arguments=call.arguments,
-            description=tool.spec.description if tool is not None else None,
-            server=tool.spec.origin.server if tool is not None and tool.spec.origin is not None else None,
+            session_id=self._session.id, call_id=call.id, tool=call.name, arguments=call.arguments
         )
         with self._session.services.observers.watch(record):
             outcome = await self._run_one(call, state, index, line)

@@ -144,6 +144,9 @@ class CallExecution:
                 f"Tool '{call.name}' does not exist."
                 + (f" Available tools that can be called are {names}." if names else "")
             )
+        if (record := state.records.get(index)) is not None:
+            record.description = tool.spec.description
+            record.server = tool.spec.origin.server if tool.spec.origin is not None else None
         if call.problem is not None:
             return failure(call.problem)
         if call.arguments is None:
