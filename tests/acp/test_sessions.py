@@ -95,6 +95,17 @@ async def test_only_sessions_with_a_prompt_are_listed(tmp_path: Path, schemas: S
         assert (await editor.error_of("session/list", {"cursor": "nonsense"}))["code"] == -32602
 
 
+async def test_sessions_that_nobody_would_resume_are_not_listed(tmp_path: Path, schemas: Schemas) -> None:
+    fails: JsonObject = {"text": "never", "errors": [{"status": 401, "message": "bad key"}] * 9}
+    async with running_editor(tmp_path, schemas, fails) as (_, editor):
+        session = await editor.new(tmp_path)
+        response = await editor.response(await editor.begin(session, "What is new?"))
+        assert "error" in response
+        assert (await editor.call("session/list"))["sessions"] == []
+        # The session can still be loaded by its id.
+        await editor.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
+
+
 async def test_a_long_list_has_pages_without_gaps(tmp_path: Path, schemas: Schemas) -> None:
     home = tmp_path / "home" / "session-state"
     for number in range(205):
