@@ -20,7 +20,6 @@ from jumpseat_terminal.commands import table
 from jumpseat_terminal.commands.models import offer_models
 from jumpseat_terminal.commands.sessions import pick_session
 from jumpseat_terminal.feed import Call, Feed
-from jumpseat_terminal.folders import with_tilde
 from jumpseat_terminal.mentions import completions, find_attachments
 from jumpseat_terminal.modes import ModeName, Modes
 from jumpseat_terminal.opening import connect, find_session, open_session
@@ -31,6 +30,7 @@ from jumpseat_terminal.questions import Questions
 from jumpseat_terminal.screen import Screen, Suggestion
 from jumpseat_terminal.server_questions import ServerQuestions
 from jumpseat_transcript.user_commands import UserCommand, join_prompt
+from jumpseat_transcript.words import with_tilde
 
 FAILED: Final = 1
 REPLAYED_PROMPTS: Final = 10

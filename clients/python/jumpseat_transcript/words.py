@@ -1,8 +1,10 @@
-"""Numbers, durations and times for people."""
+"""Numbers, durations, times and folders for people."""
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
+from pathlib import Path
 
 
 def count(number: int, thing: str) -> str:
@@ -27,3 +29,9 @@ def display_time(time: str) -> str:
 def line_count(text: str) -> str:
     """Count the lines of a text: ``3 lines``, or ``nothing``."""
     return count(len(text.rstrip("\n").split("\n")), "line") if text.strip() else "nothing"
+
+
+def with_tilde(path: str) -> str:
+    """Return ``path`` with ``~`` for the user's home folder."""
+    home = str(Path.home())
+    return f"~{path[len(home) :]}" if path == home or path.startswith(home + os.sep) else path

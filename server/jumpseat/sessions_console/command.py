@@ -41,7 +41,7 @@ from jumpseat_protocol.safe import one_line
 from jumpseat_transcript.exporting import FORMATS, ExportError, export, format_of, write_new_file
 from jumpseat_transcript.summary import usage_table
 from jumpseat_transcript.transcript import Transcript
-from jumpseat_transcript.words import count, display_time
+from jumpseat_transcript.words import count, display_time, with_tilde
 
 TITLE_CHARS: Final = 60
 MOST_ROWS: Final = 12
@@ -112,7 +112,7 @@ class _Command:
                 session.id[:8],
                 display_time(session.metadata.modified_time),
                 _shorten(one_line(session.title)),
-                one_line(_with_tilde(session.cwd)),
+                one_line(with_tilde(session.cwd)),
                 ", ".join(session.marks),
             )
             for session in shown
@@ -240,7 +240,7 @@ def _print_statistics(sums: Statistics) -> None:
     for title, counted, thing in (("folder", sums.folders, "sessions"), ("tool", sums.tools, "calls")):
         if counted:
             print_text("")
-            rows = [(one_line(_with_tilde(name)), f"{number:,}") for name, number in counted.most_common(MOST_ROWS)]
+            rows = [(one_line(with_tilde(name)), f"{number:,}") for name, number in counted.most_common(MOST_ROWS)]
             print_table([(title, thing), *rows])
     if sums.unreadable:
         print_text(f"\n{count(sums.unreadable, 'log')} cannot be read.")
@@ -314,11 +314,6 @@ def _number(text: str) -> int:
 
 def _shorten(title: str) -> str:
     return title if len(title) <= TITLE_CHARS else f"{title[: TITLE_CHARS - 1]}…"
-
-
-def _with_tilde(path: str) -> str:
-    home = str(Path.home())
-    return f"~{path[len(home) :]}" if path == home or path.startswith(home + os.sep) else path
 
 
 def _size(number: int) -> str:

@@ -9,11 +9,10 @@ from jumpseat_protocol.safe import one_line
 from jumpseat_protocol.sessions import SessionMetadata
 from jumpseat_terminal.commands.base import Chat
 from jumpseat_terminal.dialogue import Option
-from jumpseat_terminal.folders import with_tilde
 from jumpseat_transcript.exporting import FORMATS, ExportError, format_of, write_new_file
 from jumpseat_transcript.exporting import export as to_format
 from jumpseat_transcript.transcript import build_transcript, usage_of_metrics
-from jumpseat_transcript.words import count, display_time
+from jumpseat_transcript.words import count, display_time, with_tilde
 
 
 async def pick_session(chat: Chat, search: str = "") -> str | None:
