@@ -16,6 +16,8 @@ from typing import Final
 MAX_BODY_BYTES = 256 * 1024 * 1024
 MAX_HEADER_BYTES = 16 * 1024
 
+# The header that clients send nearly always.
+_PLAIN = re.compile(rb"Content-Length: (\d{1,18})\r\n\r\n")
 _LINE = re.compile(rb"(content-length|content-type)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
 # Not the end of a longer name. The blanks are limited, so that few bytes are kept for a match that a chunk cuts.
 _LENGTH_NAME = re.compile(rb"(?<!-)content-length[ \t]{0,8}:", re.IGNORECASE)
@@ -82,8 +84,12 @@ class FrameDecoder:
                 del self._buffer[: self._body_bytes]
                 self._body_bytes = None
                 yield body
-            if self._skipping and not self._skip():
+            if not self._buffer or (self._skipping and not self._skip()):
                 return
+            if (plain := _PLAIN.match(self._buffer)) and 0 < (length := int(plain[1])) <= self.max_body_bytes:
+                del self._buffer[: plain.end()]
+                self._body_bytes = length
+                continue
             end = self._buffer.find(b"\r\n\r\n", 0, MAX_HEADER_BYTES)
             header = bytes(self._buffer[: end + 2 if end >= 0 else MAX_HEADER_BYTES])
             valid = _valid_bytes(header)
