@@ -47,7 +47,7 @@ from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.observability.gauge import Gauge
 from jumpseat.observability.observability import Observability
 from jumpseat.owner_only import restrict_contents, restrict_home
-from jumpseat.process_memory import protect_memory
+from jumpseat.process_memory import protect_memory, use_one_arena
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
@@ -476,6 +476,8 @@ def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
 
 def run(options: Options) -> NoReturn:
     """Serve until the process ends; exit with the exit code."""
+    # Before the first thread.
+    use_one_arena()
     try:
         log_to_stderr(
             options.log_level, options.log_format, Path(options.log_dir).absolute() if options.log_dir else None

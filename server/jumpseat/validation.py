@@ -115,7 +115,8 @@ def _path(root: Node | None, item: ErrorDetails) -> KeyPath:
             path.append(step)
             node = node.items if node else None
             continue
-        if step == "[key]":
+        if step == "[key]" and item["type"] != "extra_forbidden":
+            # Pydantic's name for the key of a member, which may also be the name of one.
             continue
         if node is not None and node.is_tagged and "[" not in step:
             # The value of the member that selects the alternative. A member may have the same name.

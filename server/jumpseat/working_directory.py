@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from jumpseat.errors import InvalidRequestError
@@ -14,11 +15,7 @@ def existing_folder(member: str, path: str) -> Path:
         InvalidRequestError: there is no such folder.
     """
     folder = Path(path)
-    try:
-        is_folder = folder.is_dir()
-    except ValueError:
-        # The path contains a NUL character.
-        is_folder = False
-    if not is_folder:
+    # Unlike Path.is_dir, this raises for no path: a name may be too long, or a parent folder closed.
+    if not os.path.isdir(folder):
         raise InvalidRequestError(f"{member} {path!r} is not a directory")
     return folder.absolute()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from jumpseat.errors import InvalidRequestError
@@ -20,6 +21,6 @@ def set_plugins(ctx: Context, params: BuiltinPluginsParams) -> None:
     for path in params.paths:
         if "\0" in path or not Path(path).is_absolute():
             raise InvalidRequestError(f"paths: {path[:200]!r} is not an absolute path")
-        if not Path(path).is_dir():
+        if not os.path.isdir(path):
             raise InvalidRequestError(f"paths: {path[:200]!r} is not a directory")
     ctx.process.plugins.bundled = tuple(Path(path) for path in params.paths)

@@ -77,7 +77,7 @@ class Surroundings:
         home = self._user_home
         base = folders[0] if folders else home
         for folder in real_paths([*folders, *(base / os.path.expanduser(path) for path in settings.write)]):
-            if folder.is_dir() and folder != self._home and may_be_writable(folder, home):
+            if os.path.isdir(folder) and folder != self._home and may_be_writable(folder, home):
                 yield folder
 
     def view(

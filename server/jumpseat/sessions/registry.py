@@ -6,6 +6,7 @@ A session is live from its creation or resume until its last client leaves or th
 from __future__ import annotations
 
 import logging
+import os
 import uuid
 from collections.abc import Callable
 from copy import copy
@@ -520,7 +521,7 @@ class SessionRegistry:
         """
         workspace = self.store.get_existing(session_id).read_workspace()
         cwd = Path(workspace.cwd) if workspace and workspace.cwd else None
-        return cwd if cwd is not None and cwd.is_dir() else None
+        return cwd if cwd is not None and os.path.isdir(cwd) else None
 
     def _metadata(self, session: Session) -> SessionMetadata:
         prompt = session.first_prompt

@@ -46,7 +46,8 @@ class PluginFolders:
         """Read the plugins of a session, without duplicates; missing folders are logged."""
         found: dict[str, Plugin] = {}
         for folder in self.folders(settings):
-            if folder.is_dir():
+            # Not Path.is_dir, which raises for a name that is too long, and without the right to search a parent.
+            if os.path.isdir(folder):
                 found.setdefault(os.path.realpath(folder), read_plugin(folder))
             else:
                 log.warning("the plugin folder %s does not exist", folder)
@@ -57,7 +58,7 @@ def read_plugin(folder: Path) -> Plugin:
     """Read the plugin in ``folder``; an invalid manifest counts as empty."""
     manifest = _manifest(folder)
     name, version, servers = manifest.get("name"), manifest.get("version"), manifest.get("mcpServers")
-    skills = [folder] if (folder / "SKILL.md").is_file() else []
+    skills = [folder] if os.path.isfile(folder / "SKILL.md") else []
     return Plugin(
         folder,
         name if isinstance(name, str) and name.strip() and name.isprintable() else folder.name,

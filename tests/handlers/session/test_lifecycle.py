@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from jumpseat.agent.conversation.conversation import INTERRUPTED
-from tests.support.server import READABLE, Wire, calls, running_server, scripted
+from tests.support.server import READABLE, JsonObject, Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -180,6 +180,23 @@ async def test_usage_counts_on_when_a_session_is_resumed_in_a_new_process(tmp_pa
     assert (calls(metrics, "modelMetrics"), calls(metrics, "totalModelMetrics")) == ([1], [2])
     # What the copy repeats was paid for once.
     assert calls(of_copy, "totalModelMetrics") == []
+
+
+async def test_a_folder_whose_name_is_too_long_is_a_missing_one(tmp_path: Path) -> None:
+    folder = "a" * 300
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        # Projects lose folders: missing ones are ignored.
+        session = await wire.create(HELLO, pluginDirectories=[folder], skillDirectories=[folder])
+        await wire.prompt(session)
+        requests: list[tuple[str, JsonObject]] = [
+            ("session.create", {"provider": HELLO, "workingDirectory": folder}),
+            ("session.metadata.setWorkingDirectory", {"sessionId": session, "workingDirectory": f"/{folder}"}),
+            ("plugins.builtin.set", {"paths": [f"/{folder}"]}),
+        ]
+        for method, params in requests:
+            error = (await wire.response(await wire.ask(method, params)))["error"]
+            assert error["code"] != -32603, f"{method}: {error}"
 
 
 async def test_delete_removes_live_and_stored_sessions_and_notifies_all_clients(tmp_path: Path) -> None:

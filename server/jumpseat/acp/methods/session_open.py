@@ -5,6 +5,7 @@ The sessions are those of the Copilot protocol, opened by the same code.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -127,7 +128,7 @@ def _folders(setup: SessionSetup) -> list[Path]:
     for place, folder in enumerate(folders):
         if not folder.is_absolute():
             raise InvalidRequestError(f"additionalDirectories.{place} must be an absolute path")
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise InvalidRequestError(f"additionalDirectories.{place}: {str(folder)!r} is not a directory")
     return folders
 

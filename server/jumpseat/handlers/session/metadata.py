@@ -83,7 +83,7 @@ def set_working_directory(ctx: Context, params: WorkingDirectoryParams) -> Worki
     """
     session = ctx.registry.live(params.session_id)
     cwd = Path(params.working_directory)
-    if not cwd.is_absolute() or not cwd.is_dir():
+    if not cwd.is_absolute() or not os.path.isdir(cwd):
         raise InvalidRequestError(
             f"workingDirectory {params.working_directory!r} is not the absolute path of a directory"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from jumpseat.agent.permissions.approvals import ApprovalRecord
@@ -63,4 +64,4 @@ def _folder(session: Session, path: str) -> Path:
 
 def _location(key: str) -> LocationResult:
     git = Path(key) / ".git"
-    return LocationResult(location_key=key, location_type="repo" if git.exists() else "dir")
+    return LocationResult(location_key=key, location_type="repo" if os.path.exists(git) else "dir")
