@@ -12,6 +12,7 @@ import subprocess
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import unified_diff
 from pathlib import Path
 
 import yaml
@@ -192,7 +193,9 @@ def _check(path: Path, screen: str) -> None:
     shown = _normalize(screen)
     if os.environ.get("UPDATE_CAPTURES"):
         path.write_text(shown)
-    assert shown.split("\n") == path.read_text().split("\n")
+    known = path.read_text()
+    # Pytest explains no assertion of this module.
+    assert shown == known, "\n".join(map(repr, unified_diff(known.split("\n"), shown.split("\n"), lineterm="")))
 
 
 def _normalize(screen: str) -> str:
