@@ -269,6 +269,84 @@ class SubagentDeselected(Payload):
 
 
 @wire_dataclass
+class SubagentStarted(Payload):
+    """A sub-agent was started by the tool call ``tool_call_id``; its events have the id of the agent.
+
+    ``agent_name`` is its type, ``agent_display_name`` the name that its call gave it. ``parent_id`` is the id of
+    the sub-agent that started it, if any.
+    """
+
+    type: ClassVar[str] = "subagent.started"
+    tool_call_id: str
+    agent_name: str
+    agent_display_name: str
+    agent_description: str
+    model: str | None = None
+    agent_type: str | None = None
+    execution_mode: Literal["sync", "background"] | None = None
+    resumable: bool | None = None
+    parent_id: str | None = None
+
+
+@wire_dataclass
+class SubagentConfigured(Payload):
+    type: ClassVar[str] = "subagent.configured"
+    model: str | None = None
+    reasoning_effort: str | None = None
+    multi_turn: bool | None = None
+
+
+@wire_dataclass
+class SubagentCompleted(Payload):
+    """A sub-agent has answered its first prompt, or was cancelled. ``total_tokens`` are input and output tokens."""
+
+    type: ClassVar[str] = "subagent.completed"
+    tool_call_id: str
+    agent_name: str
+    agent_display_name: str
+    model: str | None = None
+    cancelled: bool | None = None
+    total_tool_calls: int | None = None
+    total_tokens: int | None = None
+    duration_ms: int | None = None
+
+
+@wire_dataclass
+class SubagentFailed(Payload):
+    """A sub-agent has ended without an answer to its first prompt."""
+
+    type: ClassVar[str] = "subagent.failed"
+    tool_call_id: str
+    agent_name: str
+    agent_display_name: str
+    error: str
+    model: str | None = None
+    total_tool_calls: int | None = None
+    total_tokens: int | None = None
+    duration_ms: int | None = None
+
+
+@wire_dataclass
+class BackgroundTasksChanged(Payload):
+    """The list of ``session.tasks.list`` has changed."""
+
+    type: ClassVar[str] = "session.background_tasks_changed"
+    persisted: ClassVar[bool] = False
+
+
+@wire_dataclass
+class SystemNotification(Payload):
+    """A message to the model about something that happened outside of its turn, in the place of a prompt.
+
+    ``kind`` has a ``type``, such as ``agent_idle``, and the fields that belong to it.
+    """
+
+    type: ClassVar[str] = "system.notification"
+    content: str
+    kind: dict[str, Any]
+
+
+@wire_dataclass
 class LoadedSkill(WireDataclass):
     """A list entry for a skill."""
 
@@ -517,6 +595,7 @@ class MessageDelta(Payload):
     persisted: ClassVar[bool] = False
     message_id: str
     delta_content: str
+    parent_tool_call_id: str | None = None
 
 
 @wire_dataclass
@@ -598,6 +677,7 @@ class AssistantMessage(Payload):
     provider_blocks: list[dict[str, Any]] | None = None
     originating_message_id: str | None = None
     interrupted: bool | None = None
+    parent_tool_call_id: str | None = None
 
 
 @wire_dataclass
@@ -641,6 +721,7 @@ class AssistantUsage(Payload):
     num_tool_calls: int | None = None
     is_byok: bool | None = None
     copilot_usage: CopilotUsage | None = None
+    parent_tool_call_id: str | None = None
 
 
 @wire_dataclass
@@ -675,6 +756,7 @@ class ToolExecutionStart(Payload):
     shell_tool_info: ShellToolInfo | None = None
     mcp_server_name: str | None = None
     mcp_tool_name: str | None = None
+    parent_tool_call_id: str | None = None
 
 
 @wire_dataclass
@@ -735,6 +817,7 @@ class ToolExecutionComplete(Payload):
     turn_id: str | None = None
     interaction_id: str | None = None
     sandboxed: bool | None = None
+    parent_tool_call_id: str | None = None
 
 
 @wire_dataclass
@@ -1097,6 +1180,12 @@ EventPayload: TypeAlias = (
     | SkillInvoked
     | SubagentSelected
     | SubagentDeselected
+    | SubagentStarted
+    | SubagentConfigured
+    | SubagentCompleted
+    | SubagentFailed
+    | BackgroundTasksChanged
+    | SystemNotification
     | SessionSkillsLoaded
     | SessionWorkspaceFileChanged
     | SessionContextChanged

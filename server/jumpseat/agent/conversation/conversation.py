@@ -100,6 +100,9 @@ class Conversation:
                 self._unanswered = True
                 if prompt is not None:
                     self.interrupted = False
+            case events.SystemNotification():
+                self._steps.append(_Step(UserMessage([TextBlock(payload.content)])))
+                self._unanswered = True
             case events.AssistantMessage():
                 self._unanswered = bool(payload.interrupted or payload.tool_requests)
                 blocks = _assistant_blocks(payload)

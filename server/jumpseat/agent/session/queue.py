@@ -47,8 +47,9 @@ class Prompt:
     """A queued prompt. ``headers`` are sent to the provider with this prompt's model calls only.
 
     ``adapter_settings`` override those of the session one by one. ``called`` is set once the model has answered a
-    call, ``repaired`` once the model was asked to correct the format of its answer. ``trace`` is
-    the client's.
+    call, ``repaired`` once the model was asked to correct the format of its answer. ``trace`` is the client's.
+    ``source`` names where the prompt comes from, if not from the user. ``notification`` takes the place of the
+    user's message: the model gets its content, unchanged.
     """
 
     text: str
@@ -63,6 +64,8 @@ class Prompt:
     adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     delivery: events.Delivery = "idle"
     trace: TraceContext | None = None
+    source: str | None = None
+    notification: events.SystemNotification | None = None
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     run: Run = field(default_factory=lambda: Run())

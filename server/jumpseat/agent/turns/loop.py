@@ -126,7 +126,10 @@ def _merge_steering(prompt: Prompt, steering: Prompt) -> None:
 
 
 async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | None) -> None:
-    """Add a prompt to the conversation, with the changes and the context of hooks."""
+    """Add a prompt to the conversation, with the changes and the context of hooks; these see no notification."""
+    if prompt.notification is not None:
+        session.emit(prompt.notification)
+        return
     await session.tools.discover(prompt.text)
     attachments = await complete_attachments(prompt.attachments, session.settings.cwd)
     submitted = await session.hooks.user_prompt_submitted(prompt.text)
@@ -156,6 +159,7 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
             agent_mode=prompt.agent_mode or "interactive",
             delivery=prompt.delivery,
             interaction_id=prompt.interaction_id,
+            source=prompt.source,
             turn_id=turn_id,
         )
     )
