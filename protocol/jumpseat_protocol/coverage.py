@@ -8,7 +8,7 @@ from typing import Final
 
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
-from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
+from jumpseat_protocol.unsupported import REASONS, UNSUPPORTED_REQUESTS
 
 OURS: Final = "jumpseat."
 """The prefix of methods that are not part of the Copilot SDK protocol."""
@@ -29,6 +29,7 @@ server responds to it.
 - **Neutral**: the subject of the request does not exist in this server, and the result reports that: an empty list,
   or "There is no such task."
 - **Unsupported**: the response is an error that names the method. Only unknown methods are "unhandled".
+  The last table has the reasons.
 
 This page is generated from the tables in `protocol/jumpseat_protocol/`: `METHODS` in its modules, `neutral.py`
 and `unsupported.py`.
@@ -61,8 +62,22 @@ def page() -> str:
             "|---|---|---|---|",
             *rows,
             "",
+            "## Reasons",
+            "",
+            "| unsupported | because |",
+            "|---|---|",
+            *(f"| {_names(names)} | {reason} |" for names, reason in _reasons()),
+            "",
         ]
     )
+
+
+def _reasons() -> Iterable[tuple[Iterable[str], str]]:
+    """Yield the methods that are not supported, with the reason."""
+    for reason, names in REASONS.items():
+        yield names, reason
+    for name, refusal in REFUSALS.items():
+        yield [name], f'the response is "{refusal}"'
 
 
 def _names(names: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from jumpseat_protocol.sessions import (
     SessionCreateParams,
     SessionSendParams,
 )
-from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
+from jumpseat_protocol.unsupported import REASONS, UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireModel
 from tests.protocol.samples import VARIANTS, sample
 from tests.support.cases import check_each
@@ -47,6 +47,10 @@ def test_the_protocol_version_is_3() -> None:
 
 def test_no_served_method_is_unsupported() -> None:
     assert CLIENT_REQUESTS.keys().isdisjoint(UNSUPPORTED_REQUESTS)
+
+
+def test_a_method_is_unsupported_for_one_reason() -> None:
+    assert sum(len(names) for names in REASONS.values()) == len(UNSUPPORTED_REQUESTS)
 
 
 def test_every_module_with_a_table_is_listed() -> None:
