@@ -192,6 +192,35 @@ class HttpRequestChunkParams(WireModel):
     cancel_reason: str | None = None
 
 
+class CanvasSessionContext(WireModel):
+    working_directory: str | None = None
+
+
+class CanvasCloseParams(WireModel):
+    """``extension_id`` is the provider that the client declared, or ``connection:N``."""
+
+    session_id: str
+    extension_id: str
+    canvas_id: str
+    instance_id: str
+    session: CanvasSessionContext
+
+
+class CanvasOpenParams(CanvasCloseParams):
+    input: Any = None
+
+
+class CanvasActionParams(CanvasCloseParams):
+    action_name: str
+    input: Any = None
+
+
+class CanvasOpenResult(WireModel):
+    url: str | None = None
+    title: str | None = None
+    status: str | None = None
+
+
 class ToolCallParams(WireModel):
     """A client tool call, in protocol 2. Protocol 3 has the event ``external_tool.requested`` instead."""
 
@@ -237,8 +266,10 @@ class QueuedCommandResult(WireModel):
 
 
 class Callback(NamedTuple):
+    """The types of a request's params and of its result, which is ``object`` if any JSON is a result."""
+
     params: type[WireModel]
-    result: type[WireModel]
+    result: type[Any]
 
 
 SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
@@ -251,6 +282,9 @@ SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
     "gitHubToken.getToken": Callback(GitHubTokenParams, GitHubTokenResult),
     "llmInference.httpRequestStart": Callback(HttpRequestStartParams, EmptyAnswer),
     "llmInference.httpRequestChunk": Callback(HttpRequestChunkParams, EmptyAnswer),
+    "canvas.open": Callback(CanvasOpenParams, CanvasOpenResult),
+    "canvas.action.invoke": Callback(CanvasActionParams, object),
+    "canvas.close": Callback(CanvasCloseParams, EmptyAnswer),
     "tool.call": Callback(ToolCallParams, ToolCallResult),
     "permission.request": Callback(PermissionRequestParams, PermissionRequestResult),
 }

@@ -979,8 +979,92 @@ class ElicitationCompleted(Payload):
 
 
 @wire_dataclass
+class CanvasActionInfo(WireDataclass):
+    name: str
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+
+
+@wire_dataclass
+class CanvasInfo(WireDataclass):
+    """A canvas that a client provides; ``extension_id`` names the provider."""
+
+    extension_id: str
+    canvas_id: str
+    display_name: str
+    description: str
+    extension_name: str | None = None
+    input_schema: dict[str, Any] | None = None
+    actions: list[CanvasActionInfo] | None = None
+
+
+@wire_dataclass
+class SessionCanvasRegistryChanged(Payload):
+    """The canvases of all attached clients, after they changed."""
+
+    type: ClassVar[str] = "session.canvas.registry_changed"
+    persisted: ClassVar[bool] = False
+    canvases: list[CanvasInfo]
+
+
+@wire_dataclass
+class SessionCanvasOpened(Payload):
+    type: ClassVar[str] = "session.canvas.opened"
+    persisted: ClassVar[bool] = False
+    instance_id: str
+    extension_id: str
+    canvas_id: str
+    extension_name: str | None = None
+    title: str | None = None
+    status: str | None = None
+    url: str | None = None
+    input: Any = None
+
+
+@wire_dataclass
+class SessionCanvasRecorded(Payload):
+    """An open instance, from which a resumed session opens the canvas again."""
+
+    type: ClassVar[str] = "session.canvas.recorded"
+    instance_id: str
+    extension_id: str
+    canvas_id: str
+    title: str | None = None
+    input: Any = None
+
+
+@wire_dataclass
+class SessionCanvasClosed(Payload):
+    type: ClassVar[str] = "session.canvas.closed"
+    persisted: ClassVar[bool] = False
+    instance_id: str
+    extension_id: str
+    canvas_id: str
+
+
+@wire_dataclass
+class SessionCanvasRemoved(Payload):
+    type: ClassVar[str] = "session.canvas.removed"
+    instance_id: str
+    extension_id: str
+    canvas_id: str
+
+
+@wire_dataclass
+class SessionCanvasUnavailable(Payload):
+    """The provider of an open instance has left. ``session.canvas.opened`` follows if the provider returns."""
+
+    type: ClassVar[str] = "session.canvas.unavailable"
+    persisted: ClassVar[bool] = False
+    instance_id: str
+    extension_id: str
+    canvas_id: str
+
+
+@wire_dataclass
 class UiChanges(WireDataclass):
     elicitation: bool
+    canvases: bool | None = None
 
 
 @wire_dataclass
@@ -1229,6 +1313,12 @@ EventPayload: TypeAlias = (
     | ElicitationRequested
     | ElicitationCompleted
     | CapabilitiesChanged
+    | SessionCanvasRegistryChanged
+    | SessionCanvasOpened
+    | SessionCanvasRecorded
+    | SessionCanvasClosed
+    | SessionCanvasRemoved
+    | SessionCanvasUnavailable
     | CommandQueued
     | CommandExecute
     | CommandCompleted

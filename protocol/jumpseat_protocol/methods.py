@@ -31,6 +31,7 @@ MODULES: Final = (
     "event_log",
     "commands",
     "ui",
+    "canvases",
     "permission_methods",
     "approvals",
     "changes",

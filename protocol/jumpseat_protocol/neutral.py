@@ -75,8 +75,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.workspaces.deleteAutopilotObjective": Answer({"deleted": False}),
     "session.workspaces.readAutopilotObjective": Answer({"content": None}),
     # --- surroundings of the vendor's program ---------------------------------------------------------------------
-    "session.canvas.list": Answer({"canvases": []}),
-    "session.canvas.listOpen": Answer({"openCanvases": []}),
     "session.completions.getTriggerCharacters": Answer({"triggerCharacters": []}),
     "session.completions.request": Answer({"items": []}),
     "session.contentExclusion.checkPaths": Answer({"available": False, "checks": []}),

@@ -66,6 +66,44 @@ class ClientCommand(WireModel):
     description: str | None = None
 
 
+class CanvasAction(WireModel):
+    """An action of a canvas that models and hosts may invoke. ``input_schema`` is a JSON Schema."""
+
+    name: str = Field(min_length=1)
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+
+
+class CanvasDeclaration(WireModel):
+    """A canvas that the client provides. ``input_schema`` is a JSON Schema for the input of ``canvas.open``."""
+
+    id: str = Field(min_length=1)
+    display_name: str
+    description: str
+    input_schema: dict[str, Any] | None = None
+    actions: list[CanvasAction] | None = None
+
+
+class CanvasProviderIdentity(WireModel):
+    """The provider of a client's canvases, by which they are found again after a reconnection."""
+
+    id: str = Field(min_length=1)
+    name: str | None = None
+
+
+class OpenCanvasInstance(WireModel):
+    """An open instance: the title, status and URL are those of the client, the input is that of its opening."""
+
+    instance_id: str
+    extension_id: str
+    canvas_id: str
+    extension_name: str | None = None
+    title: str | None = None
+    status: str | None = None
+    url: str | None = None
+    input: Any = None
+
+
 class AzureOptions(WireModel):
     api_version: str | None = None
 
@@ -335,6 +373,9 @@ class SessionOptions(WireModel):
     request_user_input: StrictBool | None = None
     request_exit_plan_mode: StrictBool | None = None
     request_auto_mode_switch: StrictBool | None = None
+    request_canvas_renderer: StrictBool | None = None
+    canvases: list[CanvasDeclaration] | None = None
+    canvas_provider: CanvasProviderIdentity | None = None
     continue_on_auto_mode: StrictBool | None = None
     hooks: StrictBool | None = None
     streaming: StrictBool | None = None
@@ -395,6 +436,7 @@ class SessionOpenedResult(WireModel):
     is_remote: StrictBool = False
     mode: SessionMode
     capabilities: Capabilities
+    open_canvases: list[OpenCanvasInstance] | None = None
 
 
 class SessionParams(WireModel):

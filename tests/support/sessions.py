@@ -44,6 +44,10 @@ from jumpseat.tools.tool import BuiltinTool, MakeSource
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
+    CanvasActionParams,
+    CanvasCloseParams,
+    CanvasOpenParams,
+    CanvasOpenResult,
     ExitPlanModeParams,
     ExitPlanModeResponse,
     GitHubTokenParams,
@@ -117,6 +121,15 @@ class RecordingClient:
 
     async def github_token(self, params: GitHubTokenParams) -> GitHubTokenResult:
         raise ClientCallError("this client has no tokens")
+
+    async def open_canvas(self, params: CanvasOpenParams) -> CanvasOpenResult:
+        raise ClientCallError("this client has no canvases")
+
+    async def invoke_canvas_action(self, params: CanvasActionParams) -> Any:
+        raise ClientCallError("this client has no canvases")
+
+    async def close_canvas(self, params: CanvasCloseParams) -> None:
+        raise ClientCallError("this client has no canvases")
 
     async def start_http_request(self, params: HttpRequestStartParams) -> None:
         raise ClientCallError("this client makes no requests")

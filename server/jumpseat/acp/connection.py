@@ -23,6 +23,10 @@ from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
+    CanvasActionParams,
+    CanvasCloseParams,
+    CanvasOpenParams,
+    CanvasOpenResult,
     ExitPlanModeParams,
     ExitPlanModeResponse,
     GitHubTokenParams,
@@ -144,6 +148,15 @@ class AcpConnection:
 
     async def github_token(self, params: GitHubTokenParams) -> GitHubTokenResult:
         _unsupported("provide tokens")
+
+    async def open_canvas(self, params: CanvasOpenParams) -> CanvasOpenResult:
+        _unsupported("show canvases")
+
+    async def invoke_canvas_action(self, params: CanvasActionParams) -> Any:
+        _unsupported("show canvases")
+
+    async def close_canvas(self, params: CanvasCloseParams) -> None:
+        _unsupported("show canvases")
 
     async def start_http_request(self, params: HttpRequestStartParams) -> None:
         _unsupported("carry requests to models")

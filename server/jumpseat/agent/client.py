@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.editor import EditorFiles, EditorTerminals
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
+    CanvasActionParams,
+    CanvasCloseParams,
+    CanvasOpenParams,
+    CanvasOpenResult,
     ExitPlanModeParams,
     ExitPlanModeResponse,
     GitHubTokenParams,
@@ -18,7 +22,7 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
-from jumpseat_protocol.sessions import ClientCommand, ClientTool
+from jumpseat_protocol.sessions import CanvasDeclaration, ClientCommand, ClientTool
 
 
 class Client(Protocol):
@@ -74,6 +78,18 @@ class Client(Protocol):
         """Send a chunk of such a request's body, or cancel the request."""
         ...
 
+    async def open_canvas(self, params: CanvasOpenParams) -> CanvasOpenResult:
+        """Open an instance of one of the client's canvases."""
+        ...
+
+    async def invoke_canvas_action(self, params: CanvasActionParams) -> Any:
+        """Invoke an action on an open instance; returns any JSON."""
+        ...
+
+    async def close_canvas(self, params: CanvasCloseParams) -> None:
+        """Close an open instance."""
+        ...
+
 
 @dataclass(slots=True)
 class Attachment:
@@ -91,6 +107,11 @@ class Attachment:
     protocol: int = 3
     tools: dict[str, ClientTool] = field(default_factory=dict[str, ClientTool])
     commands: dict[str, ClientCommand] = field(default_factory=dict[str, ClientCommand])
+    renders_canvases: bool = False
+    canvases: dict[str, CanvasDeclaration] = field(default_factory=dict[str, CanvasDeclaration])
+    canvas_provider: str = ""
+    """The id of the provider of the canvases, by default the number of the connection among the clients."""
+    canvas_provider_name: str | None = None
     files: EditorFiles | None = None
     terminals: EditorTerminals | None = None
     leaving: bool = False

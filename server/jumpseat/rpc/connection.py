@@ -21,6 +21,10 @@ from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
     AutoModeSwitchResponse,
+    CanvasActionParams,
+    CanvasCloseParams,
+    CanvasOpenParams,
+    CanvasOpenResult,
     EmptyAnswer,
     ExitPlanModeParams,
     ExitPlanModeResponse,
@@ -221,6 +225,15 @@ class Connection:
 
     async def send_http_chunk(self, params: HttpRequestChunkParams) -> None:
         await self._ask("llmInference.httpRequestChunk", params, EmptyAnswer)
+
+    async def open_canvas(self, params: CanvasOpenParams) -> CanvasOpenResult:
+        return await self._ask("canvas.open", params, CanvasOpenResult)
+
+    async def invoke_canvas_action(self, params: CanvasActionParams) -> Any:
+        return await self.peer.ask("canvas.action.invoke", params.wire())
+
+    async def close_canvas(self, params: CanvasCloseParams) -> None:
+        await self._ask("canvas.close", params, EmptyAnswer)
 
     async def _ask(self, method: str, params: WireModel, result: type[R]) -> R:
         answer = await self.peer.ask(method, params.wire())

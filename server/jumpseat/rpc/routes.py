@@ -85,6 +85,11 @@ ROUTES: Final[Mapping[str, str]] = {
     "user.settings.reload": "user_settings:reload",
     # Sessions.
     "session.create": "session.create:create",
+    "session.canvas.list": "session.canvas:list_canvases",
+    "session.canvas.listOpen": "session.canvas:list_open",
+    "session.canvas.open": "session.canvas:open_canvas",
+    "session.canvas.close": "session.canvas:close",
+    "session.canvas.action.invoke": "session.canvas_action:invoke",
     "session.resume": "session.resume:resume",
     "session.send": "session.send:send",
     "session.sendAndWait": "session.send:send_and_wait",

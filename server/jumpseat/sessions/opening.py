@@ -25,7 +25,13 @@ from jumpseat.store.git import working_directory_context
 from jumpseat.store.options import read_options
 from jumpseat_protocol.events import SessionResume, SessionSkillsLoaded
 from jumpseat_protocol.methods import PROTOCOL_VERSION
-from jumpseat_protocol.sessions import ClientCommand, SessionCreateParams, SessionOptions, SessionResumeParams
+from jumpseat_protocol.sessions import (
+    CanvasDeclaration,
+    ClientCommand,
+    SessionCreateParams,
+    SessionOptions,
+    SessionResumeParams,
+)
 
 log = logging.getLogger(__name__)
 
@@ -101,12 +107,16 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     session.opened_in = trace_of(params.traceparent, params.tracestate)
     ctx.registry.store_options(session)
     _announce_resume(ctx, session, params, was_active=was_active)
+    if live is None:
+        session.canvases.announce()
     if params.model is not None:
         # The stored settings were those of the model before.
         session.drop_unsupported_settings()
     session.announce_agent(agent)
     ctx.connection.catch_up(session.id, session.open_questions())
     ctx.mcp.begin(session)
+    if attachment.canvases:
+        session.services.tasks.start_soon(session.canvases.restore, ctx.connection)
     _log_opening(ctx, session, "session joined" if live is not None else "session resumed")
     return session
 
@@ -218,7 +228,7 @@ def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
     """Return the connection's tools, commands and capabilities, as ``options`` declare them.
 
     Raises:
-        InvalidRequestError: two tools have the same name, or a command has none.
+        InvalidRequestError: two tools or canvases have the same name, or a command has none.
     """
     tools = options.tools or []
     by_name = {tool.name: tool for tool in tools}
@@ -231,6 +241,10 @@ def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
         handles_user_input=options.request_user_input or False,
         handles_plans=options.request_exit_plan_mode or False,
         handles_auto_mode_switch=options.request_auto_mode_switch or False,
+        renders_canvases=options.request_canvas_renderer or False,
+        canvases=_canvases(options),
+        canvas_provider=options.canvas_provider.id if options.canvas_provider is not None else "",
+        canvas_provider_name=options.canvas_provider.name if options.canvas_provider is not None else None,
         has_hooks=options.hooks or False,
         has_transforms=options.system_message is not None and options.system_message.has_transforms(),
         has_tokens=requests_tokens(options),
@@ -238,6 +252,23 @@ def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
         tools=by_name,
         commands={command.name: command for command in map(_without_slash, options.commands or [])},
     )
+
+
+def _canvases(options: SessionOptions) -> dict[str, CanvasDeclaration]:
+    """Return the canvases of a client by id.
+
+    Raises:
+        InvalidRequestError: two canvases have the same id, or two actions of a canvas the same name.
+    """
+    canvases = options.canvases or []
+    by_id = {canvas.id: canvas for canvas in canvases}
+    if len(by_id) < len(canvases):
+        raise InvalidRequestError("two canvases have the same id")
+    for canvas in canvases:
+        actions = [action.name for action in canvas.actions or ()]
+        if len(set(actions)) < len(actions):
+            raise InvalidRequestError(f"two actions of canvas {canvas.id!r} have the same name")
+    return by_id
 
 
 def _without_slash(command: ClientCommand) -> ClientCommand:

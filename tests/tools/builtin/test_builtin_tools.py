@@ -57,6 +57,9 @@ def test_the_tools_come_in_the_documented_order() -> None:
         "skill",
         "store_memory",
         "vote_memory",
+        "invoke_canvas_action",
+        "list_canvas_capabilities",
+        "open_canvas",
     ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 from jumpseat.agent.blocks import ToolUseBlock
@@ -52,6 +53,8 @@ class Clients:
         self._tell = tell
         self._attached: dict[Client, Attachment] = {}
         self._interests: dict[str, tuple[Client, str]] = {}
+        # Called after a client was attached or detached.
+        self.on_change: list[Callable[[], None]] = []
         # Called when a client withdraws an interest, or detaches.
         self.on_fewer_interests: list[Callable[[], None]] = []
         self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
@@ -96,25 +99,48 @@ class Clients:
             both = sorted(other.tools.keys() & attachment.tools.keys())
             if both:
                 raise InvalidRequestError(f"tool {both[0]!r} is already registered by another client")
-        could, commands = self.can_elicit(), self.commands()
+        could, commands = self._capabilities(), self.commands()
+        attachment.canvas_provider = attachment.canvas_provider or self._connection_id(attachment.client)
         self._attached[attachment.client] = attachment
-        self._tell_capabilities(could)
-        self._tell_commands(commands)
+        self._tell_changes(could, commands)
 
     def detach(self, client: Client) -> None:
         """Detach a client. Requests to it stay open for a client that resumes the session."""
-        could, commands = self.can_elicit(), self.commands()
+        could, commands = self._capabilities(), self.commands()
         self._attached.pop(client, None)
         self._interests = {
             handle: interest for handle, interest in self._interests.items() if interest[0] is not client
         }
         self._release_commands(client)
+        self._tell_changes(could, commands)
+
+    def _connection_id(self, client: Client) -> str:
+        """Return the name of a client's connection: the one that it has in this session, or the first free one."""
+        if (attachment := self._attached.get(client)) is not None and attachment.canvas_provider:
+            return attachment.canvas_provider
+        taken = {attachment.canvas_provider for attachment in self._attached.values()}
+        return next(name for n in count(1) if (name := f"connection:{n}") not in taken)
+
+    def _capabilities(self) -> tuple[bool, bool]:
+        return self.can_elicit(), self.can_render_canvases()
+
+    def _tell_changes(self, could: tuple[bool, bool], commands: dict[str, ClientCommand]) -> None:
         self._tell_capabilities(could)
         self._tell_commands(commands)
+        for handle_change in self.on_change:
+            handle_change()
 
     def can_elicit(self) -> bool:
         """Return whether an attached client can show a form."""
         return any(attachment.handles_elicitation for attachment in self._attached.values())
+
+    def can_render_canvases(self) -> bool:
+        """Return whether an attached client shows canvases to its user."""
+        return any(attachment.renders_canvases for attachment in self._attached.values())
+
+    def attachments(self) -> list[Attachment]:
+        """Return what each client provides; the client that attached last comes first."""
+        return list(self._latest_first())
 
     def set_handles_permissions(self, client: Client, handles: bool) -> None:
         """Set whether an attached client answers permission requests."""
@@ -222,12 +248,14 @@ class Clients:
             (attachment.terminals for attachment in self._latest_first() if attachment.terminals is not None), None
         )
 
-    def _tell_capabilities(self, could_elicit: bool) -> None:
-        can = self.can_elicit()
+    def _tell_capabilities(self, before: tuple[bool, bool]) -> None:
+        now = self._capabilities()
+        can_elicit, can_render = now
         # A single client knows its own capabilities from the response to its request.
-        if can != could_elicit and (len(self._attached) > 1 or could_elicit):
-            self._emit(events.CapabilitiesChanged(ui=events.UiChanges(elicitation=can)))
-        if not can:
+        if now != before and (len(self._attached) > 1 or any(before)):
+            canvases = can_render if can_render != before[1] else None
+            self._emit(events.CapabilitiesChanged(ui=events.UiChanges(elicitation=can_elicit, canvases=canvases)))
+        if not can_elicit:
             self.elicitations.close_all(ElicitationResult(action="cancel"))
 
     def _tell_commands(self, before: dict[str, ClientCommand]) -> None:

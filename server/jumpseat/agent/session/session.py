@@ -30,6 +30,7 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import CANCELLED
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
+from jumpseat.agent.session.canvases import Canvases
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
 from jumpseat.agent.session.event_buffer import EventBuffer
@@ -102,6 +103,7 @@ class Session:
         self.services = services
         self.conversation = Conversation()
         self.clients = Clients(session_id, self.emit, self._tell)
+        self.canvases = Canvases(session_id, settings, self.clients, self.emit)
         self.hooks = Hooks(session_id, settings, self.emit, self.clients.hook_client, services.hook_timeout_s)
         # The source that the `sessionStart` hook gets before the first prompt; `None` after the hook was called.
         self.start_source: str | None = "new"
@@ -241,6 +243,8 @@ class Session:
                 self.tools_in_use.add(payload.tool_name)
             case events.ToolSearchActivated():
                 self.tools_in_use.update(payload.tool_names)
+            case events.SessionCanvasRecorded() | events.SessionCanvasRemoved():
+                self.canvases.apply(payload)
             case _:
                 pass
         self.conversation.apply(payload)

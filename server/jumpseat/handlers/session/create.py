@@ -21,6 +21,10 @@ def opened_result(ctx: Context, session: Session) -> SessionOpenedResult:
         start_time=session.started_at,
         mode=session.settings.mode,
         capabilities=Capabilities(
-            ui=UiCapabilities(elicitation=session.clients.can_elicit(), mcp_apps=session.settings.mcp_apps)
+            ui=UiCapabilities(
+                elicitation=session.clients.can_elicit(),
+                mcp_apps=session.settings.mcp_apps,
+                canvases=session.clients.can_render_canvases(),
+            )
         ),
     )

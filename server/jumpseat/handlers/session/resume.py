@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jumpseat.handlers.session.canvas import open_canvases
 from jumpseat.handlers.session.create import opened_result
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.opening import resume_session
@@ -10,4 +11,7 @@ from jumpseat_protocol.sessions import SessionOpenedResult, SessionResumeParams
 
 async def resume(ctx: Context, params: SessionResumeParams) -> SessionOpenedResult:
     """Attach this connection to a session. Options in ``params`` replace those of the session."""
-    return opened_result(ctx, await resume_session(ctx, params))
+    session = await resume_session(ctx, params)
+    result = opened_result(ctx, session)
+    result.open_canvases = open_canvases(session)
+    return result
