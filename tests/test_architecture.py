@@ -159,7 +159,8 @@ ROOMS: dict[str, set[str]] = {
     "console": {
         "tools_console",
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),
-        *("agent", "cli", "command_output", "config", "errors"),
+        # The stored logins to GitHub.
+        *("agent", "cli", "command_output", "config", "errors", "store"),
     },
     "library": {
         *("adapters.models", "adapters.providers", "agent", "cli", "completion", "config", "errors", "store"),

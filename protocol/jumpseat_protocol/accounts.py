@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.server import SuccessResult
+from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -29,8 +29,94 @@ class AuthCredentials(WireModel):
     type: Literal["token", "env", "gh-cli", "user", "hmac", "api-key", "copilot-api-token", "account"]
     host: str | None = None
     login: str | None = None
+    env_var: str | None = None
     token: str | None = Field(default=None, repr=False)
     copilot_user: dict[str, Any] | None = None
+
+
+class AuthInfo(WireModel):
+    """A login, and where it comes from. ``copilot_user`` is GitHub's record of the user.
+
+    ``token`` is required by SDKs for some types, and empty: no response contains the token of a login, except those
+    of ``account.getAllUsers``. ``env_var`` is the environment variable that has the token.
+    """
+
+    type: str
+    host: str | None = None
+    login: str | None = None
+    env_var: str | None = None
+    token: str | None = Field(default=None, repr=False)
+    copilot_user: dict[str, Any] | None = None
+
+
+class CurrentAuthResult(WireModel):
+    """The login of the process, if any; ``auth_errors`` tell why it is not accepted."""
+
+    auth_info: AuthInfo | None = None
+    auth_errors: list[str] | None = None
+
+
+class AccountLoginParams(WireModel):
+    """Without ``login``, GitHub is asked for the user to whom the token belongs."""
+
+    host: str = Field(min_length=1)
+    token: str = Field(min_length=1, repr=False)
+    login: str | None = None
+
+
+class AccountLoginResult(WireModel):
+    """``stored_in_vault`` is true once the token is stored: in the keyring, otherwise in a private file."""
+
+    stored_in_vault: StrictBool
+
+
+class AccountLogoutParams(WireModel):
+    """The login to remove, by its id or by its host and name."""
+
+    selection_id: str | None = None
+    auth_info: AuthInfo | None = None
+
+
+class AccountLogoutResult(WireModel):
+    has_more_users: StrictBool
+
+
+class StoredAccount(WireModel):
+    """A login in the keyring. ``token`` is missing if the keyring does not give it."""
+
+    auth_info: AuthInfo
+    selection_id: str
+    token: str | None = Field(default=None, repr=False)
+
+
+class SessionLoginParams(WireModel):
+    """A login for a session; with ``persist``, it is stored as well."""
+
+    session_id: str
+    host: str = Field(min_length=1)
+    login: str = Field(min_length=1)
+    token: str = Field(min_length=1, repr=False)
+    persist: StrictBool = False
+
+
+class SessionSwitchParams(WireModel):
+    """The login that a session uses from now on; without ``token``, the stored one of that host and name."""
+
+    session_id: str
+    auth_info: AuthInfo
+    token: str | None = Field(default=None, repr=False)
+
+
+class SessionLogoutUserParams(WireModel):
+    session_id: str
+    auth_info: AuthInfo
+
+
+class SetCredentialsResult(WireModel):
+    """``copilot_user_resolved`` tells whether GitHub's record of the user came with the credentials."""
+
+    success: StrictBool = True
+    copilot_user_resolved: StrictBool | None = None
 
 
 class SetCredentialsParams(WireModel):
@@ -68,7 +154,19 @@ class AccountGetQuotaResult(WireModel):
 
 METHODS: Final[Mapping[str, Method]] = {
     "account.getQuota": Method(AccountGetQuotaParams, AccountGetQuotaResult),
+    "account.getCurrentAuth": Method(EmptyParams, CurrentAuthResult),
+    "account.getAllUsers": Method(EmptyParams, list[StoredAccount]),
+    "account.login": Method(AccountLoginParams, AccountLoginResult),
+    "account.logout": Method(AccountLogoutParams, AccountLogoutResult),
     "session.gitHubAuth.getStatus": Method(SessionParams, SessionAuthStatusResult),
-    "session.gitHubAuth.setCredentials": Method(SetCredentialsParams, SuccessResult),
+    "session.gitHubAuth.setCredentials": Method(SetCredentialsParams, SetCredentialsResult),
+    "session.gitHubAuth.getCurrentAuthInfo": Method(SessionParams, AuthInfo | None),
+    "session.gitHubAuth.getAllAuthAvailable": Method(SessionParams, list[SessionAuthStatusResult]),
+    "session.gitHubAuth.lastAuthErrors": Method(SessionParams, list[str]),
+    "session.gitHubAuth.login": Method(SessionLoginParams, AuthInfo),
+    "session.gitHubAuth.logout": Method(SessionParams, bool),
+    "session.gitHubAuth.logoutUser": Method(SessionLogoutUserParams, bool),
+    "session.gitHubAuth.refreshCopilotUser": Method(SessionParams, AuthInfo | None),
+    "session.gitHubAuth.switchToAuth": Method(SessionSwitchParams, None),
     "session.auth.getStatus": Method(SessionParams, SessionAuthStatusResult),
 }

@@ -94,11 +94,11 @@ def _names(cls: type[BaseModel]) -> frozenset[str] | None:
 class Method(NamedTuple):
     """The types of a request's params and of its result.
 
-    ``result`` is a model, a plain JSON type, or ``None`` for a method that answers ``null``.
+    ``result`` is a model, a plain JSON type or a union of them, or ``None`` for a method that answers ``null``.
     """
 
     params: type[WireModel]
-    result: type[Any] | None
+    result: Any
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))

@@ -60,6 +60,7 @@ from jumpseat.sessions.activity import Activity, activity_of
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
+from jumpseat.store.accounts import Accounts
 from jumpseat.store.files import read_text
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.location_approvals import LocationApprovals
@@ -141,6 +142,7 @@ class App:
             passed=config.environment.passed,
             values=(options.auth_token,),
         )
+        self.accounts = Accounts(home, self.secrets.add)
         self.models = Models(
             config,
             options,
@@ -150,6 +152,7 @@ class App:
             is_trusted=self.trust.is_trusted,
             child_environment=children,
             config_file=home / "config.toml",
+            logins=self.accounts,
         )
         self.observability = Observability(options, home, self.secrets, self.gauges())
         self.models.observers = self.observability.observers

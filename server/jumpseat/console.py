@@ -42,6 +42,7 @@ from jumpseat.cli import Command
 from jumpseat.command_output import print_error, print_json, print_table, print_text
 from jumpseat.config import Config, home_folder, load_config
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError, ProviderProtocolError, ProviderRequestError
+from jumpseat.store.accounts import Accounts
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.rehearsal import Rehearsal
@@ -55,7 +56,7 @@ def run(command: Command) -> int:
     try:
         home = home_folder(command.options.environ)
         config = load_config(home, environment_providers())
-        models = Models(config, command.options, home, config_file=home / "config.toml")
+        models = Models(config, command.options, home, config_file=home / "config.toml", logins=Accounts(home))
         match command.name:
             case "adapters":
                 return _show_adapters(command, known_adapters(models.adapters, config, command.options.environ))

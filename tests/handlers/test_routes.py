@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Iterable
-from types import NoneType
+from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from jumpseat.rpc.routes import ROUTES, load_route
@@ -80,12 +80,9 @@ def test_the_annotations_of_a_handler_are_the_types_of_the_protocol() -> None:
 
 def result_type(annotation: Any) -> Any:
     """Return the type of a handler's result after it was awaited."""
-    kinds = {
-        get_args(member)[0] if get_origin(member) is Awaitable else member
-        for member in (
-            get_args(annotation) if get_origin(annotation) not in (dict, Awaitable, None) else (annotation,)
-        )
-    }
-    assert len(kinds) == 1
+    members = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    kinds = {get_args(member)[0] if get_origin(member) is Awaitable else member for member in members}
+    if len(kinds) > 1:
+        return annotation
     kind = kinds.pop()
-    return get_origin(kind) or kind
+    return get_origin(kind) if get_origin(kind) is dict else kind

@@ -28,7 +28,7 @@ UNKNOWN = "no-such-session"
 # Methods without a session that are for everybody: they show nothing of a session and change nothing that lasts.
 FOR_EVERYBODY = frozenset(
     {
-        *("connect", "ping", "status.get", "auth.getStatus", "account.getQuota"),
+        *("connect", "ping", "status.get", "auth.getStatus", "account.getQuota", "account.getCurrentAuth"),
         *("agents.discover", "agents.getDiscoveryPaths", "instructions.discover", "instructions.getDiscoveryPaths"),
         *("mcp.discover", "skills.discover", "skills.getDiscoveryPaths", "tools.list"),
         *("models.list", "models.listTokenPriceUnits"),

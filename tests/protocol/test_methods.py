@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
 
 import orjson
 import pytest
@@ -66,7 +67,9 @@ def test_no_method_is_in_two_tables() -> None:
 
 def test_every_method_names_its_types() -> None:
     def is_named(result: Any) -> bool:
-        return result in (None, dict, str) or (isinstance(result, type) and issubclass(result, WireModel))
+        if get_origin(result) is list or isinstance(result, UnionType):
+            return all(part is NoneType or is_named(part) for part in get_args(result))
+        return result in (None, bool, dict, str) or (isinstance(result, type) and issubclass(result, WireModel))
 
     assert [name for name, method in CLIENT_REQUESTS.items() if not issubclass(method.params, WireModel)] == []
     assert [name for name, method in CLIENT_REQUESTS.items() if not is_named(method.result)] == []

@@ -24,6 +24,11 @@ class Login(Protocol):
     def name(self) -> str | None: ...
 
     @property
+    def variable(self) -> str | None:
+        """The environment variable that has the token."""
+        ...
+
+    @property
     def facts(self) -> JsonObject | None: ...
 
     async def token(self) -> str:

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_type_hints
 
 from pydantic import ValidationError
 
@@ -37,6 +37,10 @@ ROUTES: Final[Mapping[str, str]] = {
     "connect": "connect:connect",
     "ping": "ping:ping",
     "account.getQuota": "account:get_quota",
+    "account.getCurrentAuth": "account:get_current_auth",
+    "account.getAllUsers": "account:get_all_users",
+    "account.login": "account:login",
+    "account.logout": "account:logout",
     "agents.discover": "agents:discover",
     "agents.getDiscoveryPaths": "agents:get_discovery_paths",
     "auth.getStatus": "auth:get_status",
@@ -123,6 +127,14 @@ ROUTES: Final[Mapping[str, str]] = {
     "session.eventLog.tail": "session.event_log:tail",
     "session.gitHubAuth.getStatus": "session.git_hub_auth:get_status",
     "session.gitHubAuth.setCredentials": "session.git_hub_auth:set_credentials",
+    "session.gitHubAuth.getCurrentAuthInfo": "session.git_hub_auth:get_current_auth_info",
+    "session.gitHubAuth.getAllAuthAvailable": "session.git_hub_auth:get_all_auth_available",
+    "session.gitHubAuth.lastAuthErrors": "session.git_hub_auth:last_auth_errors",
+    "session.gitHubAuth.login": "session.git_hub_auth:login",
+    "session.gitHubAuth.logout": "session.git_hub_auth:logout",
+    "session.gitHubAuth.logoutUser": "session.git_hub_auth:logout_user",
+    "session.gitHubAuth.refreshCopilotUser": "session.git_hub_auth:refresh_copilot_user",
+    "session.gitHubAuth.switchToAuth": "session.git_hub_auth:switch_to_auth",
     "session.history.summarizeForHandoff": "session.history:summarize_for_handoff",
     "session.history.truncate": "session.history:truncate",
     "session.history.compact": "session.history:compact",
@@ -268,6 +280,13 @@ ROUTES: Final[Mapping[str, str]] = {
 
 SERVER_WIDE: Final = frozenset(
     {
+        "account.getAllUsers",
+        "account.login",
+        "account.logout",
+        "session.gitHubAuth.getAllAuthAvailable",
+        "session.gitHubAuth.login",
+        "session.gitHubAuth.logoutUser",
+        "session.gitHubAuth.switchToAuth",
         "llmInference.setProvider",
         "llmInference.httpResponseStart",
         "llmInference.httpResponseChunk",
@@ -363,4 +382,6 @@ async def _encode_later(result: Awaitable[Any]) -> Any:
 
 
 def _encode(result: Any) -> Any:
+    if isinstance(result, list):
+        return [_encode(item) for item in cast("list[Any]", result)]
     return result.wire() if isinstance(result, WireModel) else result

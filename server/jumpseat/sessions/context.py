@@ -13,6 +13,7 @@ from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.hosts import McpHosts
 from jumpseat.sessions.access import NOTHING, Access, Gate
 from jumpseat.sessions.registry import SessionRegistry
+from jumpseat.store.accounts import Accounts
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.plugins import PluginFolders
 from jumpseat.store.skills import SkillLibrary
@@ -114,6 +115,11 @@ class Process(Protocol):
     @property
     def mcp_config(self) -> McpConfigFile:
         """The MCP servers that the user has configured with a client."""
+        ...
+
+    @property
+    def accounts(self) -> Accounts:
+        """The stored logins to GitHub."""
         ...
 
     @property

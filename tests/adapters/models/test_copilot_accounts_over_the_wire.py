@@ -181,7 +181,8 @@ async def test_new_credentials_apply_from_the_next_request_on(tmp_path: Path, co
         for kind in ("token", "env", "gh-cli"):
             credentials = {"type": kind, "host": "https://github.com", "token": BOB, "envVar": "GH_TOKEN"}
             params = {"sessionId": session, "credentials": credentials}
-            assert await wire.call("session.gitHubAuth.setCredentials", params) == {"success": True}
+            done = await wire.call("session.gitHubAuth.setCredentials", params)
+            assert done == {"success": True, "copilotUserResolved": False}
             identity = await status(wire, session)
             assert (identity["login"], identity["authType"], identity["copilotPlan"]) == ("bob", kind, "business")
         heard.append(await answer_to_prompt(wire, session))
@@ -262,7 +263,7 @@ async def test_the_quota_is_that_of_the_given_token_or_of_the_process(tmp_path: 
     assert copilot.tokens_of("/user") == [ALICE, "token-of-nobody", BOB]
     assert "Not authenticated" in nobody["message"]
     assert "401 Unauthorized" in bad["message"]
-    assert "selectionId" in unknown["message"]
+    assert unknown["message"] == "there is no stored login 'a'"
 
 
 async def test_models_are_listed_for_the_given_token(tmp_path: Path, copilot: FakeCopilot) -> None:

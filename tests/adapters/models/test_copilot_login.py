@@ -180,7 +180,9 @@ def test_the_login_of_the_environment_has_its_source_and_site() -> None:
 
     assert found() is None
     assert found("t", GH_TOKEN="other") == TokenLogin("t", "token", HOST)
-    assert found(GH_TOKEN="t", GH_HOST="octo.ghe.com") == TokenLogin("t", "env", "https://octo.ghe.com")
+    assert found(GH_TOKEN="t", GH_HOST="octo.ghe.com") == TokenLogin(
+        "t", "env", "https://octo.ghe.com", variable="GH_TOKEN"
+    )
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jumpseat.adapters.models.copilot_account import CopilotAccount, github_api_of
-from jumpseat.adapters.models.copilot_login import COPILOT_API
+from jumpseat.adapters.models.copilot_login import COPILOT_API, host_url
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat.adapters.wire import as_object, as_text
 from jumpseat.agent.blocks import JsonObject
@@ -41,14 +41,15 @@ class CopilotAccounts:
         token = await login.token()
         # The operator's setting takes precedence over URLs from clients and from GitHub.
         api_url = self._environ.get("COPILOT_API_URL") or _api_of(login.facts)
-        key = hashlib.sha256("\n".join((token, login.host, api_url or "")).encode()).hexdigest()
+        host = host_url(login.host)
+        key = hashlib.sha256("\n".join((token, host, api_url or "")).encode()).hexdigest()
         account = self._kept.get(key)
         if account is None:
             account = self._kept[key] = CopilotAccount(
                 token,
                 self._transport,
-                host=login.host,
-                github_api_url=self._environ.get("COPILOT_DEBUG_GITHUB_API_URL") or github_api_of(login.host),
+                host=host,
+                github_api_url=self._environ.get("COPILOT_DEBUG_GITHUB_API_URL") or github_api_of(host),
                 api_url=api_url,
                 user_agent=self._user_agent,
             )

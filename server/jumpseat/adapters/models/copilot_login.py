@@ -54,6 +54,7 @@ class TokenLogin:
     host: str = GITHUB
     name: str | None = None
     facts: JsonObject | None = field(default=None, repr=False)
+    variable: str | None = None
 
     async def token(self) -> str:
         """See :meth:`jumpseat.agent.login.Login.token`."""
@@ -82,6 +83,7 @@ class ClientLogin:
         self.host = host
         self.name: str | None = None
         self.facts: JsonObject | None = None
+        self.variable: str | None = None
         self._ask = ask
         self._now = now
         self._timeout_s = timeout_s
@@ -142,9 +144,10 @@ def login_of(credentials: AuthCredentials, host: str) -> TokenLogin:
     return TokenLogin(
         credentials.token,
         kind,
-        host_url(credentials.host) if credentials.host else host,
+        credentials.host or host,
         credentials.login,
         credentials.copilot_user,
+        credentials.env_var,
     )
 
 
@@ -167,8 +170,8 @@ def login_of_environment(options: Options) -> TokenLogin | None:
         return TokenLogin(options.auth_token, "token", host)
     if environ.get("COPILOT_API_URL") and (token := environ.get("GITHUB_COPILOT_API_TOKEN")):
         return TokenLogin(token, COPILOT_API, host)
-    token = next((environ[name] for name in PROVIDER.key_variables if environ.get(name)), None)
-    return TokenLogin(token, "env", host) if token else None
+    name = next((name for name in PROVIDER.key_variables if environ.get(name)), None)
+    return TokenLogin(environ[name], "env", host, variable=name) if name else None
 
 
 async def login_of_gh(environ: Mapping[str, str]) -> TokenLogin | None:

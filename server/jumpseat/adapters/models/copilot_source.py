@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from jumpseat.adapters.models.connections import Connections, user_agent
 from jumpseat.agent.interfaces import ResolvedModel
@@ -17,6 +17,7 @@ from jumpseat.errors import ConfigError, ProviderAuthError
 
 if TYPE_CHECKING:
     from jumpseat.adapters.models.copilot_accounts import CopilotAccounts
+    from jumpseat.agent.blocks import JsonObject
     from jumpseat.agent.login import Login
     from jumpseat.agent.settings import SessionSettings
     from jumpseat.cli import Options
@@ -30,16 +31,35 @@ AUTO: Final = "auto"
 """The name of the model that lets the API choose one."""
 
 
+class StoredLogins(Protocol):
+    """The logins that people have stored."""
+
+    async def all(self) -> Sequence[Login]:
+        """Return all logins, the current one first."""
+        ...
+
+    async def current(self) -> Login | None:
+        """Return the login in use."""
+        ...
+
+
 class CopilotSource:
     """The Copilot API as a source of models. Nothing is requested from GitHub before a login is needed."""
 
-    def __init__(self, options: Options, connections: Connections, *, borrows: bool) -> None:
-        """With ``borrows``, the login of the GitHub CLI is used if the process has none of its own."""
+    def __init__(
+        self, options: Options, connections: Connections, stored: StoredLogins | None = None, *, borrows: bool
+    ) -> None:
+        """With ``borrows``, the login of the GitHub CLI is used if the process has none of its own.
+
+        ``stored`` are the logins that people have stored, which come before that.
+        """
         self._options = options
         self._environ = options.environ
         self._connections = connections
         self._borrows = borrows
         self._borrowed: Login | None = None
+        self._stored = stored
+        self._uses_stored = options.auto_login
 
     # --- logins ---------------------------------------------------------------------------------------------------
 
@@ -51,14 +71,61 @@ class CopilotSource:
         return login_of_environment(self._options)
 
     async def own_login(self) -> Login | None:
-        """Return the login of the process, if any: its own, or that of the GitHub CLI."""
-        if self.login_of_environment is not None or not self._borrows:
+        """Return the login of the process, if any: its own, a stored one, or that of the GitHub CLI.
+
+        Raises:
+            StoreError: the stored logins cannot be read.
+        """
+        if self.login_of_environment is not None:
             return self.login_of_environment
-        if self._borrowed is None:
+        if self._uses_stored and self._stored is not None and (login := await self._stored.current()):
+            return login
+        if self._borrowed is None and self._borrows:
             from jumpseat.adapters.models.copilot_login import login_of_gh
 
             self._borrowed = await login_of_gh(self._connections.child_environment.variables())
         return self._borrowed
+
+    async def login_of_session(self, login: Login | None) -> Login | None:
+        """Return the login of a session that has ``login`` of its own, or that of the process.
+
+        The login of the machine counts only for clients that use it; the token that was passed at start always
+        does.
+        """
+        if login is not None:
+            return login
+        if not self._uses_stored and self._options.auth_token is None:
+            return None
+        return await self.own_login()
+
+    def use_stored(self) -> None:
+        """Use the stored logins, after a client has logged in, also with ``--no-auto-login``."""
+        self._uses_stored = True
+
+    async def all_logins(self) -> list[Login]:
+        """Return the login of the process and all stored logins."""
+        own = await self.own_login()
+        stored: Sequence[Login] = () if self._stored is None else await self._stored.all()
+        return [*filter(None, [own]), *(login for login in stored if login is not own)]
+
+    async def name_of(self, host: str, token: str) -> str:
+        """Return the user to whom a token belongs, as GitHub reports it.
+
+        Raises:
+            ProviderAuthError: the token is invalid.
+            ProviderError: GitHub cannot be reached.
+        """
+        from jumpseat.adapters.models.copilot_login import TokenLogin
+
+        return str((await self._accounts.user(TokenLogin(token, host=host), refresh=True)).get("login") or "")
+
+    async def user(self, login: Login, *, refresh: bool = False) -> JsonObject:
+        """Return GitHub's description of the user of ``login``.
+
+        Raises:
+            ProviderError: the token is invalid, or GitHub cannot be reached.
+        """
+        return await self._accounts.user(login, refresh=refresh)
 
     def login_with_token(self, token: str) -> Login:
         """Return a login with a GitHub token, which is not verified."""
@@ -99,11 +166,10 @@ class CopilotSource:
             # The session uses another provider; GitHub is not needed and may be unreachable.
             await settings.login.token()
 
-    async def status(self, login: Login | None = None) -> SessionAuthStatusResult:
-        """Return the status of ``login``, or of the login of the process."""
+    async def status(self, login: Login | None) -> SessionAuthStatusResult:
+        """Return the status of ``login``."""
         from jumpseat_protocol.accounts import SessionAuthStatusResult
 
-        login = login or await self.own_login()
         if login is None:
             return SessionAuthStatusResult(is_authenticated=False, status_message="Not authenticated")
         return await self._accounts.status(login)

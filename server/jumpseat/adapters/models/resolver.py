@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters, ModelsNeeded, plain_offer
 from jumpseat.adapters.models.connections import Connections
-from jumpseat.adapters.models.copilot_source import CopilotSource
+from jumpseat.adapters.models.copilot_source import CopilotSource, StoredLogins
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import ModelInfo, ModelRequest
@@ -60,6 +60,7 @@ class Models:
         is_trusted: Callable[[Path], bool] = lambda _: False,
         child_environment: ChildEnvironment | None = None,
         config_file: Path | None = None,
+        logins: StoredLogins | None = None,
     ) -> None:
         """Create the models without any I/O except for the recordings' folder.
 
@@ -73,6 +74,7 @@ class Models:
             is_trusted: decides which projects may declare adapters.
             child_environment: the environment of commands that print keys; learns the variables of all keys.
             config_file: the file that ``config`` was read from, for errors.
+            logins: the stored logins to GitHub.
 
         Raises:
             ConfigError: the folder for recordings is not writable, or contains none to replay.
@@ -85,7 +87,7 @@ class Models:
         self.connections = Connections(options, mask, child_environment)
         # The GitHub CLI's login is used only if no adapter is configured.
         self.copilot = CopilotSource(
-            options, self.connections, borrows=options.auto_login and not self.adapters.configured
+            options, self.connections, logins, borrows=options.auto_login and not self.adapters.configured
         )
         self.observers = Observers()
         """The observers of calls outside of sessions."""
