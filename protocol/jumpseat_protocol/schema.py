@@ -27,6 +27,8 @@ from jumpseat_protocol.complete import EVENT, CompleteEvent
 from jumpseat_protocol.envelope import ErrorObject, RequestId
 from jumpseat_protocol.events import EVENT_TYPES, Payload, SessionMode
 from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION
+from jumpseat_protocol.telemetry import EVENT as GITHUB_TELEMETRY
+from jumpseat_protocol.telemetry import GitHubTelemetryParams
 from jumpseat_protocol.wire import WireModel
 
 JsonSchema: TypeAlias = dict[str, Any]
@@ -81,6 +83,7 @@ class CancelRequestParams(WireModel):
 
 _NOTIFICATIONS: Final[Mapping[str, type[WireModel]]] = {
     "session.lifecycle": SessionLifecycleParams,
+    GITHUB_TELEMETRY: GitHubTelemetryParams,
     EVENT: CompleteEvent,
     "$/cancelRequest": CancelRequestParams,
 }

@@ -18,6 +18,7 @@ class ConnectParams(WireModel):
     """``token`` is the connection token, if the server has one."""
 
     token: str | None = Field(default=None, repr=False)
+    enable_git_hub_telemetry_forwarding: StrictBool | None = None
 
 
 class ConnectResult(WireModel):

@@ -397,6 +397,7 @@ class SessionOptions(WireModel):
     sandbox_config: SandboxConfig | None = Field(default=None, repr=False)
     git_hub_token: OneLine | None = Field(default=None, repr=False)
     git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
+    enable_git_hub_telemetry_forwarding: StrictBool | None = None
     traceparent: str | None = None
     tracestate: str | None = None
 

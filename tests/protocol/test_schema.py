@@ -79,6 +79,7 @@ def test_the_schema_has_every_method_event_and_notification() -> None:
     assert DOCUMENT.at("notifications")["properties"].keys() == {
         "session.event",
         "session.lifecycle",
+        "gitHubTelemetry.event",
         "jumpseat.complete.event",
         "$/cancelRequest",
     }

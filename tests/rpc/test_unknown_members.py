@@ -16,11 +16,11 @@ from tests.support.cases import all_cases
 from tests.support.server import running_server, scripted
 
 SENT_BY_SDKS = """\
-additionalDirectories canvasProvider canvases configDir contextTier customAgentsLocalOnly embeddingCacheStorage
-enableCitations enableFileChangeTracking enableFileHooks enableGitHubTelemetryForwarding enableManagedSettings
+additionalDirectories configDir contextTier customAgentsLocalOnly embeddingCacheStorage
+enableCitations enableFileChangeTracking enableFileHooks enableManagedSettings
 enableOnDemandInstructionDiscovery enableSessionStore enableSessionTelemetry envValueMode excludedBuiltinAgents
 expAssignments extensionInfo extensionSdkPath githubMcpToolConfig includeSubAgentStreamingEvents isExperimentalMode
-managedSettings openCanvases remoteSession requestCanvasRenderer requestExtensions skipEmbeddingRetrieval
+managedSettings openCanvases remoteSession requestExtensions skipEmbeddingRetrieval
 toolFilterPrecedence
 """
 """Members of ``session.create`` and ``session.send`` that SDKs send and this server does not know."""

@@ -30,5 +30,6 @@ def connect(ctx: Context, params: ConnectParams) -> ConnectResult:
     ctx.connection.access = access
     ctx.connection.admit()
     ctx.connection.handshake_done = True
+    ctx.connection.wants_telemetry = params.enable_git_hub_telemetry_forwarding or False
     ctx.connection.protocol = ctx.process.protocol or PROTOCOL_VERSION
     return ConnectResult(protocol_version=ctx.connection.protocol, version=__version__)

@@ -93,6 +93,7 @@ class Connection:
         self.access = access
         self.handshake_done = False
         self.protocol: int | None = None
+        self.wants_telemetry = False
         self.streams: set[str] = set()
         self._protocol2: Protocol2 | None = None
         self._tasks = tasks

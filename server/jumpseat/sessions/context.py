@@ -31,12 +31,14 @@ class Caller(Client, Protocol):
 
     ``access`` is ``None`` until the handshake, if the server requires a connection token. ``handshake_done``
     becomes true when the client sends ``connect``, which older clients do not. ``protocol`` is set by the first
-    request. ``streams`` are the ids of the answers of ``jumpseat.complete`` that are being streamed.
+    request. ``wants_telemetry`` is true for a client that receives ``gitHubTelemetry.event``. ``streams`` are the
+    ids of the answers of ``jumpseat.complete`` that are being streamed.
     """
 
     access: Access | None
     handshake_done: bool
     protocol: int | None
+    wants_telemetry: bool
     streams: set[str]
 
     def admit(self) -> None:

@@ -19,6 +19,7 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, UnsupportedError
 from jumpseat.log_fields import fields
 from jumpseat.sessions.context import Context
+from jumpseat.sessions.forwarding import forward_opening
 from jumpseat.sessions.login import login_of_options
 from jumpseat.sessions.options import adopt, apply_options, check_agent, requests_tokens
 from jumpseat.store.git import working_directory_context
@@ -68,6 +69,7 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     if loaded := skills.to_wire():
         session.emit(SessionSkillsLoaded(skills=loaded))
     ctx.mcp.begin(session)
+    forward_opening(ctx, session, params, "session_start")
     _log_opening(ctx, session, "session created")
     return session
 
@@ -117,6 +119,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     ctx.mcp.begin(session)
     if attachment.canvases:
         session.services.tasks.start_soon(session.canvases.restore, ctx.connection)
+    forward_opening(ctx, session, params, "session_resume")
     _log_opening(ctx, session, "session joined" if live is not None else "session resumed")
     return session
 

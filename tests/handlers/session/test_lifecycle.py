@@ -538,3 +538,21 @@ async def test_a_resume_ends_the_open_calls_of_a_client_that_left_unless_it_cont
     assert text == ("found it" if goes_on else INTERRUPTED)
     (resumed,) = [event["data"] for event in log["events"] if event["type"] == "session.resume"]
     assert (resumed["continuePendingWork"], resumed["sessionWasActive"]) == (goes_on, False)
+
+
+async def test_only_clients_that_ask_for_it_receive_telemetry_about_their_sessions(tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path, tcp=True) as server,
+        server.connect() as other,
+        server.connect(handshake=False) as wire,
+    ):
+        await wire.call("connect", {"enableGitHubTelemetryForwarding": True})
+        session = await wire.create(HELLO, model="a", clientName="app/1")
+        await other.call("session.resume", {"sessionId": session})
+        told = await wire.until(lambda message: message.get("method") == "gitHubTelemetry.event")
+        await other.check_alive()
+    params = told["params"]
+    assert (params["sessionId"], params["restricted"], params["event"]["kind"]) == (session, False, "session_start")
+    assert params["event"]["properties"] == {"mode": "interactive", "model": "a"}
+    assert params["event"]["client"]["clientName"] == "app/1"
+    assert "gitHubTelemetry.event" not in [message.get("method") for message in other.messages]

@@ -291,7 +291,7 @@ class Translator:
                 | events.McpHeadersRefreshCompleted()
                 | events.SamplingRequested()
                 | events.SamplingCompleted()
-                # Editors bring no tools, and are asked these questions by requests.
+                # Editors bring no canvases and no tools, and are asked these questions by requests.
                 | events.ExternalToolRequested()
                 | events.ExternalToolCompleted()
                 | events.UserInputRequested()
@@ -303,6 +303,12 @@ class Translator:
                 | events.CommandQueued()
                 | events.CommandExecute()
                 | events.CommandCompleted()
+                | events.SessionCanvasRegistryChanged()
+                | events.SessionCanvasOpened()
+                | events.SessionCanvasRecorded()
+                | events.SessionCanvasClosed()
+                | events.SessionCanvasRemoved()
+                | events.SessionCanvasUnavailable()
             ):
                 pass
             case _:

@@ -13,5 +13,6 @@ async def resume(ctx: Context, params: SessionResumeParams) -> SessionOpenedResu
     """Attach this connection to a session. Options in ``params`` replace those of the session."""
     session = await resume_session(ctx, params)
     result = opened_result(ctx, session)
-    result.open_canvases = open_canvases(session)
+    if session.canvases.provided():
+        result.open_canvases = open_canvases(session)
     return result
