@@ -58,6 +58,7 @@ class AcpConnection:
         self.handshake_done = True
         self.protocol: int | None = PROTOCOL_VERSION
         self.streams: set[str] = set()
+        self.wants_telemetry = False
         self.tasks = tasks
         self._on_close = on_close
         self._slow = False
