@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from pydantic import StrictBool
+from pydantic import ConfigDict, StrictBool
 
 from jumpseat_protocol.wire import WireModel
 
 EVENT: Final = "gitHubTelemetry.event"
 
 
-class GitHubTelemetryClient(WireModel):
+class _SnakeModel(WireModel):
+    """A part whose members keep their names, as GitHub's telemetry has them."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class GitHubTelemetryClient(_SnakeModel):
     """The process that produced an event; ``node_version`` is empty."""
 
     cli_version: str
@@ -22,7 +28,7 @@ class GitHubTelemetryClient(WireModel):
     client_name: str | None = None
 
 
-class GitHubTelemetryEvent(WireModel):
+class GitHubTelemetryEvent(_SnakeModel):
     """``created_at`` is ISO 8601."""
 
     kind: str

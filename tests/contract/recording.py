@@ -11,6 +11,7 @@ from typing import Literal
 
 import anyio
 
+from tests.support.callbacks import answering
 from tests.support.fake_copilot import ALICE, FakeCopilot, fake_copilot
 from tests.support.guarded_mcp_server import guarded
 from tests.support.mcp_servers import rude, status, stdio
@@ -138,6 +139,7 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             await _change_settings(server, wire, session, workspace)
             await _run_commands(wire, session)
             await client.idle(4)
+            await _use_canvases(server, wire, session)
             await _abort(wire, session)
             await client.idle(5)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
@@ -319,6 +321,26 @@ def _hook(kind: str, given: JsonObject) -> JsonObject:
             return {"result": {"output": {"additionalContext": "be brief"}}}
         case _:
             return {"result": {"output": None}}
+
+
+async def _use_canvases(server: RunningServer, wire: Wire, session: str) -> None:
+    """Open canvases of another client, close one, and let the other client leave."""
+    actions = [{"name": "add", "description": "Add a line", "inputSchema": FORM}]
+    text = {"displayName": "Board", "description": "A board."}
+    board: JsonObject = {"id": "board", **text, "inputSchema": {"type": "object"}, "actions": actions}
+    shown = {"url": "https://example.com", "title": "The board", "status": "ready"}
+    provider = {"id": "app:board", "name": "App"}
+    async with (
+        server.connect() as other,
+        answering(other, {"canvas.open": [shown, shown], "canvas.close": [None]}),
+    ):
+        declared = {"canvases": [board], "canvasProvider": provider, "requestCanvasRenderer": True}
+        await other.call("session.resume", {"sessionId": session, **declared})
+        for name in ("one", "two"):
+            place = {"canvasId": "board", "instanceId": name, "input": {"line": 1}}
+            await wire.call("session.canvas.open", {"sessionId": session, **place})
+        await wire.call("session.canvas.close", {"sessionId": session, "instanceId": "one"})
+    await wire.event("session.canvas.unavailable", session=session)
 
 
 async def _use_servers(wire: Wire, session: str) -> None:

@@ -554,5 +554,5 @@ async def test_only_clients_that_ask_for_it_receive_telemetry_about_their_sessio
     params = told["params"]
     assert (params["sessionId"], params["restricted"], params["event"]["kind"]) == (session, False, "session_start")
     assert params["event"]["properties"] == {"mode": "interactive", "model": "a"}
-    assert params["event"]["client"]["clientName"] == "app/1"
+    assert params["event"]["client"]["client_name"] == "app/1"
     assert "gitHubTelemetry.event" not in [message.get("method") for message in other.messages]
