@@ -58,6 +58,7 @@ ROOMS: dict[str, set[str]] = {
     "agent.compaction": {
         *("agent", "agent.conversation", "agent.model_calls", "agent.session", "errors", "log_fields"),
     },
+    "agent.subagents": {"agent", "agent.permissions", "agent.session", "errors"},
     "agent.turns": {
         *("agent", "agent.compaction", "agent.conversation", "agent.model_calls", "agent.session"),
         "errors",
@@ -92,7 +93,7 @@ ROOMS: dict[str, set[str]] = {
     "tools.shell": {"agent", "agent.shell", "errors", "process_groups", "sandbox", "tools"},
     "tools.search": {"git", "tools"},
     "tools.builtin": {
-        *("agent", "agent.conversation", "agent.session", "errors", "sandbox"),
+        *("agent", "agent.conversation", "agent.session", "agent.subagents", "errors", "sandbox"),
         *("tools", "tools.search", "tools.shell"),
     },
     "tools.declared": {
@@ -124,7 +125,7 @@ ROOMS: dict[str, set[str]] = {
     "sessions": {
         *("git", "log_fields", "sandbox"),
         *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
-        *("agent.session", "agent.turns", "errors", "mcp", "store"),
+        *("agent.session", "agent.subagents", "agent.turns", "errors", "mcp", "store"),
         *("tools", "tools.builtin", "tools.declared", "tools.orchestrator", "working_directory"),
     },
     "completion": {
@@ -133,8 +134,15 @@ ROOMS: dict[str, set[str]] = {
     },
     "handlers": {"agent", "errors", "log_fields", "mcp", "sessions", "store", "working_directory"},
     "handlers.session": {
-        *("agent", "agent.compaction", "agent.model_calls", "agent.permissions", "agent.session", "agent.turns"),
-        *("completion", "errors", "git", "handlers", "mcp", "sessions", "store"),
+        *(
+            "agent",
+            "agent.compaction",
+            "agent.model_calls",
+            "agent.permissions",
+            "agent.session",
+            "agent.subagents",
+        ),
+        *("agent.turns", "completion", "errors", "git", "handlers", "mcp", "sessions", "store"),
     },
     "handlers.jumpseat": {
         *("adapters.declared", "adapters.recording", "adapters.transport"),

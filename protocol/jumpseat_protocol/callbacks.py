@@ -175,6 +175,7 @@ class HttpRequestStartParams(WireModel):
     request_id: str
     session_id: str | None = None
     agent_id: str | None = None
+    parent_agent_id: str | None = None
     interaction_type: str | None = None
     method: str
     url: str

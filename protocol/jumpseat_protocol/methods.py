@@ -39,6 +39,7 @@ MODULES: Final = (
     "skills",
     "plugins",
     "agents",
+    "tasks",
     "mcp",
     "provider",
     "llm_inference",

@@ -1,7 +1,7 @@
 """Requests with a fixed answer, because their subject does not exist in this server.
 
-A server without sub-agents has no tasks, for example. The answer is the same for every live session. A method whose
-fixed answer would promise an effect (a stored rule, a masked secret) is in ``unsupported.py`` instead.
+A server without remote control has nothing to steer, for example. The answer is the same for every live session. A
+method whose fixed answer would promise an effect (a stored rule, a masked secret) is in ``unsupported.py`` instead.
 """
 
 from __future__ import annotations
@@ -43,20 +43,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "sessions.setRemoteControlSteering": Answer({"status": _OFF}, only={"enabled": False}),
     "sessions.stopRemoteControl": Answer({"stopped": False, "status": _OFF}),
     "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}, needs=("toSessionId",)),
-    # --- agents, tasks --------------------------------------------------------------------------------------------
-    "session.cancelAllBackgroundAgents": Answer(0),
-    "session.tasks.cancel": Answer({"cancelled": False}, needs=("id",)),
-    "session.tasks.getCurrentPromotable": _DONE,
-    "session.tasks.getProgress": Answer({"progress": None}, needs=("id",)),
-    "session.tasks.list": Answer({"tasks": []}),
-    "session.tasks.promoteCurrentToBackground": _DONE,
-    "session.tasks.promoteToBackground": Answer({"promoted": False}, needs=("id",)),
-    "session.tasks.refresh": _DONE,
-    "session.tasks.remove": Answer({"removed": False}, needs=("id",)),
-    "session.tasks.sendMessage": Answer(
-        {"sent": False, "error": "There is no such task."}, needs=("id", "message")
-    ),
-    "session.tasks.waitForPending": _DONE,
     "session.tools.updateSubagentSettings": _DONE,
     # --- MCP ------------------------------------------------------------------------------------------------------
     "session.mcp.oauth.respond": _NOT_REQUESTED,

@@ -350,6 +350,7 @@ class SessionOptions(WireModel):
     commands: list[ClientCommand] | None = None
     available_tools: list[str] | None = None
     excluded_tools: list[str] | None = None
+    excluded_builtin_agents: list[str] | None = None
     default_agent: DefaultAgentConfig | None = None
     tool_choice: ToolChoiceConfig | None = None
     hosted_tools: list[ToolName | HostedToolConfig] | None = None
@@ -379,6 +380,7 @@ class SessionOptions(WireModel):
     continue_on_auto_mode: StrictBool | None = None
     hooks: StrictBool | None = None
     streaming: StrictBool | None = None
+    include_sub_agent_streaming_events: StrictBool | None = None
     working_directory: str | None = None
     large_output: LargeOutputConfig | None = None
     tool_search: ToolSearchConfig | None = None

@@ -60,7 +60,8 @@ class UsageMetricsResult(WireModel):
     """The usage of a session since it was opened in this process.
 
     ``model_metrics``: ``{requests: {count, cost}, usage: {inputTokens, ...}, costUsd?}`` by model. Code changes and
-    ``total_model_metrics`` count from the beginning of the session.
+    ``total_model_metrics`` count from the beginning of the session. ``agent_metrics`` is the usage of
+    the main agent, as ``main``, and of each sub-agent, by its id.
     """
 
     total_premium_request_cost: float = 0
@@ -71,6 +72,7 @@ class UsageMetricsResult(WireModel):
     code_changes: CodeChanges
     model_metrics: dict[str, Any]
     total_model_metrics: dict[str, Any]
+    agent_metrics: dict[str, Any] | None = None
     current_model: str | None = None
     last_call_input_tokens: int
     last_call_output_tokens: int

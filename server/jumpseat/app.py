@@ -35,6 +35,7 @@ from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
+from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.child_environment import OWN, ChildEnvironment
 from jumpseat.cli import Options, TcpOptions
 from jumpseat.config import CompactionConfig, Config, SandboxSection, home_folder, load_config
@@ -242,6 +243,7 @@ class App:
             policy=_policy(config, home, self.trust),
             skills=self.skills.for_session,
             observers=self.observability.observers,
+            agent_limits=AgentLimits(**config.agents.model_dump(exclude_none=True)),
         )
 
     @property

@@ -235,6 +235,15 @@ class AliasConfig(_Section):
     model: str
 
 
+class AgentsConfig(_Section):
+    """Limits on the sub-agents of one session, as :class:`jumpseat.agent.session.sub_agents.AgentLimits`."""
+
+    depth: int | None = Field(default=None, ge=0)
+    running: int | None = Field(default=None, ge=1)
+    timeout_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens: int | None = Field(default=None, gt=0)
+
+
 class PermissionJudgeConfig(_Section):
     """A model that judges calls. ``patience_s`` is the former spelling of ``timeout_s``, still accepted."""
 
@@ -396,6 +405,7 @@ class Config(_Section):
     )
     tools: ToolsConfig = Field(default_factory=ToolsConfig)
     default_tools: list[str] = Field(default_factory=list)
+    agents: AgentsConfig = Field(default_factory=AgentsConfig)
     mcp: McpConfig = Field(default_factory=McpConfig)
 
     @field_validator("trusted_folders")

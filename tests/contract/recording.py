@@ -72,6 +72,8 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
         ],
     ),
     ("What is 2", [{"text": "four"}]),
+    ("has finished|has failed", [{"text": "Noted."}]),
+    ("look around", [{"text": "I looked."}]),
     ("fail", [{"errors": [{"status": 400, "message": "a bad request", "code": "bad"}], "text": "-"}]),
     ("wait", [{"text": "It was a dark and stormy", "hang": True}]),
     ("later", [{"text": "Later it is."}]),
@@ -136,18 +138,22 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             await client.idle(2)
             await wire.call("session.send", {"sessionId": session, "prompt": "fail"})
             await client.idle(3)
+            for number, task in enumerate(("look around", "fail"), start=4):
+                agent = {"agentType": "explore", "name": "scout", "description": "a task", "prompt": task}
+                await wire.call("session.tasks.startAgent", {"sessionId": session, **agent})
+                await client.idle(number)
             await _change_settings(server, wire, session, workspace)
             await _run_commands(wire, session)
-            await client.idle(4)
+            await client.idle(6)
             await _use_canvases(server, wire, session)
             await _abort(wire, session)
-            await client.idle(5)
+            await client.idle(7)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             await wire.call("session.history.compact", {"sessionId": session, "customInstructions": "Be brief."})
             await _take_back(wire, session)
             await wire.call("session.shutdown", {"sessionId": session, "type": "error", "reason": "the power"})
             await _reach_a_limit(wire, session, copilot)
-            await client.idle(6)
+            await client.idle(8)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             tasks.cancel_scope.cancel()
         history: JsonObject = await wire.call("session.getMessages", {"sessionId": session})

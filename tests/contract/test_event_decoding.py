@@ -84,6 +84,7 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     ],
     "sampling.completed": ["requestId"],
     "sampling.requested": ["requestId", "serverName", "mcpRequestId"],
+    "session.background_tasks_changed": [],
     "session.canvas.closed": ["instanceId", "extensionId", "canvasId"],
     "session.canvas.opened": [
         "instanceId",
@@ -134,8 +135,13 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     "session.warning": ["warningType", "message"],
     "session.workspace_file_changed": ["operation", "path"],
     "skill.invoked": ["name", "path", "content", "allowedTools"],
+    "subagent.completed": ["toolCallId", "agentName", "agentDisplayName"],
+    "subagent.configured": [],
     "subagent.deselected": [],
+    "subagent.failed": ["toolCallId", "agentName", "agentDisplayName", "error"],
     "subagent.selected": ["agentName", "agentDisplayName", "tools"],
+    "subagent.started": ["toolCallId", "agentName", "agentDisplayName", "agentDescription"],
+    "system.notification": ["content", "kind.type", "kind.agentId", "kind.agentType"],
     "tool.execution_complete": [
         "toolCallId",
         "success",

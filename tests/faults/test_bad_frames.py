@@ -238,7 +238,7 @@ async def test_the_error_for_an_unknown_method_names_it(server: RunningServer) -
         assert error == {"code": METHOD_NOT_FOUND, "message": "Unhandled method no.such.method"}
 
 
-@pytest.mark.parametrize("method", ["account.login", "session.fleet.start"])
+@pytest.mark.parametrize("method", ["account.login", "session.factory.run"])
 async def test_an_unsupported_method_is_not_reported_as_unknown(server: RunningServer, method: str) -> None:
     async with wired(server) as wire:
         error = await wire.error_of(method, {"sessionId": "s"})

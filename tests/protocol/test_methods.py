@@ -69,7 +69,9 @@ def test_every_method_names_its_types() -> None:
     def is_named(result: Any) -> bool:
         if get_origin(result) is list or isinstance(result, UnionType):
             return all(part is NoneType or is_named(part) for part in get_args(result))
-        return result in (None, bool, dict, str) or (isinstance(result, type) and issubclass(result, WireModel))
+        return result in (None, bool, dict, int, str) or (
+            isinstance(result, type) and issubclass(result, WireModel)
+        )
 
     assert [name for name, method in CLIENT_REQUESTS.items() if not issubclass(method.params, WireModel)] == []
     assert [name for name, method in CLIENT_REQUESTS.items() if not is_named(method.result)] == []

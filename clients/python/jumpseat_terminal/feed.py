@@ -29,6 +29,8 @@ from jumpseat_protocol.events import (
     SessionModelChange,
     SessionUsageInfo,
     SessionWarning,
+    SubagentStarted,
+    SystemNotification,
     ToolCallDelta,
     ToolExecutionComplete,
     ToolExecutionPartialResult,
@@ -124,7 +126,7 @@ class Feed:
                 self._add_text(text)
             case AssistantMessage() as message:
                 self._finish_message(message, main=main)
-            case ToolCallDelta(tool_name=name) if name:
+            case ToolCallDelta(tool_name=name) if name and main:
                 self._call_in_progress = name
             case ToolExecutionStart() as start:
                 call = self.calls.setdefault(start.tool_call_id, Call(start.tool_name, start.arguments))
@@ -135,7 +137,7 @@ class Feed:
                 self.calls[call_id].output = text
             case ToolExecutionComplete() as done:
                 self._finish_call(done)
-            case SessionUsageInfo(current_tokens=used, token_limit=limit) if limit > 0:
+            case SessionUsageInfo(current_tokens=used, token_limit=limit) if limit > 0 and main:
                 self.context_used = used / limit
             case AssistantUsage() if main:
                 self._retry_reason = ""
@@ -149,9 +151,9 @@ class Feed:
                 self.note(message)
             case SessionWarning(message=message):
                 self._write_section("notes", self._painter().warning(message))
-            case SessionCompactionStart():
+            case SessionCompactionStart() if main:
                 self.compacting = time.monotonic()
-            case SessionCompactionComplete() as end:
+            case SessionCompactionComplete() as end if main:
                 self._finish_compaction(end)
             case SessionError() as error:
                 self._flush()
@@ -160,6 +162,11 @@ class Feed:
                 # Unlike the end of the run, it is in the log: a resumed chat shows it, too.
                 self._flush()
                 self.note("cancelled", "yellow")
+            case SubagentStarted(execution_mode="background") as agent:
+                self.note(f"agent {one_line(agent.agent_display_name)} works in the background")
+            case SystemNotification(kind={"displayName": str(name)} as kind) if main:
+                how = "has failed" if kind.get("status") == "failed" else "has finished"
+                self.note(f"agent {one_line(name)} {how}")
             case SessionIdle(aborted=aborted):
                 self._finish_turn(aborted=aborted is True)
             case _:

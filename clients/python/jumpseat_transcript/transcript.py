@@ -24,6 +24,7 @@ from jumpseat_protocol.events import (
     SessionStart,
     SessionWarning,
     SubagentSelected,
+    SystemNotification,
     ToolError,
     ToolExecutionComplete,
     ToolExecutionStart,
@@ -317,6 +318,8 @@ class _Builder:
                 note = Note(f"mode: {mode}")
             case SubagentSelected(agent_display_name=name):
                 note = Note(f"agent: {name}")
+            case SystemNotification(kind={"displayName": str(name)} as kind):
+                note = Note(f"agent {name} has {'failed' if kind.get('status') == 'failed' else 'finished'}")
             case SessionInfo(message=message):
                 note = Note(message)
             case SessionWarning(message=message):

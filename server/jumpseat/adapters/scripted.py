@@ -98,7 +98,7 @@ from jumpseat.validation import validation_problems
 PROMPT_MARK: Final = "<current_datetime>"
 """The prefix of every prompt, which other messages with the role user do not have."""
 
-_COMPACTION: Final = (SUMMARY_REQUEST, SUMMARIZED)
+_UNMARKED: Final = (SUMMARY_REQUEST, SUMMARIZED, "<system_notification>")
 
 _WRAPPING: Final = re.compile(
     r"<(current_datetime|reminder|system_reminder|ide_selection|tools_changed_notice|tagged_files|github_references)>"
@@ -258,7 +258,7 @@ class ScriptedModel:
         if turn.expect is not None:
             _check(turn.expect, context, number)
         if turn.errors:
-            key = (request.session_id, len(request.messages), number)
+            key = (request.agent.id if request.agent else request.session_id, len(request.messages), number)
             attempt = self._attempts.get(key, 0)
             if attempt < len(turn.errors):
                 self._attempts[key] = attempt + 1
@@ -293,9 +293,9 @@ class _RequestContext:
             for position, message in enumerate(request.messages)
             if isinstance(message, UserMessage)
         ]
-        # Hook context, skills and images come as user messages too; where prompts are marked, only prompts and
-        # summaries of a compaction count.
-        prompts = [item for item in texts if PROMPT_MARK in item[1] or item[1].startswith(_COMPACTION)] or texts
+        # Hook context, skills and images come as user messages too; where prompts are marked, only prompts,
+        # summaries of a compaction and notifications count.
+        prompts = [item for item in texts if PROMPT_MARK in item[1] or item[1].startswith(_UNMARKED)] or texts
         position, text = prompts[-1] if prompts else (-1, "")
         self.prompt = last_prompt(text)
         answers = [isinstance(message, AssistantMessage) for message in request.messages]

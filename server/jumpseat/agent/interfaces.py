@@ -108,6 +108,34 @@ class ModelSource(Protocol):
         ...
 
 
+class BackgroundCommand(Protocol):
+    """A shell command of a session that was started in the background; it may have exited since."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def command(self) -> str: ...
+
+    @property
+    def finished(self) -> bool:
+        """Return whether the command itself has exited."""
+        ...
+
+    @property
+    def age_s(self) -> float:
+        """Return the seconds since its start."""
+        ...
+
+    def output(self, limit: int | None = None) -> str:
+        """Return all output so far, or its last ``limit`` bytes."""
+        ...
+
+    async def stop(self) -> None:
+        """End the command and all its processes."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolsResult:
     """The common result of the tool calls of one answer. ``ends_turn`` means that the model is not called again."""
@@ -176,6 +204,10 @@ class ToolRunner(Protocol):
 
         **Contract:** emits exactly one ``tool.execution_complete`` per call, also when cancelled.
         """
+        ...
+
+    def commands(self) -> list[BackgroundCommand]:
+        """Return the commands that run in the background, or whose output was not read yet."""
         ...
 
     async def close(self, grace_s: float | None = None) -> None:

@@ -99,13 +99,22 @@ class ResponseFormat:
 
 
 @dataclass(frozen=True, slots=True)
+class SubAgentRef:
+    """The sub-agent that sends a request; ``parent`` is the id of the sub-agent that started it, if any."""
+
+    id: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """A provider-neutral model request.
 
     ``model`` is the name on the provider's wire. ``settings`` are values for the ``schema`` of a declared adapter.
     ``headers`` are the prompt's extra headers and override those of the endpoint. Limits are in tokens.
-    ``unasked`` marks a request that no user has initiated. With ``announce_blocks``, a streamed answer contains
-    :class:`BlockCompleted` as far as the adapter knows the end of a block.
+    ``unasked`` marks a request that no user has initiated. ``agent`` is set for requests of sub-agents. With
+    ``announce_blocks``, a streamed answer contains :class:`BlockCompleted` as far as the adapter knows the end of a
+    block.
     """
 
     model: str
@@ -124,6 +133,7 @@ class ModelRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     session_id: str | None = None
     interaction_id: str | None = None
+    agent: SubAgentRef | None = None
     unasked: bool = False
     announce_blocks: bool = False
 

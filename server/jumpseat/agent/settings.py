@@ -40,6 +40,8 @@ class SessionSettings:
     ``agent``: the name of the selected custom agent.
     ``default_excluded_tools``: excluded unless the custom agent lists its tools.
     ``found_agents``: custom agents read from files.
+    ``excluded_builtin_agents``: built-in agents that cannot be started.
+    ``sub_agent_deltas``: whether clients get the deltas of sub-agents.
     ``stored_mcp_logins``: whether MCP servers get the tokens of the user's stored logins.
     ``lost_mcp_servers``: MCP servers of a resumed session that cannot be restored, by name, each with the parts of
     its configuration that were not stored; ``lost_agent_servers``: the same per custom agent.
@@ -65,6 +67,8 @@ class SessionSettings:
     custom_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
     found_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
     agent: str | None = None
+    excluded_builtin_agents: list[str] = field(default_factory=list[str])
+    sub_agent_deltas: bool = True
     model_capabilities: ModelCapabilities | None = None
     adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     session_limits: SessionLimitsConfig | None = None

@@ -19,7 +19,7 @@ from jumpseat.tools.tool import Tool
 
 if TYPE_CHECKING:
     from jumpseat.mcp.catalogue import ServerEntry
-    from jumpseat.mcp.host import McpHost
+    from jumpseat.mcp.host import HostServices, McpHost
     from jumpseat.mcp.tokens import LoginTokens
 
 
@@ -75,8 +75,10 @@ class McpHosts:
         # Weak references, because a session that fails to open is never closed.
         self._sources = WeakValueDictionary[str, McpSource]()
 
-    def source(self, session: Session) -> McpSource:
+    def source(self, session: Session) -> McpSource | SubAgentMcpSource:
         """Return the source of MCP tools of a session that is being opened."""
+        if session.identity is not None:
+            return SubAgentMcpSource(self, session, self._sources[session.id])
         source = self._sources[session.id] = McpSource(self, session)
         return source
 
@@ -91,6 +93,12 @@ class McpHosts:
     def get_or_create(self, session: Session) -> McpHost:
         """Return the host of a session, creating it where there is none."""
         return self._sources[session.id].get_or_create()
+
+    def services(self, find: Callable[[SessionSettings], dict[str, ServerEntry]]) -> HostServices:
+        """Return the services of a host whose servers ``find`` returns."""
+        from jumpseat.mcp.host import HostServices
+
+        return HostServices(self.environ, self.reserved, self.logins, find, self.sandboxes, self.descendants)
 
     def forget(self, source: McpSource) -> None:
         """Remove the source of a session that is being closed."""
@@ -108,6 +116,27 @@ class McpHosts:
             or settings.config_discovery
             or self._plugins.folders(settings)
             or self.user.exists()
+        )
+
+    def find_of_agent(self, settings: SessionSettings) -> dict[str, ServerEntry]:
+        """Return the servers of the custom agent that is selected in ``settings``, by name."""
+        from jumpseat.agent.agent_files import AgentFile
+        from jumpseat.mcp.catalogue import check_servers, find_servers
+
+        agent = settings.custom_agent
+        from_file = agent if isinstance(agent, AgentFile) else None
+        own = check_servers(agent.mcp_servers or {}) if agent is not None and from_file is None else {}
+        return find_servers(
+            own,
+            incomplete=settings.lost_agent_servers.get(agent.name, {}) if agent is not None else {},
+            agent=from_file,
+            user={},
+            user_file={},
+            home=self._home,
+            disabled=self.user.disabled(),
+            disabled_here=frozenset(settings.disabled_mcp_servers),
+            project=None,
+            plugins=[],
         )
 
     def find(self, settings: SessionSettings) -> dict[str, ServerEntry]:
@@ -151,13 +180,9 @@ class McpSource:
     def get_or_create(self) -> McpHost:
         """Return the host, creating it where there is none."""
         if self.host is None:
-            from jumpseat.mcp.host import HostServices, McpHost
+            from jumpseat.mcp.host import McpHost
 
-            hosts = self._hosts
-            services = HostServices(
-                hosts.environ, hosts.reserved, hosts.logins, hosts.find, hosts.sandboxes, hosts.descendants
-            )
-            self.host = McpHost(self.session, services)
+            self.host = McpHost(self.session, self._hosts.services(self._hosts.find))
         return self.host
 
     def tools(self) -> Mapping[str, Tool]:
@@ -185,3 +210,35 @@ class McpSource:
         self._hosts.forget(self)
         if self.host is not None:
             await self.host.close(grace_s)
+
+
+class SubAgentMcpSource:
+    """The source of a sub-agent's MCP tools: those of its session, and those of its own servers.
+
+    Its own servers start with its first model call.
+    """
+
+    def __init__(self, hosts: McpHosts, session: Session, of_session: McpSource) -> None:
+        self._hosts = hosts
+        self._session = session
+        self._of_session = of_session
+        self._own: McpHost | None = None
+
+    def tools(self) -> Mapping[str, Tool]:
+        tools = self._of_session.tools()
+        return tools if self._own is None else {**tools, **self._own.tools()}
+
+    async def ready(self) -> None:
+        await self._of_session.ready()
+        agent = self._session.settings.custom_agent
+        if self._own is None and agent is not None and agent.mcp_servers:
+            from jumpseat.mcp.host import McpHost
+
+            self._own = McpHost(self._session, self._hosts.services(self._hosts.find_of_agent))
+            self._own.begin()
+        if self._own is not None:
+            await self._own.ready()
+
+    async def close(self, grace_s: float) -> None:
+        if self._own is not None:
+            await self._own.close(grace_s)

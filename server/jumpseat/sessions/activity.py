@@ -23,7 +23,7 @@ def activity_of(sessions: Iterable[Session]) -> Activity:
     found = list(sessions)
     return Activity(
         len(found),
-        running=sum(session.queue.running for session in found),
+        running=sum(session.working for session in found),
         waiting=sum(len(items) for session in found for items in session.queue.waiting()),
         questions=sum(
             len(session.clients.external_calls.open()) + len(session.permissions.questions.pending.open())

@@ -59,7 +59,7 @@ async def undo(session: Session, log: FileChangeLog) -> Undone | None:
     Raises:
         InvalidRequestError: a prompt is running.
     """
-    if session.queue.running:
+    if session.working:
         raise InvalidRequestError("a prompt is running, which may change files: wait or abort it first")
     known = await anyio.to_thread.run_sync(log.read)
     if not known:

@@ -43,4 +43,4 @@ class IdleSessions:
 
 
 def _is_idle(session: Session) -> bool:
-    return not len(session.clients) and (not session.queue.running or session.waits_for_absent_client())
+    return not len(session.clients) and (not session.working or session.waits_for_absent_client())

@@ -96,7 +96,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
         live = await _live_session(ctx, params)
         _check_connected(ctx)
         # Nothing waits from here to the attachment: otherwise two clients could load the same session twice.
-        was_active = live is not None and live.queue.running and len(live.clients) > 0
+        was_active = live is not None and live.working and len(live.clients) > 0
         if live is not None:
             session, agent = live, live.settings.agent
             _join(ctx, session, attachment, params)
@@ -187,6 +187,10 @@ def _load(ctx: Context, attachment: Attachment, params: SessionResumeParams) -> 
         apply_options(settings, params)
         check_agent(ctx, settings, params)
         check_choice(params.tool_choice, session.tools.names())
+        if session.agents is not None:
+            from jumpseat.agent.subagents.subagents import sub_agents
+
+            sub_agents(session).end_interrupted()
         if not params.continue_pending_work:
             registry.close_open_calls(session)
     except BaseException:

@@ -86,6 +86,12 @@ def _apply_agent_options(settings: SessionSettings, options: SessionOptions) -> 
     settings.agent = _value_or_current(options.agent, settings.agent)
     if options.default_agent is not None:
         settings.default_excluded_tools = options.default_agent.excluded_tools
+    settings.excluded_builtin_agents = _value_or_current(
+        options.excluded_builtin_agents, settings.excluded_builtin_agents
+    )
+    settings.sub_agent_deltas = _value_or_current(
+        options.include_sub_agent_streaming_events, settings.sub_agent_deltas
+    )
 
 
 def _apply_mcp_options(settings: SessionSettings, options: SessionOptions) -> None:

@@ -31,6 +31,7 @@ from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.queue import QueuedCommand
 from jumpseat.agent.session.session import AllowOldClients, Session, SessionServices
+from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.turns.loop import run_prompt
@@ -86,6 +87,7 @@ class SessionRegistry:
         compaction: CompactionPolicy | None = None,
         skills: Callable[[Session], Skills] = lambda _session: NoSkills(),
         observers: Observers | None = None,
+        agent_limits: AgentLimits | None = None,
     ) -> None:
         self.store = store
         self._models = models
@@ -116,6 +118,7 @@ class SessionRegistry:
             compaction=compaction or CompactionPolicy(),
             skills=skills,
             observers=observers or Observers(),
+            agent_limits=agent_limits or AgentLimits(),
             store_options=self.store_options,
             store_checkpoint=self._store_checkpoint,
         )
@@ -282,9 +285,7 @@ class SessionRegistry:
     async def _give_up(self, session_id: str, request: GiveUpRequest) -> None:
         """Close a session that another process asks for, unless it runs a prompt that may not be aborted."""
         session = self._live.get(session_id)
-        if session is None or (
-            session.queue.running and not request.force and not session.waits_for_absent_client()
-        ):
+        if session is None or (session.working and not request.force and not session.waits_for_absent_client()):
             return
         # The other process loads the session, which therefore must stay on the disk.
         self._loaded.add(session_id)
@@ -445,7 +446,7 @@ class SessionRegistry:
             InvalidRequestError: a prompt is running, there is no such event, or it is the first.
             StoreError: the log cannot be changed.
         """
-        if session.queue.running:
+        if session.working:
             raise InvalidRequestError("a prompt is running: abort it before truncating the history")
         # A running compaction would summarize events that are about to be removed.
         session.compactor.cancel()

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jumpseat.agent.session.session import Session
+from jumpseat.agent.session.session import LoggedEvent, Session
 from jumpseat_protocol import events
+
+if TYPE_CHECKING:
+    from jumpseat.agent.subagents.subagents import SubAgents
 
 
 def replay_records(session: Session, records: Iterable[dict[str, Any]]) -> None:
     """Apply the events of a log to ``session``: its conversation, model, mode and agent."""
     settings = session.settings
-    for event_id, payload in decode_records(records):
+    agents: SubAgents | None = None
+    for event_id, agent_id, payload in decode_records(records):
+        if agent_id is not None:
+            # Imported late: most sessions have no sub-agents.
+            from jumpseat.agent.subagents.subagents import sub_agents
+
+            agents = sub_agents(session)
+            agents.restore(agent_id, payload)
+            session.count_for_agent(event_id, payload)
+            continue
         session.apply(event_id, payload)
+        if agents is not None:
+            agents.mark_told(payload)
         match payload:
             case events.SessionStart():
                 settings.model = settings.model or payload.selected_model
@@ -35,12 +49,12 @@ def replay_records(session: Session, records: Iterable[dict[str, Any]]) -> None:
                 pass
 
 
-def decode_records(
-    records: Iterable[dict[str, Any]],
-) -> Iterator[tuple[str | None, events.EventPayload | events.UnknownPayload]]:
-    """Yield the events of a log with their ids; an event without an id has that of the event before it."""
+def decode_records(records: Iterable[dict[str, Any]]) -> Iterator[LoggedEvent]:
+    """Yield the events of a log; an event without an id has that of the event before it."""
     last: str | None = None
     for record in records:
         event_id = record.get("id")
         last = event_id if isinstance(event_id, str) and event_id else last
-        yield last, events.decode_payload(record["type"], record.get("data"))
+        agent_id = record.get("agentId")
+        payload = events.decode_payload(record["type"], record.get("data"))
+        yield last, agent_id if isinstance(agent_id, str) else None, payload

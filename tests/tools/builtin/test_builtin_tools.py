@@ -53,6 +53,10 @@ def test_the_tools_come_in_the_documented_order() -> None:
     ]
     assert [tool.described.name for tool in SESSION_TOOLS] == [
         "sql",
+        "task",
+        "read_agent",
+        "list_agents",
+        "write_agent",
         "exit_plan_mode",
         "skill",
         "store_memory",

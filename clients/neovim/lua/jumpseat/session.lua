@@ -334,7 +334,8 @@ function Session:receive(event)
   local data = event.data or {}
   self.on_event(event)
   local handle = EVENT_HANDLERS[event.type]
-  if handle then
+  -- Sub-agents change files, too; their questions come without an agent.
+  if handle and (not event.agentId or event.type:find("^tool%.")) then
     handle(self, data)
   end
 end

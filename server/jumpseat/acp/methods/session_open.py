@@ -44,7 +44,7 @@ async def load(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     view = await _resume(ctx, params)
     log = read_log(ctx.server.registry.folder(view.session).log.path)
     masked = ctx.server.process.secrets.mask_records(log.records)
-    view.replay(decode_payload(record["type"], record.get("data")) for record in masked)
+    view.replay(decode_payload(record["type"], record.get("data")) for record in masked if "agentId" not in record)
     return await _opened_result(ctx, view)
 
 

@@ -178,8 +178,11 @@ class Translator:
     def steps(self, event: events.Event, *, lossy: bool = False) -> Iterator[Step]:
         """Return the steps for ``event``.
 
-        A ``lossy`` client gets no deltas: the rest of a message follows when the message is complete.
+        A ``lossy`` client gets no deltas: the rest of a message follows when the message is complete. ACP has no
+        updates for the work of sub-agents; their questions come without the id of an agent.
         """
+        if event.agent_id is not None:
+            return
         payload = event.payload
         match payload:
             case events.MessageDelta():
@@ -279,6 +282,12 @@ class Translator:
                 | events.SkillInvoked()
                 | events.SubagentSelected()
                 | events.SubagentDeselected()
+                | events.SubagentStarted()
+                | events.SubagentConfigured()
+                | events.SubagentCompleted()
+                | events.SubagentFailed()
+                | events.BackgroundTasksChanged()
+                | events.SystemNotification()
                 | events.ToolSearchActivated()
                 | events.McpServersLoaded()
                 | events.McpServerStatusChanged()

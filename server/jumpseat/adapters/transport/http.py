@@ -25,11 +25,11 @@ from jumpseat.adapters.key_forms import forms_of, is_dummy
 from jumpseat.adapters.transport.http_events import Events
 from jumpseat.adapters.transport.http_response import Limits, ProviderResponse, open_response
 from jumpseat.adapters.transport.pools import Pools
-from jumpseat.adapters.transport.tunnel import REDACTOR, SESSION, SOCKET
+from jumpseat.adapters.transport.tunnel import AGENT, REDACTOR, SESSION, SOCKET
 from jumpseat.adapters.wire import parse_json
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.masked_deltas import MaskedEvents
-from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest
+from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest, SubAgentRef
 from jumpseat.agent.secrets import Secrets
 from jumpseat.declared.values import problem_in_json
 from jumpseat.decompression import ACCEPT_ENCODING
@@ -192,6 +192,7 @@ class HttpTransport:
         limits: Limits,
         session_id: str | None = None,
         *,
+        agent: SubAgentRef | None = None,
         socket: bool = False,
         redactor: Callable[[], Redactor] | None = None,
     ) -> httpx.Response:
@@ -201,6 +202,7 @@ class HttpTransport:
             limits: ``connect``, ``read`` and ``write`` timeouts in seconds; kept by reference, so that they can be
                 changed while the response is read.
             session_id: the session the request is made for, if any.
+            agent: the sub-agent of the session that the request is made for, if any.
             socket: send the request as a WebSocket message, which only a client's tunnel supports.
             redactor: creates the redactor of the call's secrets, for a middleware that records the call.
 
@@ -222,7 +224,13 @@ class HttpTransport:
             # httpx would encode str as ASCII and quote the value in its error.
             headers=[(name.encode("ascii"), value.encode()) for name, value in headers.items()],
             content=content,
-            extensions={"timeout": limits, SESSION: session_id, SOCKET: socket, REDACTOR: redactor},
+            extensions={
+                "timeout": limits,
+                SESSION: session_id,
+                AGENT: agent,
+                SOCKET: socket,
+                REDACTOR: redactor,
+            },
         )
         return await client.send(request, stream=True, follow_redirects=False)
 
@@ -307,6 +315,7 @@ class HttpModel:
                 content,
                 limits,
                 request.session_id,
+                agent=request.agent,
                 socket=call.socket,
                 redactor=redactor,
             )

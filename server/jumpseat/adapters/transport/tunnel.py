@@ -20,6 +20,7 @@ import anyio
 import httpx
 
 from jumpseat.agent.client import Client
+from jumpseat.agent.model import SubAgentRef
 from jumpseat.errors import ClientCallError, ProviderTransportError
 from jumpseat_protocol.callbacks import HttpRequestChunkParams, HttpRequestStartParams
 from jumpseat_protocol.llm_inference import HttpResponseChunkParams, HttpResponseStartParams
@@ -28,6 +29,8 @@ CANCEL_TIMEOUT_S: Final = 1.0
 """Time limit for notifying the client of a cancelled or finished request."""
 SESSION: Final = "jumpseat_session"
 """The httpx extension with the id of the session that a request is made for."""
+AGENT: Final = "jumpseat_agent"
+"""The httpx extension with the sub-agent that a request is made for (``SubAgentRef``), if any."""
 SOCKET: Final = "jumpseat_socket"
 """The httpx extension of a request sent as a WebSocket message; its response is read as an event stream."""
 FINISH: Final = "jumpseat_finish"
@@ -36,6 +39,7 @@ REDACTOR: Final = "jumpseat_veil"
 """The httpx extension with a function that creates the call's redactor, used by a recorder."""
 MAIN_AGENT: Final = "main"
 INTERACTION: Final = "conversation-agent"
+SUB_AGENT_INTERACTION: Final = "conversation-subagent"
 SWITCHING_PROTOCOLS: Final = 101
 BODY_HEADERS: Final = frozenset({"content-length", "content-type"})
 # The client sends the decoded body, to which these headers no longer apply.
@@ -97,13 +101,17 @@ class Tunnel(httpx.AsyncBaseTransport):
         headers["accept-encoding"] = ["identity"]
         url = str(request.url)
         session_id = request.extensions.get(SESSION)
+        agent: SubAgentRef | None = request.extensions.get(AGENT)
+        main = MAIN_AGENT if session_id is not None else None
+        interaction = INTERACTION if session_id is not None else None
         try:
             await self.client.start_http_request(
                 HttpRequestStartParams(
                     request_id=request_id,
                     session_id=session_id,
-                    agent_id=MAIN_AGENT if session_id is not None else None,
-                    interaction_type=INTERACTION if session_id is not None else None,
+                    agent_id=main if agent is None else agent.id,
+                    parent_agent_id=None if agent is None else agent.parent or main,
+                    interaction_type=interaction if agent is None else SUB_AGENT_INTERACTION,
                     method="GET" if socket else request.method,
                     url=f"ws{url.removeprefix('http')}" if socket else url,
                     headers=headers,

@@ -74,6 +74,8 @@ def request_headers(options: Mapping[str, Any], request: ModelRequest) -> dict[s
     # A call after a tool result is the agent's own, and not counted as a request of the user.
     follows_tool = bool(request.messages) and isinstance(request.messages[-1], ToolMessage)
     headers["X-Initiator"] = "agent" if follows_tool or request.unasked else "user"
+    if request.agent is not None:
+        headers["X-Interaction-Type"] = "conversation-subagent"
     if request.interaction_id is not None:
         headers["X-Interaction-Id"] = request.interaction_id
     if request.vision and _has_images(request):

@@ -61,7 +61,9 @@ def publish_answer(
             cost_usd=resolved.cost_of(completed.usage),
             duration=answer.duration_ms,
             time_to_first_token_ms=answer.first_token_ms,
-            initiator="user" if turn_id == "0" else "agent",
+            initiator="user"
+            if turn_id == "0" and prompt.source is None and prompt.notification is None
+            else "agent",
             finish_reason=completed.stop_reason,
             content_filter_triggered=completed.stop_reason == "content_filter" or None,
             num_tool_calls=len(message.tool_uses()),

@@ -126,7 +126,7 @@ async def _call_quietly(session: Session, resolved: ResolvedModel, request: Mode
 def _report_failure(session: Session, call: ModelCall, error: ProviderError) -> None:
     session.emit(
         events.ModelCallFailure(
-            source="top_level",
+            source="top_level" if session.identity is None else "subagent",
             model=call.resolved.wire_name,
             status_code=error.status,
             error_code=error.code,

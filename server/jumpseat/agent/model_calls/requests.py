@@ -16,7 +16,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.conversation.system_prompt import system_prompt, to_transform
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import ModelRequest
+from jumpseat.agent.model import ModelRequest, SubAgentRef
 from jumpseat.agent.model_calls.hosted_tools import hosted_for_call, without_replaced
 from jumpseat.agent.model_calls.structured import format_for_call, with_response_format
 from jumpseat.agent.model_calls.tool_choice import choice_for_call
@@ -123,6 +123,8 @@ def build_request(session: Session, prompt: Prompt, system: str, resolved: Resol
         headers=prompt.headers,
         session_id=session.id,
         interaction_id=prompt.interaction_id,
+        agent=None if session.identity is None else SubAgentRef(session.identity.id, session.identity.parent_id),
+        unasked=session.identity is not None or prompt.notification is not None,
     )
 
 

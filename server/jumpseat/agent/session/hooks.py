@@ -37,7 +37,10 @@ O = TypeVar("O", bound=WireModel)  # noqa: E741 - the usual letter for an output
 
 
 class Hooks:
-    """The hooks of one session. ``find_client`` returns the client that runs them, if any."""
+    """The hooks of one session. ``find_client`` returns the client that runs them, if any.
+
+    ``reported_id`` is the id that hooks see: that of the session, or that of its sub-agent.
+    """
 
     def __init__(
         self,
@@ -46,8 +49,10 @@ class Hooks:
         emit: Callable[[events.EventPayload], object],
         find_client: Callable[[], Client | None],
         timeout_s: float = HOOK_TIMEOUT_S,
+        reported_id: str | None = None,
     ) -> None:
         self._session_id = session_id
+        self._reported_id = reported_id or session_id
         self._settings = settings
         self._emit = emit
         self._find_client = find_client
@@ -144,7 +149,7 @@ class Hooks:
         invocation = str(uuid.uuid4())
         self._emit(events.HookStart(hook_invocation_id=invocation, hook_type=hook_type))
         hook_input = {
-            "sessionId": self._session_id,
+            "sessionId": self._reported_id,
             "timestamp": int(time.time() * 1000),
             "cwd": str(self._settings.cwd),
             **fields,

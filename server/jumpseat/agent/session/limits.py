@@ -41,16 +41,17 @@ def check(session: Session) -> None:
     """
     left = _credits_left(session)
     if left is not None and left <= 0:
-        config = session.settings.session_limits
+        config = session.root.settings.session_limits
         limit = _format_credits(config.max_ai_credits or 0) if config else "0"
         raise ProviderQuotaError(f"the session's limit of {limit} AI credits is used up")
 
 
 def _credits_left(session: Session) -> float | None:
-    config = session.settings.session_limits
+    # Sub-agents share the credits of the session.
+    config = session.root.settings.session_limits
     if config is None or config.max_ai_credits is None:
         return None
-    return max(0.0, config.max_ai_credits - session.metrics.nano_aiu / NANO)
+    return max(0.0, config.max_ai_credits - session.root.metrics.nano_aiu / NANO)
 
 
 def _format_credits(credits_left: float) -> str:

@@ -46,6 +46,18 @@ class ModelUsage:
             **known,
         }
 
+    def minus(self, part: ModelUsage) -> ModelUsage:
+        """Return what is left without ``part``."""
+        return ModelUsage(
+            calls=self.calls - part.calls,
+            input_tokens=self.input_tokens - part.input_tokens,
+            output_tokens=self.output_tokens - part.output_tokens,
+            cache_read_tokens=self.cache_read_tokens - part.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens - part.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens - part.reasoning_tokens,
+            dollars=None if self.dollars is None else self.dollars - (part.dollars or 0.0),
+        )
+
     def plus(self, earlier: ModelUsage) -> ModelUsage:
         """Return the sum of both."""
         known = [dollars for dollars in (self.dollars, earlier.dollars) if dollars is not None]
@@ -88,6 +100,12 @@ class Metrics:
                 self._count_diff(diff)
             case _:
                 pass
+
+    def apply_of_agent(self, payload: events.EventPayload | events.UnknownPayload) -> None:
+        """Update the counters with an event of a sub-agent, which says nothing about the user's requests."""
+        requests, last = self.user_requests, (self.last_input_tokens, self.last_output_tokens)
+        self.apply(payload)
+        self.user_requests, (self.last_input_tokens, self.last_output_tokens) = requests, last
 
     def models_wire(self) -> dict[str, Any]:
         """Return the usage of each model in wire form, by name."""

@@ -48,8 +48,8 @@ class Prompt:
 
     ``adapter_settings`` override those of the session one by one. ``called`` is set once the model has answered a
     call, ``repaired`` once the model was asked to correct the format of its answer. ``trace`` is the client's.
-    ``source`` names where the prompt comes from, if not from the user. ``notification`` takes the place of the
-    user's message: the model gets its content, unchanged.
+    ``display_text`` is what users see instead of the text, ``source`` names where a prompt comes from that is not
+    the user's. ``notification`` takes the place of the user's message: the model gets its content, unchanged.
     """
 
     text: str
@@ -64,6 +64,7 @@ class Prompt:
     adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     delivery: events.Delivery = "idle"
     trace: TraceContext | None = None
+    display_text: str | None = None
     source: str | None = None
     notification: events.SystemNotification | None = None
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -90,13 +91,13 @@ class Callbacks:
 
     ``run_command`` returns whether the commands queued behind it have to wait until something else is queued.
     ``on_change`` is called when the waiting items change. ``end_run`` publishes the end of a run, which was aborted
-    if its argument is true, and returns that event.
+    if its argument is true, and returns that event; ``None`` if :meth:`Queue.settle` follows, or another run.
     """
 
     run_prompt: Callable[[Prompt], Awaitable[None]]
     run_command: Callable[[QueuedCommand], Awaitable[bool]]
     on_change: Callable[[], object]
-    end_run: Callable[[bool], events.Event]
+    end_run: Callable[[bool], events.Event | None]
 
 
 class Queue:
@@ -119,6 +120,8 @@ class Queue:
         self._current: QueueItem | None = None
         self._stopped = anyio.Event()
         self._stopped.set()
+        # The outcomes of runs whose end is not published yet.
+        self._unsettled: list[Run] = []
 
     # --- the running item ---------------------------------------------------------------------------------------
 
@@ -136,6 +139,22 @@ class Queue:
     def prompt(self) -> Prompt | None:
         """Return the running prompt, if any."""
         return self._current if isinstance(self._current, Prompt) else None
+
+    async def wait(self) -> None:
+        """Wait until no run is in progress."""
+        await self._stopped.wait()
+
+    @property
+    def unsettled(self) -> list[Run]:
+        """Return the outcomes of runs whose end is not published yet."""
+        return list(self._unsettled)
+
+    def settle(self, idle: events.Event, answer: events.Event | None = None) -> None:
+        """End the runs that wait for ``idle``; a later ``answer`` takes the place of theirs."""
+        unsettled, self._unsettled = self._unsettled, []
+        for run in unsettled:
+            run.idle, run.answer = idle, answer or run.answer
+            run.end()
 
     def abort(self, reason: str) -> Awaitable[None]:
         """Abort the run and drop the waiting items. Items added after this call are not affected.
@@ -295,9 +314,13 @@ class Queue:
             self._stopped.set()
             idle = self._callbacks.end_run(aborted)
             if last is not None:
-                last.run.idle = idle
-                last.run.end()
-        if self._has_runnable_item():
+                if idle is None:
+                    self._unsettled.append(last.run)
+                else:
+                    self.settle(idle, last.run.answer)
+                    last.run.idle = idle
+                    last.run.end()
+        if not self.running and self._has_runnable_item():
             self._start()
 
     def _has_runnable_item(self) -> bool:

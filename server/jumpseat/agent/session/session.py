@@ -37,6 +37,7 @@ from jumpseat.agent.session.event_buffer import EventBuffer
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, Hooks
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue import Callbacks, Prompt, Queue, QueuedCommand
+from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.errors import StoreError
@@ -50,6 +51,10 @@ LIMITS_SOURCE: Final = "session_limits"
 
 AllowOldClients: TypeAlias = bool | Literal["client_tools"]
 """Whether calls that a client of protocol 2 cannot be asked about run: all, or only those of its own tools."""
+
+
+LoggedEvent: TypeAlias = tuple[str | None, str | None, events.EventPayload | events.UnknownPayload]
+"""An event read from the log: its id, the id of the sub-agent that it belongs to, if any, and its payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,7 @@ class SessionServices:
     skills: Callable[[Session], Skills] = lambda _session: NoSkills()
     observers: Observers = field(default_factory=Observers)
     store_options: Callable[[Session], None] = lambda _session: None
+    agent_limits: AgentLimits = field(default_factory=AgentLimits)
     store_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = lambda session, _title, _summary: (
         session.conversation.checkpoint + 1,
         None,
@@ -87,7 +93,12 @@ class SessionServices:
 
 
 class Session:
-    """A session that is live in this process. ``started_at`` is an ISO 8601 timestamp."""
+    """A session that is live in this process. ``started_at`` is an ISO 8601 timestamp.
+
+    ``identity`` is set for the session of a sub-agent, ``root`` is the session of the main agent.
+    """
+
+    identity: SubAgentIdentity | None = None
 
     def __init__(
         self,
@@ -102,9 +113,16 @@ class Session:
         self.started_at = started_at
         self.services = services
         self.conversation = Conversation()
-        self.clients = Clients(session_id, self.emit, self._tell)
+        self.clients = self._make_clients()
         self.canvases = Canvases(session_id, settings, self.clients, self.emit)
-        self.hooks = Hooks(session_id, settings, self.emit, self.clients.hook_client, services.hook_timeout_s)
+        self.hooks = Hooks(
+            session_id,
+            settings,
+            self.emit,
+            self.clients.hook_client,
+            services.hook_timeout_s,
+            session_id if self.identity is None else self.identity.id,
+        )
         # The source that the `sessionStart` hook gets before the first prompt; `None` after the hook was called.
         self.start_source: str | None = "new"
         self.latest_prompts: deque[str] = deque(maxlen=MAX_PROMPTS)
@@ -145,6 +163,11 @@ class Session:
         self.opened_in: TraceContext | None = None
         self._log = event_log
         self._changed = False
+        # The sub-agents, once the session has had one.
+        self.agents: RunningAgents | None = None
+
+    def _make_clients(self) -> Clients:
+        return Clients(self.id, self.emit, self._tell)
 
     def _make_permissions(self, folder: Path) -> Permissions:
         """Create the permission state; ``folder`` is the session's folder on disk."""
@@ -182,20 +205,38 @@ class Session:
         Raises:
             StoreError: a persisted event could not be written, and was not announced.
         """
+        event = self._make_event(payload, ephemeral=ephemeral)
+        if event.persisted:
+            self._log.append(event)
+            self.apply(event.id, event.payload)
+            self._changed = True
+        else:
+            self.metrics.apply(event.payload)
+        self._announce(event)
+        if self._changed and not self.working:
+            self._report_change()
+            self._log.sync_soon()
+        return event
+
+    def emit_for(
+        self, agent: SubAgentIdentity, payload: events.EventPayload, *, ephemeral: bool = False
+    ) -> events.Event:
+        """Publish an event of a sub-agent, as :meth:`emit` does. The conversation of this session is unaffected."""
+        event = self._make_event(payload, ephemeral=ephemeral)
+        event.agent_id = agent.id
+        if event.persisted:
+            self._log.append(event)
+            self._count(event.id)
+            self._changed = True
+        self.metrics.apply_of_agent(event.payload)
+        self._announce(event)
+        return event
+
+    def _make_event(self, payload: events.EventPayload, *, ephemeral: bool) -> events.Event:
         payload = self.services.secrets.mask(payload) if self.services.secrets else payload
         event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload, ephemeral=ephemeral)
         if isinstance(payload, events.UserMessage):
             event.id = payload.message_id
-        if event.persisted:
-            self._log.append(event)
-            self.apply(event.id, payload)
-            self._changed = True
-        else:
-            self.metrics.apply(payload)
-        self._announce(event)
-        if self._changed and not self.queue.running:
-            self._report_change()
-            self._log.sync_soon()
         return event
 
     def apply(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
@@ -203,7 +244,12 @@ class Session:
         self.metrics.apply(payload)
         self._advance(event_id, payload)
 
-    def rewind(self, history: Iterable[tuple[str | None, events.EventPayload | events.UnknownPayload]]) -> None:
+    def count_for_agent(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
+        """Count an event of a sub-agent, from the log."""
+        self._count(event_id)
+        self.metrics.apply_of_agent(payload)
+
+    def rewind(self, history: Iterable[LoggedEvent]) -> None:
         """Rebuild the conversation from ``history`` after the log was truncated. Settings and metrics stay."""
         self.compactor.last_size = None
         self.conversation = Conversation()
@@ -212,8 +258,11 @@ class Session:
         self.last_limits_status = None
         self.mentions.clear()
         self.tools_in_use.clear()
-        for event_id, payload in history:
-            self._advance(event_id, payload)
+        for event_id, agent_id, payload in history:
+            if agent_id is None:
+                self._advance(event_id, payload)
+            else:
+                self._count(event_id)
         if self._event_buffer is not None:
             self._event_buffer.invalidate()
 
@@ -224,9 +273,12 @@ class Session:
             self._event_buffer = EventBuffer()
         return self._event_buffer
 
-    def _advance(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
+    def _count(self, event_id: str | None) -> None:
         self.last_event_id = event_id
         self.event_count += 1
+
+    def _advance(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
+        self._count(event_id)
         match payload:
             case events.UserMessage(source=None):
                 self.first_prompt = self.first_prompt if self.first_prompt is not None else payload.content
@@ -263,6 +315,11 @@ class Session:
         """Wait until the attached clients have caught up with the events sent to them."""
         for client in self.clients:
             await client.drain()
+
+    @property
+    def log(self) -> EventLog:
+        """Return the log of the session."""
+        return self._log
 
     @property
     def transcript_path(self) -> str:
@@ -389,6 +446,25 @@ class Session:
     # --- prompts ------------------------------------------------------------------------------------------------
 
     @property
+    def root(self) -> Session:
+        """Return the session of the main agent: this one, unless it is that of a sub-agent."""
+        return self
+
+    def untold_notifications(self) -> list[events.SystemNotification]:
+        """Return what the model has to be told about sub-agents before the next prompt."""
+        return [] if self.agents is None else self.agents.take_untold()
+
+    @property
+    def working(self) -> bool:
+        """Return whether a run or a sub-agent is at work."""
+        return self.queue.running or (self.agents is not None and self.agents.working)
+
+    @property
+    def cause(self) -> Prompt | None:
+        """Return the prompt of the user that is worked on, if any."""
+        return self.queue.prompt
+
+    @property
     def compaction_policy(self) -> CompactionPolicy:
         """Return when the conversation is compacted automatically."""
         return self.services.compaction.overridden_by(self.settings.infinite_sessions)
@@ -419,7 +495,7 @@ class Session:
             self.queue.add(prompt)
 
     def abort(self, reason: str) -> Awaitable[None]:
-        """Abort the run and any compaction, and drop the queue. Prompts sent after this call are not affected.
+        """Abort the run, the sub-agents and any compaction, and drop the queue. Later prompts are not affected.
 
         Returns:
             An awaitable that ends when nothing runs any more.
@@ -427,7 +503,7 @@ class Session:
         stopped = self.queue.abort(reason)
         # After the queue: a prompt that waits for the compaction must not continue.
         self.compactor.cancel()
-        return stopped
+        return stopped if self.agents is None else self.agents.abort(stopped)
 
     def flush(self) -> None:
         """Schedule an ``fsync`` of the log."""
@@ -440,6 +516,8 @@ class Session:
         """
         stopped = self.queue.close()
         self.compactor.cancel()
+        if self.agents is not None:
+            await self.agents.close(grace_s)
         # Before the run has ended, because it may wait for these commands.
         await self.tools.close(grace_s)
         await stopped
@@ -452,13 +530,31 @@ class Session:
         if self._event_buffer is not None:
             self._event_buffer.close()
 
-    def _end_run(self, aborted: bool) -> events.Event:
-        """Publish the end of a run; ``session.idle`` is its last event."""
+    def _end_run(self, aborted: bool) -> events.Event | None:
+        """Publish the end of a run; ``session.idle`` is its last event, and waits for sub-agents in the background.
+
+        Returns:
+            The event ``session.idle``; ``None`` if it follows later.
+        """
         if self._changed:
             self._report_change()
         flag = True if aborted else None
         self._announce_ephemeral(events.AssistantIdle(aborted=flag))
-        idle = self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=flag))
+        if self.agents is not None and self.agents.go_on():
+            return None
+        return self._become_idle(flag)
+
+    def end_background_work(self) -> None:
+        """Publish ``session.idle`` after the last sub-agent has ended, if a run has left that open."""
+        unsettled = self.queue.unsettled
+        if self.queue.running or not unsettled:
+            return
+        if self._changed:
+            self._report_change()
+        self.queue.settle(self._become_idle(True if any(run.aborted for run in unsettled) else None))
+
+    def _become_idle(self, aborted: bool | None) -> events.Event:
+        idle = self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=aborted))
         self._log.sync_soon()
         return idle
 

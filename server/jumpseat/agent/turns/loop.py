@@ -67,6 +67,8 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
     open_turn: str | None = None
     try:
         session.emit(events.PendingMessagesModified())
+        for notification in session.untold_notifications():
+            session.emit(notification)
         await _add_user_message(session, prompt, turn_id=None)
         agent = session.settings.custom_agent
         system = await system_message(session)
@@ -152,7 +154,7 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
             session.add_context(context)
     session.emit(
         events.UserMessage(
-            content=prompt.text,
+            content=prompt.text if prompt.display_text is None else prompt.display_text,
             message_id=prompt.id,
             transformed_content=transformed.modified_transformed_prompt or text,
             attachments=attachments or None,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from jumpseat.agent.session.metrics import Metrics
+from jumpseat.agent.session.session import Session
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.state import CodeChanges, UsageMetricsResult
@@ -24,7 +28,33 @@ def get_metrics(ctx: Context, params: SessionParams) -> UsageMetricsResult:
         ),
         model_metrics=metrics.models_wire(),
         total_model_metrics={name: used.wire() for name, used in metrics.total().items()},
+        agent_metrics=_agent_metrics(session) if session.agents is not None else None,
         current_model=session.settings.model,
         last_call_input_tokens=metrics.last_input_tokens,
         last_call_output_tokens=metrics.last_output_tokens,
     )
+
+
+def _agent_metrics(session: Session) -> dict[str, Any]:
+    """Return the usage of each sub-agent by its id, and that of the main agent."""
+    all_of_it = session.metrics
+    main = Metrics(api_ms=all_of_it.api_ms, nano_aiu=all_of_it.nano_aiu, models=dict(all_of_it.models))
+    found: dict[str, Any] = {}
+    # Imported late: most sessions have no sub-agents.
+    from jumpseat.agent.subagents.subagents import sub_agents
+
+    for agent in sub_agents(session):
+        used = agent.metrics
+        main.api_ms -= used.api_ms
+        main.nano_aiu -= used.nano_aiu
+        main.models |= {name: main.models[name].minus(part) for name, part in used.models.items()}
+        found[agent.id] = {"agentName": agent.type, "agentDisplayName": agent.name, **_usage(used)}
+    return {"main": _usage(main), **found}
+
+
+def _usage(metrics: Metrics) -> dict[str, Any]:
+    return {
+        "totalApiDurationMs": metrics.api_ms,
+        "totalNanoAiu": metrics.nano_aiu,
+        "modelMetrics": metrics.models_wire(),
+    }

@@ -305,9 +305,9 @@ class CallExecution:
         return self._session.permissions.denial_by_rule(await self._facts(prepared.permission, call))
 
     def _record_change(self, path: Path, before: bytes | None, after: bytes) -> None:
-        prompt, record = self._session.queue.prompt, self._environment.record_change
+        prompt, record = self._session.cause, self._environment.record_change
         if prompt is not None and record is not None:
-            record(self._session, prompt, path, before, after)
+            record(self._session.root, prompt, path, before, after)
 
     def _notify(self, text: str, severity: Severity) -> None:
         if severity == "info":

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 
 from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.interfaces import ToolsResult
+from jumpseat.agent.interfaces import BackgroundCommand, ToolsResult
 from jumpseat.agent.model import ToolOrigin, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
@@ -35,7 +35,8 @@ class ToolOrchestrator:
         self._tools = OfferedTools(session, environment)
         execution = CallExecution(session, environment, self._tools, self._shells)
         self._session_id = session.id
-        self._descendants = environment.descendants
+        # What a sub-agent leaves behind ends with the session.
+        self._descendants = environment.descendants if session.identity is None else None
         self._calls = ToolCalls(session, self._tools, execution, output_dir, environment.calls_per_answer)
 
     async def discover(self, prompt: str) -> None:
@@ -79,6 +80,9 @@ class ToolOrchestrator:
 
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
         return await self._calls.run(calls, turn_id)
+
+    def commands(self) -> list[BackgroundCommand]:
+        return list(self._shells)
 
     async def close(self, grace_s: float | None = None) -> None:
         grace_s = GRACE_S if grace_s is None else grace_s

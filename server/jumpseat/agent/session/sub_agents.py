@@ -1,0 +1,71 @@
+"""What a session knows of its sub-agents; :mod:`jumpseat.agent.subagents` runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Protocol
+
+from jumpseat.agent.session.queue import Prompt
+from jumpseat_protocol import events
+
+
+@dataclass(frozen=True, slots=True)
+class SubAgentIdentity:
+    """A sub-agent, within its session.
+
+    ``call_id`` is the tool call that started it, ``parent_id`` the sub-agent that made that call; ``None`` if the
+    main agent did. ``depth`` is one for sub-agents of the main agent. ``cause`` is the prompt of the user that the
+    main agent worked on, if any.
+    """
+
+    id: str
+    call_id: str
+    parent_id: str | None
+    depth: int
+    cause: Prompt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLimits:
+    """Limits on the sub-agents of one session.
+
+    ``depth`` is that of agents that start agents, ``running`` the number of those that work at the same time. An
+    agent may work for ``timeout_s`` seconds on a task, and use ``tokens`` of input and output in all; ``None`` is
+    no limit. ``kept`` is the number of finished agents that can be sent another message.
+    """
+
+    depth: int = 4
+    running: int = 16
+    timeout_s: float = 3600.0
+    tokens: int | None = None
+    kept: int = 64
+
+
+class RunningAgents(Protocol):
+    """The sub-agents of a session, as far as the session has to know."""
+
+    @property
+    def working(self) -> bool:
+        """Return whether an agent works."""
+        ...
+
+    def go_on(self) -> bool:
+        """Tell the main agent about an agent that has ended, in a run of its own.
+
+        Returns:
+            Whether the session has more to do: such a run, or agents that work.
+        """
+        ...
+
+    def take_untold(self) -> list[events.SystemNotification]:
+        """Return what the main agent has to be told before its next prompt."""
+        ...
+
+    def abort(self, stopped: Awaitable[None]) -> Awaitable[None]:
+        """Abort all agents; returns an awaitable that ends with ``stopped`` and all of them."""
+        ...
+
+    async def close(self, grace_s: float | None) -> None:
+        """End all agents and what they have running; commands have ``grace_s`` seconds to end by themselves."""
+        ...

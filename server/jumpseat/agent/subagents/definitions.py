@@ -1,0 +1,100 @@
+"""The agents that can be started as sub-agents: the built-in ones, and the custom agents of a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from jumpseat.agent.settings import SessionSettings
+
+if TYPE_CHECKING:
+    from jumpseat_protocol.sessions import CustomAgentConfig
+
+_READING: Final = ("view", "grep", "glob", "bash", "read_bash", "stop_bash", "list_bash")
+_REPORT: Final = "Only your last message reaches the agent that gave you the task, so put the whole result into it."
+
+
+class BuiltInAgent(NamedTuple):
+    """An agent of this server; ``tools`` of ``None`` are those of the agent that starts it."""
+
+    name: str
+    display_name: str
+    description: str
+    prompt: str
+    tools: tuple[str, ...] | None = None
+
+    def config(self) -> CustomAgentConfig:
+        """Return the agent in the form of a custom agent."""
+        from jumpseat_protocol.sessions import CustomAgentConfig
+
+        return CustomAgentConfig(
+            name=self.name,
+            display_name=self.display_name,
+            description=self.description,
+            prompt=f"{self.prompt} {_REPORT}",
+            tools=None if self.tools is None else list(self.tools),
+        )
+
+
+BUILT_IN: Final = (
+    BuiltInAgent(
+        "explore",
+        "Explore",
+        "find and read code, answer questions about it",
+        "You explore a code base to answer one question. Search first, read what matters, change nothing. Answer"
+        " with paths and lines.",
+        _READING,
+    ),
+    BuiltInAgent(
+        "task",
+        "Task",
+        "run builds, tests and other commands, report briefly",
+        "You carry out commands: builds, tests, checks, installations. If all is well, say so in a line. If not,"
+        " report the failing command with the part of its output that matters.",
+    ),
+    BuiltInAgent(
+        "general-purpose",
+        "General purpose",
+        "work in several steps with all tools",
+        "You do one task of several steps on your own. Do all of it, and nothing beyond it.",
+    ),
+    BuiltInAgent(
+        "code-review",
+        "Code review",
+        "find defects in changes",
+        "You review changes of code. Report only defects that you can show: what breaks, with which input, in which"
+        " line, and how to fix it. Leave style aside. Change nothing.",
+        _READING,
+    ),
+    BuiltInAgent(
+        "research",
+        "Research",
+        "answer a question from code and web, with sources",
+        "You research a question in the project and, with the tools that you have, on the web. Compare sources,"
+        " name each, and say what remains unknown. Change nothing.",
+        (*_READING, "web_fetch", "web_search"),
+    ),
+    BuiltInAgent(
+        "security-review",
+        "Security review",
+        "find vulnerabilities",
+        "You look for vulnerabilities: input that reaches commands, files, queries or the network unchecked,"
+        " secrets, missing checks of rights. Show for each how it is reached and used. Change nothing.",
+        _READING,
+    ),
+)
+"""The agents that every session has, unless its client excludes them."""
+
+
+def startable_agents(settings: SessionSettings) -> dict[str, str]:
+    """Return the descriptions of the agents that models may start in a session, by name: built-in ones first."""
+    excluded = settings.excluded_builtin_agents
+    agents = {agent.name: agent.description for agent in BUILT_IN if agent.name not in excluded}
+    return agents | {agent.name: agent.description for agent in settings.agents if agent.infer}
+
+
+def find_agent(settings: SessionSettings, name: str) -> CustomAgentConfig | None:
+    """Return the agent ``name``; a custom agent replaces the built-in one of that name."""
+    if name not in startable_agents(settings):
+        return None
+    custom = next((agent for agent in settings.agents if agent.name == name), None)
+    return custom or next(agent for agent in BUILT_IN if agent.name == name).config()

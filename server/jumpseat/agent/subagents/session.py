@@ -1,0 +1,148 @@
+"""The session of a sub-agent: a conversation of its own, inside the session of the main agent.
+
+It has its own conversation, queue, tools and settings. Log, clients, permissions and files are those of the main
+agent's session, whose clients see its events with the id of the sub-agent.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from jumpseat.agent.clock import utc_now
+from jumpseat.agent.permissions.permissions import Permissions
+from jumpseat.agent.session.clients import Clients
+from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.session import Session, SessionServices
+from jumpseat.agent.session.sub_agents import SubAgentIdentity
+from jumpseat.agent.settings import SessionSettings
+from jumpseat_protocol import events
+from jumpseat_protocol.sessions import CustomAgentConfig, SystemMessageConfig
+
+_OF_MAIN: Final = (events.ExternalToolRequested, events.ExternalToolCompleted)
+"""Questions to clients, which are those of the main agent's session."""
+_OF_NOBODY: Final = (events.PendingMessagesModified, events.AssistantIdle)
+"""Events about the queue of the main agent, which a sub-agent has no part in."""
+_DELTAS: Final = (events.MessageStart, events.MessageDelta, events.ReasoningDelta, events.ToolCallDelta)
+
+
+class SubAgentSession(Session):
+    """The session of one sub-agent. ``on_event`` is called with each of its events."""
+
+    def __init__(
+        self,
+        root: Session,
+        identity: SubAgentIdentity,
+        settings: SessionSettings,
+        on_event: Callable[[events.EventPayload], None],
+    ) -> None:
+        self.identity = identity
+        self._root = root
+        self._on_event = on_event
+        super().__init__(root.id, settings, root.log, _services(root.services), root.started_at)
+        self.canvases = root.canvases
+        self.start_source = None
+
+    @property
+    def root(self) -> Session:
+        return self._root
+
+    @property
+    def cause(self) -> Prompt | None:
+        return self.root.queue.prompt or self._identity.cause
+
+    @property
+    def _identity(self) -> SubAgentIdentity:
+        assert self.identity is not None, "set by the constructor"
+        return self.identity
+
+    def _make_clients(self) -> Clients:
+        return self.root.clients
+
+    def _make_permissions(self, folder: Path) -> Permissions:
+        return self.root.permissions
+
+    def emit(self, payload: events.EventPayload, *, ephemeral: bool = False) -> events.Event:
+        if isinstance(payload, _OF_MAIN):
+            return self.root.emit(payload, ephemeral=ephemeral)
+        if isinstance(payload, _OF_NOBODY) or (
+            isinstance(payload, _DELTAS) and not self.root.settings.sub_agent_deltas
+        ):
+            return self._unpublished(payload)
+        if hasattr(payload, "parent_tool_call_id"):
+            payload.parent_tool_call_id = self._identity.call_id  # pyright: ignore[reportAttributeAccessIssue]
+        event = self.root.emit_for(self._identity, payload, ephemeral=ephemeral)
+        if event.persisted:
+            self.apply(event.id, event.payload)
+        else:
+            self.metrics.apply(event.payload)
+        self._on_event(event.payload)
+        return event
+
+    def fail(self, payload: events.SessionError) -> events.Event:
+        """Return the error that ends a prompt, unpublished: clients would take it for the end of the session's run.
+
+        The agent that has started this one gets the error.
+        """
+        return self._unpublished(payload)
+
+    def abort(self, reason: str) -> Awaitable[None]:
+        stopped = self.queue.abort(reason)
+        self.compactor.cancel()
+        return stopped
+
+    async def close(self, grace_s: float | None = None) -> None:
+        stopped = self.queue.close()
+        self.compactor.cancel()
+        await self.tools.close(grace_s)
+        await stopped
+        self.compactor.cancel()
+        await self.compactor.wait_until_finished()
+
+    def record_abort(self) -> None:
+        """Publish nothing: the end of the sub-agent says that it was cancelled."""
+
+    def _end_run(self, aborted: bool) -> events.Event:
+        return self._unpublished(events.AssistantIdle(aborted=aborted or None))
+
+    def _unpublished(self, payload: events.EventPayload) -> events.Event:
+        return events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload, ephemeral=True)
+
+
+def _ignore_change(_session: Session) -> None:
+    """Do nothing: the session of the main agent reports changes."""
+
+
+def _services(of_root: SessionServices) -> SessionServices:
+    """Return the services of a sub-agent's session, which neither stores options nor summaries in files."""
+    unstored = SessionServices.__dataclass_fields__
+    return replace(
+        of_root,
+        on_change=_ignore_change,
+        store_options=unstored["store_options"].default,
+        store_checkpoint=unstored["store_checkpoint"].default,
+    )
+
+
+def settings_for(parent: Session, agent: CustomAgentConfig) -> SessionSettings:
+    """Return the settings of a sub-agent that ``parent`` starts.
+
+    The client's text for the system message is left out: it describes the main agent. An agent without tools of its
+    own has those of the agent that starts it.
+    """
+    settings = parent.settings
+    if agent.tools is None and settings.custom_agent is not None:
+        agent = agent.model_copy(update={"tools": settings.custom_agent.tools})
+    return replace(
+        settings,
+        agent=agent.name,
+        custom_agents=[agent, *(other for other in settings.custom_agents if other.name != agent.name)],
+        system_message=SystemMessageConfig(),
+        streaming=settings.streaming and settings.sub_agent_deltas,
+        default_excluded_tools=[],
+        tool_choice=None,
+        response_format=None,
+    )

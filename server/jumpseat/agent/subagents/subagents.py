@@ -1,0 +1,493 @@
+"""The sub-agents of one session: start them, wait for them, send them messages, end them.
+
+Each works in a session of its own (:mod:`jumpseat.agent.subagents.session`). The start of an agent is followed by
+one end, and nothing of it runs when the session closes. An agent is told about those that it has started in the
+background by a notification, unless it has read their answers before.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Awaitable, Iterator
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+import anyio
+
+from jumpseat.agent.clock import utc_now
+from jumpseat.agent.session.queue import Prompt, Run
+from jumpseat.agent.session.session import Session
+from jumpseat.agent.session.sub_agents import AgentLimits, SubAgentIdentity
+from jumpseat.agent.subagents import texts
+from jumpseat.agent.subagents.definitions import find_agent, startable_agents
+from jumpseat.agent.subagents.history import mark_told, restore
+from jumpseat.agent.subagents.session import SubAgentSession, settings_for
+from jumpseat.agent.subagents.subagent import AgentMode, Exchange, SubAgent
+from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat_protocol import events
+
+log = logging.getLogger(__name__)
+
+AgentScope: TypeAlias = Literal["siblings", "children", "all"]
+"""Agents with the same parent, those that an agent has started, or all others."""
+
+
+class SubAgents:
+    """The sub-agents of the session ``root``, which is that of the main agent."""
+
+    def __init__(self, root: Session, limits: AgentLimits) -> None:
+        self.limits = limits
+        self._root = root
+        self._agents: dict[str, SubAgent] = {}
+        self._closed = False
+        self._ended = anyio.Event()
+
+    def __iter__(self) -> Iterator[SubAgent]:
+        return iter(list(self._agents.values()))
+
+    @property
+    def working(self) -> bool:
+        """Return whether an agent works."""
+        return any(agent.status == "running" for agent in self._agents.values())
+
+    def find(self, agent_id: str) -> SubAgent | None:
+        """Return an agent by its id, or by its name if only one has that name."""
+        if (agent := self._agents.get(agent_id)) is not None:
+            return agent
+        named = [agent for agent in self._agents.values() if agent.name == agent_id]
+        return named[0] if len(named) == 1 else None
+
+    def children(self, parent_id: str | None) -> list[SubAgent]:
+        """Return the agents that an agent has started; ``None`` is the main agent."""
+        return [agent for agent in self if agent.parent_id == parent_id]
+
+    def of_scope(self, asker: SubAgentIdentity | None, scope: AgentScope) -> list[SubAgent]:
+        """Return the agents that stand in a relation to an agent; ``None`` is the main agent."""
+        own_id = None if asker is None else asker.id
+        match scope:
+            case "children":
+                return self.children(own_id)
+            case "siblings":
+                siblings = [] if asker is None else self.children(asker.parent_id)
+                return [agent for agent in siblings if agent.id != own_id]
+            case "all":
+                return [agent for agent in self if agent.id != own_id]
+
+    @staticmethod
+    def elapsed_s(agent: SubAgent) -> float:
+        """Return the seconds that an agent has worked."""
+        return agent.active_s + (anyio.current_time() - agent.begun_s if agent.status == "running" else 0.0)
+
+    # --- starting ---------------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        parent: Session,
+        type_name: str,
+        prompt: str,
+        *,
+        name: str,
+        description: str,
+        mode: AgentMode,
+        call_id: str | None = None,
+        model: str | None = None,
+        reasoning_effort: str | None = None,
+    ) -> SubAgent:
+        """Start an agent of a type from the session of another agent; returns at once.
+
+        Raises:
+            InvalidRequestError: there is no such type, or a limit is reached; models can read the message.
+            StoreError: the log cannot be written.
+        """
+        config = find_agent(parent.settings, type_name)
+        if config is None:
+            known = ", ".join(startable_agents(parent.settings)) or "none"
+            raise InvalidRequestError(f"Unknown agent_type: {type_name[:100]}. Valid types are: {known}")
+        depth = 1 if parent.identity is None else parent.identity.depth + 1
+        self._check_limits(depth)
+        chosen = {"model": model, "reasoning_effort": reasoning_effort}
+        config = config.model_copy(update={key: value for key, value in chosen.items() if value is not None})
+        agent_id = str(uuid.uuid4())
+        agent = SubAgent(
+            id=agent_id,
+            type=type_name,
+            name=config.display_name or name if type_name in _custom(parent) else name,
+            description=description,
+            call_id=call_id or agent_id,
+            parent_id=None if parent.identity is None else parent.identity.id,
+            started_at=utc_now(),
+            mode=mode,
+            requested_model=model,
+        )
+        identity = SubAgentIdentity(agent_id, agent.call_id, agent.parent_id, depth, parent.cause)
+        settings = settings_for(parent, config)
+        session = agent.session = SubAgentSession(
+            self._root, identity, settings, lambda payload: self._handle_event(agent, payload)
+        )
+        agent.metrics = session.metrics
+        of_model = settings.for_model()
+        agent.model = of_model.model
+        session.emit(
+            events.SubagentStarted(
+                tool_call_id=agent.call_id,
+                agent_name=agent.type,
+                agent_display_name=agent.name,
+                agent_description=description,
+                model=agent.model,
+                agent_type=agent.type,
+                execution_mode=mode,
+                resumable=False,
+                parent_id=agent.parent_id,
+            )
+        )
+        self._agents[agent_id] = agent
+        session.emit(
+            events.SubagentConfigured(
+                model=agent.model, reasoning_effort=of_model.reasoning_effort, multi_turn=True
+            )
+        )
+        self._begin(agent, session, prompt, agent.parent_id or self._root.id)
+        return agent
+
+    async def check_model(self, parent: Session, model: str) -> None:
+        """Check that an agent can be started with a model other than its own.
+
+        Raises:
+            JumpseatError: the model is not available.
+        """
+        wanted = replace(parent.settings, model=model, agent=None)
+        await parent.services.models.resolve(wanted, ask_token=parent.clients.ask_token)
+
+    def _check_limits(self, depth: int) -> None:
+        limits = self.limits
+        if self._closed:
+            raise SessionNotFoundError(self._root.id)
+        if depth > limits.depth:
+            raise InvalidRequestError(f"No agent was started: agents may start others {limits.depth} deep.")
+        if sum(agent.status == "running" for agent in self._agents.values()) >= limits.running:
+            raise InvalidRequestError(
+                f"No agent was started: {limits.running} agents work already. Wait for one of them."
+            )
+
+    async def wait(self, agent: SubAgent) -> None:
+        """Wait until ``agent`` has ended or was moved to the background; end it if the wait is cancelled."""
+
+        async def wait_for(event: anyio.Event, scope: anyio.CancelScope) -> None:
+            await event.wait()
+            scope.cancel()
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait_for, agent.moved, tasks.cancel_scope)
+                tasks.start_soon(wait_for, agent.done, tasks.cancel_scope)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self.cancel(agent)
+            raise
+
+    # --- working ----------------------------------------------------------------------------------------------
+
+    def send(self, agent: SubAgent, message: str, sender: str) -> bool:
+        """Send a message to an agent; returns ``False`` if it takes none. A working agent gets it afterwards.
+
+        Raises:
+            StoreError: the log cannot be written.
+        """
+        session = agent.session
+        if session is None or self._closed or agent.status not in ("running", "idle"):
+            return False
+        if agent.status == "running":
+            self._ask(agent, session, message, sender)
+        else:
+            # Nobody waits for this answer.
+            agent.mode = "background"
+            self._begin(agent, session, message, sender)
+        return True
+
+    def _begin(self, agent: SubAgent, session: SubAgentSession, message: str, sender: str) -> None:
+        agent.begin(anyio.current_time())
+        self._ask(agent, session, message, sender)
+        self._root.services.tasks.start_soon(self._supervise, agent, session)
+        self._report_change()
+
+    @staticmethod
+    def _ask(agent: SubAgent, session: SubAgentSession, message: str, sender: str) -> None:
+        prompt = Prompt(message, source=f"agent-{sender}")
+        agent.exchanges.append(Exchange(message, run=prompt.run))
+        session.send(prompt)
+
+    async def _supervise(self, agent: SubAgent, session: SubAgentSession) -> None:
+        """Wait until an agent has done its work, for a limited time, and publish how that has ended."""
+        run: Run | None = None
+        with anyio.move_on_after(self.limits.timeout_s):
+            run = await self._work(agent, session)
+        if run is None:
+            agent.stop_reason = texts.TIMED_OUT.format(seconds=self.limits.timeout_s)
+            await self._stop(agent, session)
+            run = await self._work(agent, session)
+        self._end(agent, session, run)
+
+    async def _work(self, agent: SubAgent, session: SubAgentSession) -> Run:
+        """Wait for the answers to all messages, and tell the agent about those that it has started."""
+        run = Run()
+        while True:
+            open_exchange = next((one for one in agent.exchanges if one.run is not None), None)
+            if open_exchange is not None and open_exchange.run is not None:
+                run = open_exchange.run
+                await run.done.wait()
+                open_exchange.answer, open_exchange.run = _answer_of(run), None
+                continue
+            child = next((one for one in self.children(agent.id) if one.status == "running" or one.unread), None)
+            if child is None or run.aborted or run.error is not None:
+                return run
+            await child.done.wait()
+            if child.unread:
+                prompt = Prompt("", notification=self._notification(child))
+                session.send(prompt)
+                run = prompt.run
+                await run.done.wait()
+                agent.exchanges[-1].answer = _answer_of(run) or agent.exchanges[-1].answer
+
+    def _end(self, agent: SubAgent, session: SubAgentSession, run: Run) -> None:
+        """Publish the end of an agent's work, and tell the agent that has started it."""
+        now_s = anyio.current_time()
+        duration_s = now_s - agent.begun_s
+        agent.active_s += duration_s
+        agent.active_since, agent.idle_since = None, utc_now()
+        agent.error = _error_of(agent, run)
+        if agent.error is not None:
+            agent.status = "failed"
+        else:
+            agent.status = "cancelled" if run.aborted else "idle"
+        if agent.status != "idle":
+            agent.ended_at = agent.idle_since
+        if not agent.ended:
+            self._publish_end(agent, session, int(duration_s * 1000))
+        agent.unread = agent.status != "cancelled" and not agent.waited_for
+        agent.done.set()
+        self._release_old()
+        self._report_change()
+        if not self._root.queue.running and not self.go_on():
+            self._root.end_background_work()
+        self._ended.set()
+        self._ended = anyio.Event()
+
+    def _publish_end(self, agent: SubAgent, session: SubAgentSession, duration_ms: int) -> None:
+        agent.ended = True
+        try:
+            if agent.error is not None:
+                session.emit(
+                    events.SubagentFailed(
+                        tool_call_id=agent.call_id,
+                        agent_name=agent.type,
+                        agent_display_name=agent.name,
+                        error=agent.error,
+                        model=agent.model,
+                        total_tool_calls=agent.tool_calls,
+                        total_tokens=agent.tokens,
+                        duration_ms=duration_ms,
+                    )
+                )
+            else:
+                session.emit(
+                    events.SubagentCompleted(
+                        tool_call_id=agent.call_id,
+                        agent_name=agent.type,
+                        agent_display_name=agent.name,
+                        model=agent.model,
+                        cancelled=True if agent.status == "cancelled" else None,
+                        total_tool_calls=agent.tool_calls,
+                        total_tokens=agent.tokens,
+                        duration_ms=duration_ms,
+                    )
+                )
+        except StoreError as error:
+            log.error("session %s: cannot write the end of a sub-agent to the log: %s", self._root.id, error)
+
+    def _handle_event(self, agent: SubAgent, payload: events.EventPayload) -> None:
+        agent.count(payload)
+        most = self.limits.tokens
+        if most is not None and agent.tokens > most and agent.stop_reason is None and agent.session is not None:
+            agent.stop_reason = texts.TOO_MANY_TOKENS.format(tokens=most)
+            self._root.services.tasks.start_soon(self._stop, agent, agent.session)
+
+    # --- telling the agent that has started an agent ----------------------------------------------------------
+
+    def go_on(self) -> bool:
+        """Tell the main agent about the next agent that has ended, in a run of its own.
+
+        Returns:
+            Whether the session has more to do: such a run, or agents that work.
+        """
+        if self._closed or self._root.queue.closed:
+            return False
+        agent = next((agent for agent in self.children(None) if agent.unread), None)
+        if agent is None:
+            return self.working
+        self._root.send(Prompt("", notification=self._notification(agent)))
+        return True
+
+    def take_untold(self) -> list[events.SystemNotification]:
+        """Return what the main agent has to be told before its next prompt, because an earlier process did not."""
+        return [self._notification(agent) for agent in self.children(None) if agent.unread]
+
+    def _notification(self, agent: SubAgent) -> events.SystemNotification:
+        agent.unread = False
+        return texts.notification(agent)
+
+    # --- ending -----------------------------------------------------------------------------------------------
+
+    def abort(self, stopped: Awaitable[None]) -> Awaitable[None]:
+        """Abort all agents; returns an awaitable that ends with ``stopped`` and all of them."""
+        agents = [agent for agent in self if agent.status == "running"]
+        stopping = [agent.session.abort("session_aborted") for agent in agents if agent.session is not None]
+
+        async def wait() -> None:
+            for one in (stopped, *stopping, *(agent.done.wait() for agent in agents)):
+                await one
+
+        return wait()
+
+    async def cancel(self, agent: SubAgent) -> bool:
+        """End an agent with those that it has started; returns ``False`` if it has failed or was ended before."""
+        if agent.status == "idle":
+            agent.status, agent.ended_at, agent.unread = "cancelled", utc_now(), False
+            self._report_change()
+            return True
+        if agent.status != "running" or agent.session is None:
+            return False
+        await self._stop(agent, agent.session)
+        await agent.done.wait()
+        return True
+
+    async def cancel_all(self) -> int:
+        """End all agents in the background that work; returns their number."""
+        working = [agent for agent in self.children(None) if agent.status == "running" and not agent.waited_for]
+        for agent in working:
+            await self.cancel(agent)
+        return len(working)
+
+    async def _stop(self, agent: SubAgent, session: SubAgentSession) -> None:
+        """Abort an agent's run and the agents that it has started."""
+        aborted = session.abort("cancelled")
+        for child in self.children(agent.id):
+            if child.session is not None and child.status == "running":
+                await self._stop(child, child.session)
+        await aborted
+
+    def move_to_background(self, agent: SubAgent) -> bool:
+        """Let the call that waits for an agent end; returns ``False`` if none does."""
+        if not agent.waited_for or agent.status != "running":
+            return False
+        agent.mode = "background"
+        agent.moved.set()
+        self._report_change()
+        return True
+
+    def promotable(self) -> SubAgent | None:
+        """Return the agent that the main agent waits for, if any."""
+        waiting = (agent for agent in self.children(None) if agent.waited_for and agent.status == "running")
+        return next(waiting, None)
+
+    def remove(self, agent: SubAgent) -> bool:
+        """Forget an agent that was ended; returns ``False`` for any other."""
+        if agent.status != "cancelled":
+            return False
+        del self._agents[agent.id]
+        self._report_change()
+        return True
+
+    async def wait_until_settled(self) -> None:
+        """Wait until no agent works, and the main agent has been told about all."""
+        queue = self._root.queue
+        while self._root.working:
+            await (queue.wait() if queue.running else self._ended.wait())
+
+    async def close(self, grace_s: float | None) -> None:
+        """End all agents and what they have running."""
+        self._closed = True
+        async with anyio.create_task_group() as tasks:
+            for agent in self:
+                if agent.session is not None:
+                    tasks.start_soon(agent.session.close, grace_s)
+        for agent in self:
+            if agent.status == "running":
+                await agent.done.wait()
+
+    def _release_old(self) -> None:
+        """Close the sessions of the agents that have been idle for longest, beyond those that are kept."""
+        idle = [agent for agent in self if agent.session is not None and agent.status != "running"]
+        idle.sort(key=lambda agent: agent.idle_since or "")
+        for agent in idle[: max(0, len(idle) - self.limits.kept)]:
+            session, agent.session = agent.session, None
+            if session is not None:
+                self._root.services.tasks.start_soon(session.close)
+
+    def _report_change(self) -> None:
+        if not self._closed:
+            self._root.emit(events.BackgroundTasksChanged())
+
+    # --- agents of an earlier process -------------------------------------------------------------------------
+
+    def restore(self, agent_id: str, payload: events.EventPayload | events.UnknownPayload) -> None:
+        """Update an agent with an event of the log that an earlier process has written."""
+        restore(self._agents, agent_id, payload)
+
+    def mark_told(self, payload: events.EventPayload | events.UnknownPayload) -> None:
+        """Note that an event of the main agent in the log shows that it was told about a sub-agent."""
+        mark_told(self._agents, payload)
+
+    def end_interrupted(self) -> None:
+        """Publish the end of the agents that were at work when an earlier process ended.
+
+        Raises:
+            StoreError: the log cannot be written.
+        """
+        for agent in self:
+            if agent.status == "running":
+                agent.status, agent.error, agent.ended_at = "failed", texts.INTERRUPTED, utc_now()
+                agent.unread = agent.mode == "background"
+                if not agent.ended:
+                    agent.ended = True
+                    identity = SubAgentIdentity(agent.id, agent.call_id, agent.parent_id, depth=1)
+                    self._root.emit_for(
+                        identity,
+                        events.SubagentFailed(
+                            tool_call_id=agent.call_id,
+                            agent_name=agent.type,
+                            agent_display_name=agent.name,
+                            error=agent.error,
+                            model=agent.model,
+                        ),
+                    )
+
+
+def sub_agents(session: Session) -> SubAgents:
+    """Return the sub-agents of a session, or of the session of a sub-agent; made with the first call."""
+    root = session.root
+    if root.agents is None:
+        root.agents = SubAgents(root, root.services.agent_limits)
+    assert isinstance(root.agents, SubAgents), "only this function sets them"
+    return root.agents
+
+
+def _custom(parent: Session) -> set[str]:
+    return {agent.name for agent in parent.settings.agents}
+
+
+def _answer_of(run: Run) -> str | None:
+    """Return the text of a run's answer; ``None`` if it has none, or one that only calls tools."""
+    payload = run.answer.payload if run.answer is not None else None
+    if not isinstance(payload, events.AssistantMessage) or payload.tool_requests or run.aborted:
+        return None
+    return payload.content or None
+
+
+def _error_of(agent: SubAgent, run: Run) -> str | None:
+    """Return why an agent has failed; ``None`` if it has answered, or was ended by somebody."""
+    if agent.stop_reason is not None:
+        return agent.stop_reason
+    if run.error is not None and isinstance(run.error.payload, events.SessionError):
+        return run.error.payload.message
+    return texts.NO_ANSWER if not run.aborted and agent.exchanges[-1].answer is None else None

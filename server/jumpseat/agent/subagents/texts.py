@@ -1,0 +1,89 @@
+"""What models are told about sub-agents. The wire fixes the beginnings of some of these texts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jumpseat.agent.subagents.subagent import SubAgent
+from jumpseat_protocol import events
+
+STARTED: Final = (
+    "Agent started in background with agent_id: {id}. You'll be notified when it completes. Tell the user you're"
+    " waiting and end your response, or continue unrelated work until notified."
+)
+MOVED: Final = "Agent moved to background (agent_id: {id}). You'll be notified when it completes."
+NO_ANSWER: Final = "Agent completed but produced no response."
+INTERRUPTED: Final = "The server ended while the agent was working."
+TIMED_OUT: Final = "The agent was ended because it worked for more than {seconds:g} s."
+TOO_MANY_TOKENS: Final = "The agent was ended because it used more than {tokens} tokens."
+
+
+def notification(agent: SubAgent) -> events.SystemNotification:
+    """Return the message to the agent that has started ``agent`` about its end."""
+    kind = {
+        "agentId": agent.id,
+        "agentType": agent.type,
+        "displayName": agent.name,
+        "description": agent.description,
+    }
+    if agent.status == "failed":
+        text = (
+            f'Agent "{agent.name}" ({agent.type}) has failed. Use read_agent with agent_id "{agent.id}" to see why.'
+        )
+        return events.SystemNotification(
+            content=_framed(text), kind={"type": "agent_completed", "status": "failed", **kind}
+        )
+    text = (
+        f'Agent "{agent.name}" ({agent.type}) has finished processing and is now idle. Use read_agent with agent_id'
+        f' "{agent.id}" to read the results, or write_agent to send follow-up messages.'
+    )
+    return events.SystemNotification(content=_framed(text), kind={"type": "agent_idle", **kind})
+
+
+def _framed(text: str) -> str:
+    return f"<system_notification>\n{text}\n</system_notification>"
+
+
+def report(agent: SubAgent, elapsed_s: float, since: int) -> str:
+    """Return the state of an agent and its answers from the turn ``since`` on."""
+    facts = (
+        f"agent_id: {agent.id}, agent_type: {agent.type}, status: {agent.status}, description: {agent.description},"
+        f" elapsed: {elapsed_s:.0f}s, total_turns: {agent.turns}"
+    )
+    match agent.status:
+        case "running":
+            head = (
+                f"Agent is still running. {facts}. You'll be notified when it is done: do not ask again and again."
+            )
+        case "idle":
+            head = f"Agent is idle (waiting for messages). {facts}"
+        case "failed":
+            head = f"Agent failed. {facts}, error: {agent.error}"
+        case "cancelled":
+            head = f"Agent was cancelled. {facts}"
+    blocks = [head]
+    for number, exchange in enumerate(agent.exchanges):
+        if number < since or exchange.answer is None:
+            continue
+        if number == 0:
+            blocks.append(f"[Turn 0]\n{exchange.answer}")
+        else:
+            blocks.append(f"[Turn {number}]\n[Message]\n{exchange.message}\n\n[Response]\n{exchange.answer}")
+    return "\n\n".join(blocks)
+
+
+def listing(agents: list[SubAgent], elapsed_s: dict[str, float], relations: dict[str, str]) -> str:
+    """Return one line per agent, in groups by status."""
+    if not agents:
+        return "<no background agents>"
+    groups: list[str] = []
+    for status in ("running", "idle", "failed", "cancelled"):
+        lines = [
+            f'  {agent.name} ({agent.id}): {agent.type} - "{agent.description}"'
+            f" ({elapsed_s[agent.id]:.0f}s, relation: {relations[agent.id]})"
+            for agent in agents
+            if agent.status == status
+        ]
+        if lines:
+            groups.append("\n".join([f"{status.capitalize()} ({len(lines)}):", *lines]))
+    return "\n\n".join(["Background agents:", *groups])

@@ -1,0 +1,47 @@
+"""``list_agents``: list the sub-agents of the session."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final, Literal
+
+from jumpseat.agent.session.session import Session
+from jumpseat.tools.resources import Resources
+from jumpseat.tools.session_tool import SessionTool
+from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome
+
+
+class ListAgentsArgs(ToolArgs):
+    include_completed: bool = False
+    scope: Literal["siblings", "children", "all"] = "children"
+
+
+TOOL: Final = Described(
+    name="list_agents", description="List sub-agents.", args=ListAgentsArgs, position=214, read_only=True
+)
+
+
+def source(session: Session, _resources: Resources) -> SessionTool:
+    """Return the session's tool."""
+    return SessionTool(
+        TOOL.bound(partial(_run, session), lambda _args: "List the sub-agents"),
+        lambda: session.services.agent_limits.depth > 0,
+    )
+
+
+async def _run(session: Session, _ctx: ToolContext, args: ListAgentsArgs) -> ToolOutcome:
+    # Imported with the first sub-agent.
+    from jumpseat.agent.subagents import texts
+    from jumpseat.agent.subagents.subagents import sub_agents
+
+    agents = sub_agents(session)
+    shown = [
+        agent
+        for agent in agents.of_scope(session.identity, args.scope)
+        if args.include_completed or agent.status in ("running", "idle")
+    ]
+    own_id = None if session.identity is None else session.identity.id
+    relations = {agent.id: "child" if agent.parent_id == own_id else "other" for agent in shown}
+    if session.identity is not None:
+        relations |= {agent.id: "sibling" for agent in shown if agent.parent_id == session.identity.parent_id}
+    return ToolOutcome(texts.listing(shown, {agent.id: agents.elapsed_s(agent) for agent in shown}, relations))
