@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -88,9 +90,16 @@ SCRIPT = {
 IDLE = {"without": r"ctrl-c cancels"}
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Return a folder whose path is always equally long: the model is told the path, and its tokens are shown."""
+    with TemporaryDirectory(prefix="gallery-", dir="/tmp") as name:
+        yield Path(name)
+
+
 @pytest.mark.parametrize(("columns", "rows"), [(44, 30), (80, 30), (160, 40)], ids=["44", "80", "160"])
-def test_every_state_looks_as_reviewed(tmp_path: Path, columns: int, rows: int) -> None:
-    place = Place(tmp_path, SCRIPT)
+def test_every_state_looks_as_reviewed(folder: Path, columns: int, rows: int) -> None:
+    place = Place(folder, SCRIPT)
     (place.project / "parser.py").write_text(BEFORE)
 
     def check(state: str, terminal: Terminal, *wanted: str, without: str | None = None) -> None:
