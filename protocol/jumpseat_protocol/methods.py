@@ -29,6 +29,7 @@ MODULES: Final = (
     "plan",
     "history",
     "event_log",
+    "queue",
     "commands",
     "ui",
     "canvases",

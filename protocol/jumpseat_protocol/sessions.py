@@ -455,13 +455,21 @@ class SessionSendParams(WireModel):
     ``tool_choice`` and ``hosted_tools`` replace those of the session for this prompt; ``adapter_settings`` are
     merged with those of the session and take precedence. ``traceparent`` and ``tracestate`` are the trace that the
     prompt belongs to (W3C Trace Context).
+
+    ``mode`` takes an agent mode, too. ``display_prompt`` is shown to users in place of the prompt; ``source`` names
+    where a prompt comes from that no user wrote. ``prepend`` puts the prompt in front of the queued ones. With
+    ``wait``, the answer comes when the run has ended.
     """
 
     session_id: str
     prompt: str
+    display_prompt: str | None = None
     attachments: list[dict[str, Any]] | None = None
-    mode: Literal["enqueue", "immediate"] = "enqueue"
+    mode: Literal["enqueue", "immediate", "interactive", "plan", "autopilot"] = "enqueue"
     agent_mode: AgentMode | None = None
+    source: str | None = Field(None, min_length=1, max_length=200)
+    prepend: StrictBool = False
+    wait: StrictBool = False
     request_headers: Headers = Field(default_factory=dict, repr=False)
     tool_choice: ToolChoiceConfig | None = None
     hosted_tools: list[ToolName | HostedToolConfig] | None = None

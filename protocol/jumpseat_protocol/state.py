@@ -1,4 +1,4 @@
-"""The smaller namespaces of sessions: log, name, mode, queue, remote, usage, shutdown."""
+"""The smaller namespaces of sessions: log, name, mode, remote, usage, shutdown."""
 
 from __future__ import annotations
 
@@ -78,17 +78,6 @@ class UsageMetricsResult(WireModel):
     last_call_output_tokens: int
 
 
-class QueueItemsResult(WireModel):
-    """``items``: ``{id, kind, displayText, agentMode}`` each, in the order in which they will run."""
-
-    items: list[dict[str, Any]]
-    steering_messages: list[str]
-
-
-class RemovedResult(WireModel):
-    removed: StrictBool
-
-
 class ShutdownParams(WireModel):
     session_id: str
     type: Literal["routine", "error"] = "routine"
@@ -120,8 +109,5 @@ METHODS: Final[Mapping[str, Method]] = {
     "session.name.set": Method(NameSetParams, None),
     "session.name.setAuto": Method(NameSetAutoParams, AppliedResult),
     "session.usage.getMetrics": Method(SessionParams, UsageMetricsResult),
-    "session.queue.pendingItems": Method(SessionParams, QueueItemsResult),
-    "session.queue.removeMostRecent": Method(SessionParams, RemovedResult),
-    "session.queue.clear": Method(SessionParams, None),
     "session.remote.notifySteerableChanged": Method(SteerableParams, EmptyResult),
 }

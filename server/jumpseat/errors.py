@@ -7,6 +7,7 @@
     ├── SessionNotFoundError         no such session, live or on disk
     ├── SessionInUseError            another process has the session open
     ├── InvalidRequestError          the request is well formed but cannot be carried out as asked
+    ├── UnknownItemError             the request names something that does not exist in the session
     ├── UnsupportedError             a method of the protocol that this server does not implement
     ├── AuthenticationRequiredError  wrong or missing connection token
     ├── StoreError                   the session store cannot read or write
@@ -68,6 +69,13 @@ class SessionInUseError(JumpseatError):
 
 class InvalidRequestError(JumpseatError):
     """The request is well formed but cannot be carried out as asked."""
+
+
+class UnknownItemError(JumpseatError):
+    """The request names a ``kind`` of thing, such as a queue item, that the session does not have."""
+
+    def __init__(self, kind: str, item_id: str) -> None:
+        super().__init__(f"unknown {kind} id {item_id!r}")
 
 
 class UnsupportedError(JumpseatError):

@@ -24,6 +24,7 @@ CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
     errors.SessionNotFoundError: envelope.INTERNAL_ERROR,
     errors.SessionInUseError: envelope.SESSION_IN_USE,
     errors.InvalidRequestError: envelope.INVALID_OPERATION,
+    errors.UnknownItemError: envelope.INVALID_PARAMS,
     errors.UnsupportedError: envelope.UNSUPPORTED,
     errors.AuthenticationRequiredError: envelope.AUTHENTICATION_FAILED,
     errors.StoreError: envelope.INTERNAL_ERROR,
@@ -64,4 +65,6 @@ def _data(exc: Exception) -> Any:
         return {"completionEventId": exc.completion_event_id}
     if isinstance(exc, errors.SessionInUseError):
         return {"sessionId": exc.session_id, "pid": exc.pid}
+    if isinstance(exc, errors.UnknownItemError):
+        return {"code": "unknown_id"}
     return None

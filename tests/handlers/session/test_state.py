@@ -569,7 +569,7 @@ async def test_suspending_withdraws_open_questions_and_keeps_the_session_live(tm
 async def test_queued_prompts_are_listed_and_can_be_removed(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire, scripted({"hang": True}))
-        empty: dict[str, list[Any]] = {"items": [], "steeringMessages": []}
+        empty: dict[str, Any] = {"items": [], "steeringMessages": [], "inFlightSteeringCount": 0}
         assert await at.call("queue.pendingItems") == empty
         assert await at.call("queue.removeMostRecent") == {"removed": False}
         assert await at.call("queue.clear") is None

@@ -43,18 +43,25 @@ _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 async def wrap_prompt_in_thread(
-    prompt: str, attachments: list[dict[str, Any]], now: str, cwd: Path, *, after_abort: bool
+    prompt: str,
+    attachments: list[dict[str, Any]],
+    now: str,
+    cwd: Path,
+    *,
+    after_abort: bool,
+    bare: bool = False,
 ) -> str:
     """Return the text sent to the model for a prompt, given the time ``now`` in ISO 8601.
 
-    ``after_abort`` tells the model that the work on the previous prompt was interrupted.
+    ``after_abort`` tells the model that the work on the previous prompt was interrupted. A ``bare`` prompt gets
+    neither the date nor a reminder.
     Attached files are examined in a thread, for at most :data:`TIMEOUT_S`; after that their sizes are omitted.
     """
     if any(item.get("type") in ("file", "directory") for item in attachments):
         with anyio.move_on_after(TIMEOUT_S):
-            look = partial(wrap_prompt, prompt, attachments, now, cwd, after_abort=after_abort)
+            look = partial(wrap_prompt, prompt, attachments, now, cwd, after_abort=after_abort, bare=bare)
             return await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
-    return wrap_prompt(prompt, attachments, now, cwd, look=False, after_abort=after_abort)
+    return wrap_prompt(prompt, attachments, now, cwd, look=False, after_abort=after_abort, bare=bare)
 
 
 def wrap_prompt(
@@ -65,13 +72,15 @@ def wrap_prompt(
     *,
     look: bool = True,
     after_abort: bool = False,
+    bare: bool = False,
 ) -> str:
     """Wrap a prompt synchronously. Without ``look``, attached files are not examined."""
     selections = [part for item in attachments if (part := _selection(item)) is not None]
     files = [part for item in attachments if (part := _tagged_file(item, cwd, look=look)) is not None]
     references = [_on_one_line(part) for item in attachments if (part := reference(item)) is not None]
     reminder = REMINDER_AFTER_ABORT if after_abort else REMINDER
-    parts = [*selections, f"<current_datetime>{now}</current_datetime>", prompt, reminder]
+    dated = [prompt] if bare else [f"<current_datetime>{now}</current_datetime>", prompt, reminder]
+    parts = [*selections, *dated]
     if files:
         parts.append("<tagged_files>\n" + "\n".join(files) + "\n</tagged_files>")
     if references:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.observation import TraceContext
-from jumpseat.errors import SessionNotFoundError
+from jumpseat.errors import SessionNotFoundError, UnknownItemError
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import HostedToolConfig, ResponseFormatConfig, ToolChoiceConfig
 
@@ -48,11 +48,14 @@ class Prompt:
 
     ``adapter_settings`` override those of the session one by one. ``called`` is set once the model has answered a
     call, ``repaired`` once the model was asked to correct the format of its answer. ``trace`` is the client's.
-    ``display_text`` is what users see instead of the text, ``source`` names where a prompt comes from that is not
-    the user's. ``notification`` takes the place of the user's message: the model gets its content, unchanged.
+    ``display_text`` is shown to users in place of the text, ``source`` names where a prompt comes from that is not
+    the user's. ``notification`` takes the place of the user's message: the model gets its content, unchanged. The
+    prompts ``before`` were sent together with this one; they end with the same outcome, and the model gets them
+    without the date and the reminder.
     """
 
     text: str
+    before: list[Prompt] = field(default_factory=lambda: list[Prompt]())
     attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     agent_mode: events.AgentMode | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -67,9 +70,20 @@ class Prompt:
     display_text: str | None = None
     source: str | None = None
     notification: events.SystemNotification | None = None
+    order: int = 0
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     run: Run = field(default_factory=lambda: Run())
+
+    @property
+    def shown(self) -> str:
+        """Return the text that is shown to users."""
+        return self.text if self.display_text is None else self.display_text
+
+    def copy(self) -> Prompt:
+        """Return a prompt with the same content, and with an identity and an outcome of its own."""
+        fresh = Prompt(self.text, before=[prompt.copy() for prompt in self.before])
+        return replace(self, id=fresh.id, interaction_id=fresh.interaction_id, run=fresh.run, before=fresh.before)
 
 
 @dataclass(slots=True)
@@ -78,8 +92,13 @@ class QueuedCommand:
 
     text: str
     display_text: str
+    order: int = 0
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     run: Run = field(default_factory=lambda: Run())
+
+    def copy(self) -> QueuedCommand:
+        """Return a command with the same text, and with an identity and an outcome of its own."""
+        return QueuedCommand(self.text, self.display_text)
 
 
 QueueItem: TypeAlias = Prompt | QueuedCommand
@@ -114,6 +133,11 @@ class Queue:
         self._waiting: deque[QueueItem] = deque()
         # Commands at the head of the queue wait until another item is added.
         self._commands_paused = False
+        # No item begins while the queue is paused, except the urgent one.
+        self._paused = False
+        self._urgent: QueueItem | None = None
+        # The number of items so far: each has its place in the order in which they were added.
+        self._added = 0
         self._steering: list[Prompt] = []
         # The scope of the running item; created before its task starts, so that an early abort is not lost.
         self._scope = anyio.CancelScope()
@@ -166,10 +190,34 @@ class Queue:
             if not self._scope.cancel_called:
                 self.abort_reason = reason
             # If the run has not started yet, its first item is still in the queue and ends as aborted.
-            first = [self._waiting.popleft()] if self._current is None else []
+            first = [self._waiting.popleft()] if self._current is None and self._has_runnable_item() else []
             self._drop_waiting()
             self._waiting.extend(first)
             self._scope.cancel()
+        else:
+            self.clear_waiting()
+        return self._stopped.wait()
+
+    def interrupt(self, reason: str, *, flush: bool) -> Awaitable[None] | None:
+        """Abort the running item; the waiting items run next if ``flush``, and are dropped otherwise.
+
+        Returns:
+            An awaitable that ends when the item has ended; ``None`` if none is running.
+        """
+        if not self.running or self._scope.cancel_called:
+            return None
+        if self._current is None and not self._has_runnable_item():
+            return None
+        current = self._current or self._waiting.popleft()
+        if flush:
+            self._flush_steering()
+        else:
+            self._drop_waiting()
+            self._callbacks.on_change()
+        if self._current is None:
+            self._waiting.appendleft(current)
+        self.abort_reason = reason
+        self._scope.cancel()
         return self._stopped.wait()
 
     def close(self) -> Awaitable[None]:
@@ -196,8 +244,16 @@ class Queue:
         Raises:
             SessionNotFoundError: the queue is closed.
         """
-        self._prepare(prompt)
-        self._waiting.appendleft(prompt)
+        self.insert(0, prompt)
+
+    def insert(self, position: int, item: QueueItem) -> None:
+        """Add an item at a position: zero or less is the head of the queue, beyond its end is the end.
+
+        Raises:
+            SessionNotFoundError: the queue is closed.
+        """
+        self._prepare(item)
+        self._waiting.insert(max(position, 0), item)
         self._start_if_idle()
 
     def steer(self, prompt: Prompt) -> None:
@@ -209,6 +265,7 @@ class Queue:
         if self._current is None or self._scope.cancel_called:
             self.add(prompt)
             return
+        self._number(prompt)
         prompt.delivery = "steering"
         self._steering.append(prompt)
         self._callbacks.on_change()
@@ -227,13 +284,78 @@ class Queue:
         return list(self._waiting), list(self._steering)
 
     def remove_latest(self) -> bool:
-        """Drop the item that was queued last; returns ``False`` if none is waiting."""
+        """Drop the item that was added last, wherever it is now; returns ``False`` if none is waiting."""
         source = self._waiting or self._steering
         if not source:
             return False
-        _end_as_aborted([source.pop()])
-        self._callbacks.on_change()
+        self._take_out(max(source, key=lambda item: item.order))
         return True
+
+    def find(self, item_id: str) -> QueueItem:
+        """Return a waiting item; steering prompts are not among them.
+
+        Raises:
+            UnknownItemError: no waiting item has this id.
+        """
+        for item in self._waiting:
+            if item.id == item_id:
+                return item
+        raise UnknownItemError("queue item", item_id)
+
+    def changed(self) -> None:
+        """Announce that a waiting item was changed."""
+        self._callbacks.on_change()
+
+    def remove(self, item: QueueItem) -> None:
+        """Drop a waiting item."""
+        self._take_out(item)
+
+    def move(self, item: QueueItem, position: int) -> bool:
+        """Move a waiting item to a position, like :meth:`insert`; returns whether its position changed."""
+        before = list(self._waiting)
+        self._waiting.remove(item)
+        self._waiting.insert(max(position, 0), item)
+        changed = list(self._waiting) != before
+        if changed:
+            self._start_if_idle()
+        return changed
+
+    def duplicate(self, item: QueueItem) -> QueueItem:
+        """Add a copy of a waiting item behind it."""
+        copy = item.copy()
+        self.insert(self._waiting.index(item) + 1, copy)
+        return copy
+
+    def send_now(self, item: QueueItem) -> bool:
+        """Steer the running prompt with a waiting one; returns ``False`` if that is not possible.
+
+        An item that cannot steer is the next to run, even if the queue is paused.
+        """
+        self._waiting.remove(item)
+        steers = isinstance(item, Prompt) and self.prompt is not None and not self._scope.cancel_called
+        if isinstance(item, Prompt) and steers:
+            item.delivery = "steering"
+            self._steering.append(item)
+        else:
+            self._waiting.appendleft(item)
+            self._urgent = item
+        self._start_if_idle()
+        return steers
+
+    @property
+    def paused(self) -> bool:
+        """Whether items wait until the queue is resumed; the running item is not affected."""
+        return self._paused
+
+    @paused.setter
+    def paused(self, paused: bool) -> None:
+        self._paused = paused
+        self.start_waiting()
+
+    def start_waiting(self) -> None:
+        """Start a run if none is in progress and an item may run."""
+        if not self.running and self._has_runnable_item():
+            self._start()
 
     def withdraw(self, prompt: Prompt) -> Awaitable[None]:
         """Drop a waiting prompt, or abort it if it is running. Other items are not affected.
@@ -241,10 +363,8 @@ class Queue:
         Returns:
             An awaitable that ends when the prompt has ended.
         """
-        if prompt in self._waiting:
-            self._waiting.remove(prompt)
-            _end_as_aborted([prompt])
-            self._callbacks.on_change()
+        if prompt in self._waiting or prompt in self._steering:
+            self._take_out(prompt)
         elif self._current is prompt and not self._scope.cancel_called:
             self.abort_reason = "user_initiated"
             self._scope.cancel()
@@ -260,18 +380,34 @@ class Queue:
         """Check that the queue is open, and set how a prompt is delivered."""
         if self.closed:
             raise SessionNotFoundError(self._session_id)
+        self._number(item)
         if isinstance(item, Prompt):
-            item.delivery = "queued" if self.running else "idle"
+            item.delivery = "queued" if self.running or self._paused else "idle"
+
+    def _number(self, item: QueueItem) -> None:
+        self._added += 1
+        item.order = self._added
 
     def _start_if_idle(self) -> None:
-        if not self.running:
-            self._start()
+        self.start_waiting()
+        self._callbacks.on_change()
+
+    def _take_out(self, item: QueueItem) -> None:
+        self._waiting = deque(other for other in self._waiting if other is not item)
+        self._steering = [other for other in self._steering if other is not item]
+        _end_as_aborted([item])
         self._callbacks.on_change()
 
     def _drop_waiting(self) -> None:
         waiting, self._waiting = self._waiting, deque()
         _end_as_aborted(waiting)
         self._drop_steering()
+
+    def _flush_steering(self) -> None:
+        """Move the steering prompts to the head of the queue."""
+        for late in reversed(self.take_steering()):
+            late.delivery = "queued"
+            self._waiting.appendleft(late)
 
     def _drop_steering(self) -> None:
         _end_as_aborted(self.take_steering())
@@ -293,6 +429,7 @@ class Queue:
         try:
             while self._has_runnable_item():
                 item = last = self._current = self._waiting.popleft()
+                self._urgent = None
                 with self._scope:
                     if isinstance(item, Prompt):
                         await self._callbacks.run_prompt(item)
@@ -302,9 +439,7 @@ class Queue:
                 if self._scope.cancel_called:
                     break
                 # Steering prompts that came too late for the prompt run next, by themselves.
-                for late in reversed(self.take_steering()):
-                    late.delivery = "queued"
-                    self._waiting.appendleft(late)
+                self._flush_steering()
                 if self._has_runnable_item():
                     item.run.end()
                     self._scope = anyio.CancelScope()
@@ -325,7 +460,9 @@ class Queue:
 
     def _has_runnable_item(self) -> bool:
         """Return whether the first waiting item may run now."""
-        return bool(self._waiting) and not (self._commands_paused and isinstance(self._waiting[0], QueuedCommand))
+        if not self._waiting or (self._paused and self._waiting[0] is not self._urgent):
+            return False
+        return not (self._commands_paused and isinstance(self._waiting[0], QueuedCommand))
 
 
 def _end_as_aborted(items: Iterable[QueueItem]) -> None:

@@ -505,6 +505,17 @@ class Session:
         self.compactor.cancel()
         return stopped if self.agents is None else self.agents.abort(stopped)
 
+    def interrupt(self, *, flush: bool) -> Awaitable[None] | None:
+        """Stop the running prompt or command. The queued ones run next if ``flush``, and are dropped otherwise.
+
+        Returns:
+            An awaitable that ends when the run has ended; ``None`` if nothing runs.
+        """
+        stopped = self.queue.interrupt("user_abort", flush=flush)
+        if stopped is not None:
+            self.compactor.cancel()
+        return stopped
+
     def flush(self) -> None:
         """Schedule an ``fsync`` of the log."""
         self._log.sync_soon()

@@ -69,7 +69,7 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
         session.emit(events.PendingMessagesModified())
         for notification in session.untold_notifications():
             session.emit(notification)
-        await _add_user_message(session, prompt, turn_id=None)
+        await _add_user_messages(session, prompt, turn_id=None)
         agent = session.settings.custom_agent
         system = await system_message(session)
         kept_going_before = False
@@ -81,7 +81,7 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
             if turn > 0:
                 for steering in session.queue.take_steering():
-                    await _add_user_message(session, steering, turn_id=turn_id)
+                    await _add_user_messages(session, steering, turn_id=turn_id)
                     _merge_steering(prompt, steering)
             if agent is not (agent := session.settings.custom_agent):
                 # Another agent was selected while the prompt runs.
@@ -127,8 +127,18 @@ def _merge_steering(prompt: Prompt, steering: Prompt) -> None:
     prompt.run.steered_by.append(steering.run)
 
 
-async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | None) -> None:
-    """Add a prompt to the conversation, with the changes and the context of hooks; these see no notification."""
+async def _add_user_messages(session: Session, prompt: Prompt, turn_id: str | None) -> None:
+    """Add a prompt to the conversation, and before it those that were sent together with it."""
+    for earlier in prompt.before:
+        await _add_user_message(session, earlier, turn_id, bare=True)
+    await _add_user_message(session, prompt, turn_id)
+
+
+async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | None, *, bare: bool = False) -> None:
+    """Add a prompt to the conversation, with the changes and the context of hooks; these see no notification.
+
+    A ``bare`` prompt is sent without the date and the reminder.
+    """
     if prompt.notification is not None:
         session.emit(prompt.notification)
         return
@@ -143,6 +153,7 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
         utc_now(),
         session.settings.cwd,
         after_abort=session.conversation.interrupted,
+        bare=bare,
     )
     transformed = await session.hooks.user_prompt_transformed(prompt.text, text)
     contexts = [submitted.additional_context]
@@ -154,7 +165,7 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
             session.add_context(context)
     session.emit(
         events.UserMessage(
-            content=prompt.text if prompt.display_text is None else prompt.display_text,
+            content=prompt.shown,
             message_id=prompt.id,
             transformed_content=transformed.modified_transformed_prompt or text,
             attachments=attachments or None,

@@ -1,29 +1,78 @@
-"""``session.send`` and ``session.sendAndWait``: send a prompt."""
+"""``session.send``, ``sendAndWait``, ``sendMessages`` and ``sendSystemNotification``: send prompts."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from jumpseat.agent.model_calls.structured import check_format
 from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.agent.observation import trace_of
 from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, TurnFailedError
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.events import SessionError
+from jumpseat_protocol.events import AgentMode, SessionError, SystemNotification
+from jumpseat_protocol.queue import SendMessagesParams, SendMessagesResult, SendSystemNotificationParams
 from jumpseat_protocol.sessions import SessionSendAndWaitResult, SessionSendParams, SessionSendResult
 
+R = TypeVar("R")
+SendMode: TypeAlias = Literal["enqueue", "immediate", "interactive", "plan", "autopilot"]
 
-def send(ctx: Context, params: SessionSendParams) -> SessionSendResult:
-    """Queue a prompt and answer at once. Its progress arrives as events."""
-    return SessionSendResult(message_id=_send(ctx, params).id)
+
+def send(ctx: Context, params: SessionSendParams) -> SessionSendResult | Awaitable[SessionSendResult]:
+    """Queue a prompt and answer at once, or when its run has ended. Its progress arrives as events."""
+    prompt = _send(ctx, params)
+    result = SessionSendResult(message_id=prompt.id)
+    return _after(prompt, result) if params.wait else result
 
 
 def send_and_wait(ctx: Context, params: SessionSendParams) -> Awaitable[SessionSendAndWaitResult]:
     """Queue a prompt at once, in the order of arrival, and answer when its run ends."""
     return _run_result(_send(ctx, params))
+
+
+def send_messages(ctx: Context, params: SendMessagesParams) -> SendMessagesResult | Awaitable[SendMessagesResult]:
+    """Queue prompts that one run answers together, and answer at once, or when that run has ended."""
+    session = ctx.registry.live(params.session_id)
+    delivery, agent_mode = _modes(params.mode, params.agent_mode)
+    prompts = [
+        Prompt(
+            message.prompt,
+            display_text=message.display_prompt,
+            attachments=check_attachments(message.attachments or []),
+            agent_mode=agent_mode,
+            source=message.source,
+            headers=params.request_headers,
+            trace=trace_of(params.traceparent, params.tracestate),
+        )
+        for message in params.messages
+    ]
+    if not prompts:
+        return SendMessagesResult(message_ids=[])
+    *before, last = prompts
+    last.before = before
+    last.run.steered_by += [prompt.run for prompt in before]
+    _queue(session, last, delivery, prepend=params.prepend)
+    result = SendMessagesResult(message_ids=[prompt.id for prompt in prompts])
+    return _after(last, result) if params.wait else result
+
+
+def send_system_notification(ctx: Context, params: SendSystemNotificationParams) -> None:
+    """Tell the model something that no user wrote; it answers at once, or in the running turn."""
+    text = f"<system_notification>\n{params.message}\n</system_notification>"
+    notification = None
+    if params.kind is not None:
+        notification = SystemNotification(content=text, kind=params.kind.wire())
+    prompt = Prompt(text, source="system", notification=notification)
+    ctx.registry.live(params.session_id).send(prompt, "immediate")
+
+
+async def _after(prompt: Prompt, result: R) -> R:
+    """Return ``result`` when the run of ``prompt`` has ended."""
+    await prompt.run.done.wait()
+    return result
 
 
 async def _run_result(prompt: Prompt) -> SessionSendAndWaitResult:
@@ -52,10 +101,13 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     if params.adapter_settings:
         merged = {**session.settings.adapter_settings, **params.adapter_settings}
         ctx.models.check_adapter_settings(replace(session.settings, adapter_settings=merged))
+    delivery, agent_mode = _modes(params.mode, params.agent_mode)
     prompt = Prompt(
         params.prompt,
-        attachments=_check_attachments(params.attachments or []),
-        agent_mode=params.agent_mode,
+        display_text=params.display_prompt,
+        attachments=check_attachments(params.attachments or []),
+        agent_mode=agent_mode,
+        source=params.source,
         headers=params.request_headers,
         tool_choice=params.tool_choice,
         hosted_tools=params.hosted_tools,
@@ -63,11 +115,27 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         adapter_settings=params.adapter_settings,
         trace=trace_of(params.traceparent, params.tracestate),
     )
-    session.send(prompt, params.mode)
+    _queue(session, prompt, delivery, prepend=params.prepend)
     return prompt
 
 
-def _check_attachments(attachments: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _modes(
+    mode: SendMode, agent_mode: AgentMode | None
+) -> tuple[Literal["enqueue", "immediate"], AgentMode | None]:
+    """Return how to deliver a prompt, and its agent mode: ``mode`` can name either."""
+    if mode in ("enqueue", "immediate"):
+        return mode, agent_mode
+    return "enqueue", agent_mode or mode
+
+
+def _queue(session: Session, prompt: Prompt, delivery: Literal["enqueue", "immediate"], *, prepend: bool) -> None:
+    if prepend and delivery == "enqueue":
+        session.queue.add_next(prompt)
+    else:
+        session.send(prompt, delivery)
+
+
+def check_attachments(attachments: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the attachments unchanged.
 
     Raises:

@@ -1,0 +1,206 @@
+"""``session.queue.*``: the queued prompts and commands; and the other ways to send prompts, and to stop one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, StrictBool
+
+from jumpseat_protocol.events import AgentMode
+from jumpseat_protocol.sessions import Headers, SessionParams
+from jumpseat_protocol.wire import Method, WireModel
+
+Source: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+"""Names where a prompt comes from that no user wrote."""
+
+
+class QueueItemsResult(WireModel):
+    """``items``: ``{id, kind, displayText, agentMode, messageId?, source?}`` each, in the order of their runs.
+
+    Messages that were sent together have one id.
+    """
+
+    items: list[dict[str, Any]]
+    steering_messages: list[str]
+    in_flight_steering_count: int = 0
+
+
+class QueueSnapshotResult(WireModel):
+    """The orders are the numbers of the items in the order in which they were added, left out without items."""
+
+    items: list[dict[str, Any]]
+    steering_messages: list[str]
+    item_orders: list[int] | None = None
+    steering_message_orders: list[int] | None = None
+
+
+class HasPendingResult(WireModel):
+    has_pending: StrictBool
+
+
+class QueueItemParams(WireModel):
+    session_id: str
+    id: str
+
+
+class MoveItemParams(WireModel):
+    """``to_position`` counts from 0; a position beyond the end is the end."""
+
+    session_id: str
+    id: str
+    to_position: int
+
+
+class ChangedResult(WireModel):
+    changed: StrictBool
+
+
+class InsertMessage(WireModel):
+    """A prompt to insert. Its ``source`` is not ``system``."""
+
+    prompt: str
+    display_prompt: str | None = None
+    attachments: list[dict[str, Any]] | None = None
+    agent_mode: AgentMode | None = None
+    source: Source | None = None
+    request_headers: Headers = Field(default_factory=dict, repr=False)
+
+
+class InsertAtParams(WireModel):
+    """``position`` counts from 0; a position beyond the end is the end, a negative one the front."""
+
+    session_id: str
+    position: int
+    message: InsertMessage
+
+
+class QueueItemResult(WireModel):
+    id: str
+
+
+class UpdateTextParams(WireModel):
+    session_id: str
+    id: str
+    prompt: str
+    display_prompt: str | None = None
+
+
+class UpdatedResult(WireModel):
+    updated: StrictBool
+
+
+class AppendSteeringParams(WireModel):
+    """Text and attachments for a steering message that waits, if its text is still ``expected_prompt``."""
+
+    session_id: str
+    message_id: str
+    expected_prompt: str
+    prompt: str
+    display_prompt: str | None = None
+    attachments: list[dict[str, Any]] | None = None
+    agent_mode: AgentMode | None = None
+
+
+class WithdrawMessageParams(WireModel):
+    """``expected_prompt`` is the prompt as it was sent: an edited message is not withdrawn."""
+
+    session_id: str
+    message_id: str
+    expected_prompt: str
+
+
+class WithdrawMessageResult(WireModel):
+    """``removed``: the message has left the queue. ``interrupted``: it was running, and its turn was stopped."""
+
+    interrupted: StrictBool
+    removed: StrictBool
+
+
+class RemovedResult(WireModel):
+    removed: StrictBool
+
+
+class SendNowResult(WireModel):
+    """``steered`` is false for an item that no running prompt can take: it is the next to run."""
+
+    steered: StrictBool
+
+
+class SetDrainPausedParams(WireModel):
+    session_id: str
+    paused: StrictBool
+
+
+class MessageItem(WireModel):
+    prompt: str
+    display_prompt: str | None = None
+    attachments: list[dict[str, Any]] | None = None
+    source: Source | None = None
+
+
+class SendMessagesParams(WireModel):
+    """Prompts that one run answers together. The other fields are those of ``session.send``."""
+
+    session_id: str
+    messages: list[MessageItem]
+    mode: Literal["enqueue", "immediate", "interactive", "plan", "autopilot"] = "enqueue"
+    prepend: StrictBool = False
+    agent_mode: AgentMode | None = None
+    request_headers: Headers = Field(default_factory=dict, repr=False)
+    traceparent: str | None = None
+    tracestate: str | None = None
+    wait: StrictBool = False
+
+
+class SendMessagesResult(WireModel):
+    message_ids: list[str]
+
+
+class NotificationKind(WireModel):
+    """``type`` and anything else; all of it is part of the event."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+
+
+class SendSystemNotificationParams(WireModel):
+    """With a ``kind``, the notification is an event of its own, otherwise a message of the source ``system``."""
+
+    session_id: str
+    message: str
+    kind: NotificationKind | None = None
+
+
+class InterruptParams(WireModel):
+    """``flush_queued``: the queued prompts run next; without it they are dropped."""
+
+    session_id: str
+    flush_queued: StrictBool = False
+
+
+class InterruptResult(WireModel):
+    interrupted: StrictBool
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.interruptMainTurn": Method(InterruptParams, InterruptResult),
+    "session.sendMessages": Method(SendMessagesParams, SendMessagesResult),
+    "session.sendSystemNotification": Method(SendSystemNotificationParams, None),
+    "session.queue.appendSteering": Method(AppendSteeringParams, UpdatedResult),
+    "session.queue.clear": Method(SessionParams, None),
+    "session.queue.duplicateAt": Method(QueueItemParams, QueueItemResult),
+    "session.queue.hasPending": Method(SessionParams, HasPendingResult),
+    "session.queue.insertAt": Method(InsertAtParams, QueueItemResult),
+    "session.queue.moveItem": Method(MoveItemParams, ChangedResult),
+    "session.queue.pendingItems": Method(SessionParams, QueueItemsResult),
+    "session.queue.process": Method(SessionParams, None),
+    "session.queue.removeAt": Method(QueueItemParams, RemovedResult),
+    "session.queue.removeMostRecent": Method(SessionParams, RemovedResult),
+    "session.queue.sendNow": Method(QueueItemParams, SendNowResult),
+    "session.queue.setDrainPaused": Method(SetDrainPausedParams, None),
+    "session.queue.snapshot": Method(SessionParams, QueueSnapshotResult),
+    "session.queue.updateText": Method(UpdateTextParams, UpdatedResult),
+    "session.queue.withdrawMessage": Method(WithdrawMessageParams, WithdrawMessageResult),
+}
