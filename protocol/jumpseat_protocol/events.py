@@ -405,6 +405,15 @@ class SessionSnapshotRewind(Payload):
 
 
 @wire_dataclass
+class SessionContextCleared(Payload):
+    """The conversation was removed from the model's context; ``initial_message`` begins the new one."""
+
+    type: ClassVar[str] = "session.context_cleared"
+    initial_message: str
+    messages_cleared: int
+
+
+@wire_dataclass
 class SessionShutdown(Payload):
     """The end of a session, with its usage. ``session_start_time`` is in Unix milliseconds."""
 
@@ -542,6 +551,11 @@ class UserMessage(Payload):
     interaction_id: str | None = None
     source: str | None = None
     turn_id: str | None = None
+
+    @property
+    def is_prompt(self) -> bool:
+        """Return whether the message begins a run or steers one, rather than adding context to it."""
+        return self.source is None or self.interaction_id is not None
 
 
 @wire_dataclass
@@ -1275,6 +1289,7 @@ EventPayload: TypeAlias = (
     | SessionContextChanged
     | SessionRemoteSteerableChanged
     | SessionSnapshotRewind
+    | SessionContextCleared
     | SessionShutdown
     | SessionUsageInfo
     | SessionCompactionStart

@@ -49,14 +49,7 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.mcp.removeGitHub": Answer({"removed": False}),
     # --- requests that this server does not make ------------------------------------------------------------------
     "session.ui.handlePendingSessionLimitsExhausted": _NOT_REQUESTED,
-    # --- rewinding ------------------------------------------------------------------------------------------------
-    "session.history.listRewindPoints": Answer(
-        {"fileChangeTrackingEnabled": False, "unavailableReason": "file-change-tracking-disabled", "points": []}
-    ),
-    "session.history.previewRewind": Answer(
-        {"available": False, "reason": "file-change-tracking-disabled", "fileCount": 0, "files": []},
-        needs=("eventId",),
-    ),
+    # --- objectives -----------------------------------------------------------------------------------------------
     "session.workspaces.autopilotObjectiveExists": Answer({"exists": False}),
     "session.workspaces.deleteAutopilotObjective": Answer({"deleted": False}),
     "session.workspaces.readAutopilotObjective": Answer({"content": None}),

@@ -336,7 +336,8 @@ class SessionOptions(WireModel):
     ``adapter_settings`` replaces all values for the ``schema`` of the model's adapter. Each of ``mcp_servers`` is
     an MCP server configuration (``mcp.py``). ``agent`` is the name of the selected custom agent.
     ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a
-    session for one prompt only, which lists for people leave out.
+    session for one prompt only, which lists for people leave out. ``enable_file_change_tracking`` has an effect on
+    sessions without prompts only.
     ``traceparent`` and ``tracestate`` are the trace in which the session is opened (W3C Trace Context).
     """
 
@@ -387,6 +388,7 @@ class SessionOptions(WireModel):
     infinite_sessions: InfiniteSessionConfig | None = None
     keep_interrupted_answers: StrictBool | None = None
     one_off: StrictBool | None = None
+    enable_file_change_tracking: StrictBool | None = None
     enable_host_git_operations: StrictBool | None = None
     skip_custom_instructions: StrictBool | None = None
     instruction_directories: list[str] | None = None

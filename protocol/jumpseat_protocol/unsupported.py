@@ -297,8 +297,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.canvas.provider.register",
         "session.canvas.provider.unregister",
         "session.customizations.reload",
-        "session.history.clearContext",
-        "session.history.rewind",
         "session.instructions.reload",
         "session.mcp.configureGitHub",
         "session.mcp.listConfigured",

@@ -79,6 +79,7 @@ from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.memories import memory_section
 from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment
 from jumpseat.tools.resources import Resources
+from jumpseat.tools.workspace_files import FileEdit
 from jumpseat.validation import in_file
 from jumpseat.watchdog import watch_loop
 from jumpseat_protocol.sessions import InfiniteSessionConfig, SessionMetadata
@@ -225,7 +226,7 @@ class App:
                 sandboxes=sandboxes,
                 calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
                 descendants=self._descendants,
-                record_change=partial(_record_change, store),
+                record_changes=partial(_record_changes, store),
             ),
             tasks,
             self.announce,
@@ -398,13 +399,11 @@ class App:
             self.stop()
 
 
-def _record_change(
-    store: SessionStore, session: Session, prompt: Prompt, path: Path, before: bytes | None, after: bytes
-) -> None:
+def _record_changes(store: SessionStore, session: Session, prompt: Prompt, edits: Sequence[FileEdit]) -> None:
     # Imported with the first change of a file.
-    from jumpseat.sessions.file_changes import record_change
+    from jumpseat.sessions.file_changes import record_changes
 
-    record_change(store, session, prompt, path, before, after)
+    record_changes(store, session, prompt, edits)
 
 
 def _gate(options: TcpOptions | None, home: Path) -> tuple[Gate, str | None]:

@@ -17,7 +17,7 @@ from tests.support.server import running_server, scripted
 
 SENT_BY_SDKS = """\
 additionalDirectories configDir contextTier customAgentsLocalOnly embeddingCacheStorage
-enableCitations enableFileChangeTracking enableFileHooks enableManagedSettings
+enableCitations enableFileHooks enableManagedSettings
 enableOnDemandInstructionDiscovery enableSessionStore enableSessionTelemetry envValueMode
 expAssignments extensionInfo extensionSdkPath githubMcpToolConfig isExperimentalMode
 managedSettings openCanvases remoteSession requestExtensions skipEmbeddingRetrieval

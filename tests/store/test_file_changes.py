@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.store.file_changes import LARGEST_BYTES, LARGEST_LOG_BYTES, FileChangeLog
+from jumpseat.store.file_changes import LARGEST_BYTES, LARGEST_LOG_BYTES, Cause, FileChangeLog, new_change
 
 PROMPTS = 40
 SMALL = b"x" * (LARGEST_BYTES // 4)
@@ -23,7 +23,9 @@ def test_a_log_that_grows_too_large_loses_its_oldest_prompts_as_a_whole(path: Pa
     files = [Path("/project/a"), Path("/project/b")]
     for number in range(PROMPTS):
         for file in files:
-            log.add(f"prompt-{number}", f"do {number}", file, SMALL, SMALL + str(number).encode())
+            log.add(
+                Cause(f"prompt-{number}", f"do {number}"), [new_change(file, SMALL, SMALL + str(number).encode())]
+            )
             assert path.stat().st_size <= LARGEST_LOG_BYTES
 
     found = log.read()
@@ -40,7 +42,8 @@ def test_a_log_that_grows_too_large_loses_its_oldest_prompts_as_a_whole(path: Pa
 def test_changes_of_one_file_by_one_prompt_take_the_space_of_one(path: Path) -> None:
     log = FileChangeLog(path)
     for number in range(2 * PROMPTS):
-        log.add("prompt", "go", Path("/project/a"), SMALL + str(number).encode(), SMALL + str(number + 1).encode())
+        change = new_change(Path("/project/a"), SMALL + str(number).encode(), SMALL + str(number + 1).encode())
+        log.add(Cause("prompt", "go"), [change])
 
     assert path.stat().st_size <= LARGEST_LOG_BYTES
     (change,) = log.read()[0].files.values()
@@ -51,7 +54,7 @@ def test_a_prompt_that_changes_more_than_the_log_holds_keeps_the_names_of_all_fi
     log = FileChangeLog(path)
     files = [Path(f"/project/{number}") for number in range(2 * PROMPTS)]
     for file in files:
-        log.add("prompt", "go", file, SMALL, SMALL)
+        log.add(Cause("prompt", "go"), [new_change(file, SMALL, SMALL)])
 
     assert path.stat().st_size <= LARGEST_LOG_BYTES
     (changes,) = log.read()

@@ -210,6 +210,10 @@ class ToolRunner(Protocol):
         """Return the commands that run in the background, or whose output was not read yet."""
         ...
 
+    async def settle(self) -> None:
+        """Record the files that commands have changed while a prompt ran. Not cancellable, but bounded."""
+        ...
+
     async def close(self, grace_s: float | None = None) -> None:
         """Stop everything that the tools have running; commands get ``grace_s`` seconds to end by themselves."""
         ...

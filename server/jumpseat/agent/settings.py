@@ -48,6 +48,7 @@ class SessionSettings:
     ``config_discovery``: whether configuration in the working directory, such as skills, is used if it is trusted.
     ``sandbox``: the confinement of commands that the client has chosen; ``None``: that of the server.
     ``keep_interrupted_answers``: whether the shown part of an aborted answer stays in the conversation.
+    ``file_tracking``: whether the changes of files by commands are recorded, so that a rewind can restore files.
     ``one_off``: whether the session is for one prompt only, which lists mark.
     ``infinite_sessions``, ``memory``: ``None`` leaves the decision to the server.
     """
@@ -85,6 +86,7 @@ class SessionSettings:
     infinite_sessions: InfiniteSessionConfig | None = None
     keep_interrupted_answers: bool = False
     one_off: bool = False
+    file_tracking: bool = False
     mcp_servers: dict[str, McpServerConfig] = field(
         default_factory=lambda: dict[str, "McpServerConfig"](), repr=False
     )

@@ -1,8 +1,9 @@
-"""The changes of files by a session's tools: record, show and undo them."""
+"""The changes of files by a session's tools: record, show and undo them. ``rewinding.py`` goes back further."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -12,10 +13,10 @@ import anyio.to_thread
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
-from jumpseat.store.file_changes import Changes, FileChange, FileChangeLog
+from jumpseat.store.file_changes import Cause, Changes, FileChange, FileChangeLog, new_change
 from jumpseat.store.sessions import SessionStore
 from jumpseat.tools.files import unified_diff
-from jumpseat.tools.workspace_files import Files
+from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol.changes import ChangedFile, ChangedFileState
 
 PROMPT_CHARS: Final = 100
@@ -33,13 +34,18 @@ class Undone:
     left: list[str] = field(default_factory=list[str])
 
 
-def record_change(
-    store: SessionStore, session: Session, prompt: Prompt, path: Path, before: bytes | None, after: bytes
-) -> None:
-    """Keep the change of a file in the session's folder."""
+def record_changes(store: SessionStore, session: Session, prompt: Prompt, edits: Iterable[FileEdit]) -> None:
+    """Keep the changes of files in the session's folder."""
     title = " ".join(session.services.secrets.mask(prompt.text).split())[:PROMPT_CHARS]
     title = title.encode("utf-8", "replace").decode()
-    store.folder(session.id).changes.add(prompt.interaction_id, title, path, before, after)
+    cause = Cause(prompt.interaction_id, title, session.latest_message_id)
+    store.folder(session.id).changes.add(cause, map(_change_of, edits))
+
+
+def _change_of(edit: FileEdit) -> FileChange:
+    if edit.kept:
+        return new_change(edit.path, edit.before, edit.after, edit.mode)
+    return FileChange(edit.path, None, None, "" if edit.exists else None, False, not edit.existed, edit.mode)
 
 
 async def describe(session: Session, changes: Changes) -> list[ChangedFile]:
@@ -83,30 +89,52 @@ async def undo(session: Session, log: FileChangeLog) -> Undone | None:
 async def _state(files: Files, change: FileChange) -> ChangedFileState:
     if not change.kept:
         return "not-kept"
-    await files.open(change.path)
-    try:
-        content = await anyio.to_thread.run_sync(files.read, change.path)
-    except (OSError, ValueError):
-        content = None
-    return "as-left" if change.is_left_as(content) else "changed-since"
+    return "as-left" if change.is_left_as(await current_content(files, change.path)) else "changed-since"
 
 
 async def _restore(files: Files, change: FileChange) -> bool:
-    """Write the content before the change, or delete a new file; return whether that was possible."""
+    """Restore the content before the change, or delete a new file; return whether that was possible."""
     try:
-        if change.before is None:
-            await anyio.to_thread.run_sync(files.delete, change.path)
-        else:
-            mode = (await anyio.to_thread.run_sync(os.stat, files.place(change.path))).st_mode
-            await files.replace(change.path, change.before, mode)
+        await write_content(files, change.path, change.before, change.mode)
     except (OSError, ValueError):
         return False
     return True
 
 
+async def current_content(files: Files, path: Path) -> bytes | None:
+    """Return the content of a file, unsaved changes included; ``None`` if it cannot be read or does not exist."""
+    await files.open(path)
+    try:
+        return await anyio.to_thread.run_sync(files.read, path)
+    except (OSError, ValueError):
+        return None
+
+
+async def write_content(files: Files, path: Path, content: bytes | None, mode: int | None = None) -> None:
+    """Give a file a content; ``None`` deletes it. A file that is created gets ``mode``, if that is known.
+
+    Raises:
+        OSError: the file cannot be changed.
+        ValueError: the path is invalid.
+    """
+    place = files.place(path)
+    if content is None:
+        await anyio.to_thread.run_sync(files.delete, path)
+    elif await anyio.to_thread.run_sync(os.path.lexists, place):
+        present = (await anyio.to_thread.run_sync(os.stat, place)).st_mode
+        await files.replace(path, content, present)
+    else:
+        await files.create(path, content)
+        if mode is not None:
+            await anyio.to_thread.run_sync(os.chmod, place, mode)
+
+
 async def _diff(change: FileChange) -> str:
-    if not change.kept:
-        return ""
+    return await anyio.to_thread.run_sync(diff_of, change) if change.kept else ""
+
+
+def diff_of(change: FileChange, name: str | None = None) -> str:
+    """Return the unified diff of a change; ``name`` is shown in place of the path."""
     before = None if change.before is None else change.before.decode("utf-8", "surrogateescape")
-    after = change.after.decode("utf-8", "surrogateescape")
-    return await anyio.to_thread.run_sync(unified_diff, str(change.path), before, after)
+    after = None if change.after is None else change.after.decode("utf-8", "surrogateescape")
+    return unified_diff(name or str(change.path), before, after)

@@ -21,7 +21,7 @@ from jumpseat.log_fields import fields
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.forwarding import forward_opening
 from jumpseat.sessions.login import login_of_options
-from jumpseat.sessions.options import adopt, apply_options, check_agent, requests_tokens
+from jumpseat.sessions.options import adopt, apply_options, check_agent, limit_tracking, requests_tokens
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.options import read_options
 from jumpseat_protocol.events import SessionResume, SessionSkillsLoaded
@@ -160,6 +160,7 @@ def _join(ctx: Context, session: Session, attachment: Attachment, params: Sessio
     settings = session.settings
     changed = replace(settings)
     apply_options(changed, params)
+    limit_tracking(changed, was_on=settings.file_tracking, has_prompts=session.latest_message_id is not None)
     check_agent(ctx, changed, params)
     check_choice(params.tool_choice, {*session.tools.names(changed), *attachment.tools})
     session.attach(attachment)
@@ -184,7 +185,9 @@ def _load(ctx: Context, attachment: Attachment, params: SessionResumeParams) -> 
         apply_options(settings, stored)
         settings.lost_mcp_servers = stored.lost_mcp_servers
         settings.lost_agent_servers = stored.lost_agent_servers
+        was_tracked = settings.file_tracking
         apply_options(settings, params)
+        limit_tracking(settings, was_on=was_tracked, has_prompts=session.latest_message_id is not None)
         check_agent(ctx, settings, params)
         check_choice(params.tool_choice, session.tools.names())
         if session.agents is not None:

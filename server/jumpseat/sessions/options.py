@@ -64,6 +64,7 @@ def _apply_model_options(settings: SessionSettings, options: SessionOptions) -> 
         options.keep_interrupted_answers, settings.keep_interrupted_answers
     )
     settings.one_off = _value_or_current(options.one_off, settings.one_off)
+    settings.file_tracking = _value_or_current(options.enable_file_change_tracking, settings.file_tracking)
 
 
 def _apply_tool_options(settings: SessionSettings, options: SessionOptions) -> None:
@@ -128,6 +129,12 @@ def _apply_prompt_options(settings: SessionSettings, options: SessionOptions) ->
     settings.skills = _value_or_current(options.enable_skills, settings.skills)
     settings.skill_directories = _value_or_current(options.skill_directories, settings.skill_directories)
     settings.disabled_skills = _value_or_current(options.disabled_skills, settings.disabled_skills)
+
+
+def limit_tracking(settings: SessionSettings, *, was_on: bool, has_prompts: bool) -> None:
+    """Leave the tracking of files off if the session has had prompts without it: a rewind would be partial."""
+    if has_prompts and not was_on:
+        settings.file_tracking = False
 
 
 def _value_or_current(option: T | None, current: T) -> T:

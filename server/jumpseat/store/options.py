@@ -66,6 +66,7 @@ def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str],
         infinite_sessions=settings.infinite_sessions,
         keep_interrupted_answers=settings.keep_interrupted_answers or None,
         one_off=settings.one_off or None,
+        enable_file_change_tracking=settings.file_tracking or None,
         session_limits=settings.session_limits,
         continue_on_auto_mode=settings.continue_on_auto_mode or None,
         reasoning_summary=settings.reasoning_summary,
@@ -134,6 +135,20 @@ def read_options(folder: Path) -> StoredOptions:
                 name: value for name, value in owner.mcp_servers.items() if _usable(folder, name, value)
             }
     return options
+
+
+def keep_tracking(source: Path, target: Path) -> bool:
+    """Let a copy of a session track file changes if the session does; return whether it does.
+
+    Raises:
+        OSError: the option cannot be written.
+    """
+    options = StoredOptions(enable_file_change_tracking=read_options(source).enable_file_change_tracking)
+    if not options.enable_file_change_tracking:
+        return False
+    with open(target / FILE, "wb", opener=owner_only) as file:
+        file.write(orjson.dumps(options.wire()))
+    return True
 
 
 def _usable(folder: Path, name: str, server: dict[str, Any]) -> bool:

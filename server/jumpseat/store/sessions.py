@@ -28,6 +28,7 @@ from jumpseat.owner_only import create_private_folder, owner_only, restrict_cont
 from jumpseat.store.checkpoints import Checkpoint, Checkpoints
 from jumpseat.store.event_log import FileEventLog, read_log
 from jumpseat.store.files import WorkspaceFiles
+from jumpseat.store.options import keep_tracking
 from jumpseat.store.ownership import Ownership, marked_by_other_program
 from jumpseat.store.session_database import SessionDatabase
 from jumpseat.store.workspace import Workspace, read_workspace
@@ -388,6 +389,8 @@ class SessionStore:
             source.checkpoints.copy_to(fork.checkpoints, _last_checkpoint(records))
             fork.drop_checkpoints(_last_checkpoint(records))
             source.database.copy_to(fork.database.path)
+            if keep_tracking(source.path, fork.path):
+                source.changes.copy_to(fork.changes, {str(record.get("id")) for record in records})
             # Copies have the modes of files that the model's tools have written.
             restrict_contents(fork.path)
         except (OSError, shutil.Error, RecursionError) as error:

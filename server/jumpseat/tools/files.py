@@ -42,13 +42,13 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def unified_diff(name: str, before: str | None, after: str, context: int = 3) -> str:
-    """Return the unified diff of two texts; ``before`` is ``None`` for a new file.
+def unified_diff(name: str, before: str | None, after: str | None, context: int = 3) -> str:
+    """Return the unified diff of two texts; ``before`` is ``None`` for a new file, ``after`` for a deleted one.
 
     Compares only the lines between the common head and tail: edits are small and files may be large.
     """
     old = [] if before is None else before.split("\n")
-    new = after.split("\n")
+    new = [] if after is None else after.split("\n")
     # A final newline ends the last line and does not begin another one.
     for lines in (old, new):
         if lines and not lines[-1]:
@@ -67,7 +67,10 @@ def unified_diff(name: str, before: str | None, after: str, context: int = 3) ->
         body = difflib.unified_diff(before_lines, after_lines, n=context, lineterm="")
         hunks = [_shift(line, start) if line.startswith("@@ ") else line for line in list(body)[2:]]
     label = name.lstrip("/")
-    header = ["--- /dev/null" if before is None else f"--- a/{label}", f"+++ b/{label}"]
+    header = [
+        "--- /dev/null" if before is None else f"--- a/{label}",
+        "+++ /dev/null" if after is None else f"+++ b/{label}",
+    ]
     return readable("\n".join([*header, *hunks])) + "\n"
 
 

@@ -338,7 +338,8 @@ class BuiltinTool(Described[A]):
     a client that can ask its user, access to the web, a configured search service. ``opens`` returns a file whose
     unsaved state in the editor must be known before permission is asked; the request is then made in a thread,
     because it shows the change of the file. ``refusal`` returns the failure of a call that cannot succeed with the
-    file as it is. ``ready`` finds out what the permission depends on.
+    file as it is. ``ready`` finds out what the permission depends on. A tool that ``runs_commands`` starts shell
+    commands or lets them go on, so that any file of the workspace may have changed after a call.
     """
 
     run: Callable[[ToolContext, A], Awaitable[ToolOutcome]]
@@ -348,6 +349,7 @@ class BuiltinTool(Described[A]):
     opens: Callable[[ToolContext, A], Path] | None = None
     refusal: Callable[[ToolContext, A], ToolOutcome | None] = lambda _ctx, _args: None
     ready: Callable[[ToolContext], Awaitable[None]] | None = None
+    runs_commands: bool = False
 
     @property
     def source(self) -> SourceName:

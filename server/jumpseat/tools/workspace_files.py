@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -16,8 +17,25 @@ from jumpseat.errors import ClientCallError
 from jumpseat.regular_files import read_whole
 from jumpseat.tools.nofollow import create_file, delete_file, open_place, replace_file
 
-Changed: TypeAlias = Callable[[Path, bytes | None, bytes], None]
-"""Takes a path, and the content of the file before (``None``: it is new) and after a change."""
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """A change of a file that a tool has made: its content before (``None``: new) and after (``None``: deleted).
+
+    With ``kept`` unset, the contents are not known, and only ``existed`` and ``exists`` say what has happened.
+    ``mode`` is that of the file before, if it is known.
+    """
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    existed: bool
+    exists: bool
+    kept: bool = True
+    mode: int | None = None
+
+
+Changed: TypeAlias = Callable[[FileEdit], None]
 
 LARGEST_READ: Final = 64 * 1024 * 1024
 """Largest file that is read as a whole."""
@@ -30,7 +48,7 @@ class Files:
     """Reads and writes files through ``editor``, if there is one; whether a file exists is decided by the disk.
 
     A path for which permission was given is opened where it resolved to then, whatever links were made since.
-    ``changed`` is called after each change, with the path and the content before and after it.
+    ``changed`` is called after each change.
     """
 
     def __init__(self, editor: EditorFiles | None = None, changed: Changed | None = None) -> None:
@@ -99,7 +117,7 @@ class Files:
         if not await self._write_in_editor(path, data):
             replace_file(self.place(path), data, mode)
         if self._changed is not None:
-            self._changed(path, before, data)
+            self._changed(FileEdit(path, before, data, existed=True, exists=True))
 
     async def create(self, path: Path, data: bytes) -> None:
         """Create a file and its parent folders.
@@ -120,7 +138,7 @@ class Files:
                 error.filename = str(path)
             raise
         if self._changed is not None:
-            self._changed(path, None, data)
+            self._changed(FileEdit(path, None, data, existed=False, exists=True))
 
     def delete(self, path: Path) -> None:
         """Delete a file.

@@ -124,6 +124,9 @@ class Conversation:
                 self.checkpoint = payload.checkpoint_number or self.checkpoint
             case events.SessionCompactionComplete():
                 self._compacting = None
+            case events.SessionContextCleared():
+                # The results of calls that still run find no call any more.
+                self._steps, self._compacted_prompts, self._compacting = [], [], None
             case _:
                 pass
 

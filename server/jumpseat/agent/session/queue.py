@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -139,6 +140,8 @@ class Queue:
         # The number of items so far: each has its place in the order in which they were added.
         self._added = 0
         self._steering: list[Prompt] = []
+        # Whether no item may start.
+        self.is_held = False
         # The scope of the running item; created before its task starts, so that an early abort is not lost.
         self._scope = anyio.CancelScope()
         self._current: QueueItem | None = None
@@ -225,6 +228,16 @@ class Queue:
         self.closed = True
         return self.abort("user_initiated")
 
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Let no item start inside of the block; those that are added meanwhile run afterwards."""
+        self.is_held = True
+        try:
+            yield
+        finally:
+            self.is_held = False
+            self.start_waiting()
+
     # --- the waiting items --------------------------------------------------------------------------------------
 
     def add(self, item: QueueItem) -> None:
@@ -268,6 +281,13 @@ class Queue:
         self._number(prompt)
         prompt.delivery = "steering"
         self._steering.append(prompt)
+        self._callbacks.on_change()
+
+    def steer_first(self, prompt: Prompt) -> None:
+        """Add a prompt to the next model call of the running prompt, before all others."""
+        self._number(prompt)
+        prompt.delivery = "steering"
+        self._steering.insert(0, prompt)
         self._callbacks.on_change()
 
     def take_steering(self) -> list[Prompt]:
@@ -460,7 +480,7 @@ class Queue:
 
     def _has_runnable_item(self) -> bool:
         """Return whether the first waiting item may run now."""
-        if not self._waiting or (self._paused and self._waiting[0] is not self._urgent):
+        if not self._waiting or self.is_held or (self._paused and self._waiting[0] is not self._urgent):
             return False
         return not (self._commands_paused and isinstance(self._waiting[0], QueuedCommand))
 

@@ -40,7 +40,7 @@ from jumpseat.agent.session.queue import Callbacks, Prompt, Queue, QueuedCommand
 from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
-from jumpseat.errors import StoreError
+from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission, PermissionRequest
 
@@ -159,6 +159,8 @@ class Session:
         # The last message to the model about remaining credits.
         self.last_limits_status: str | None = None
         self.last_event_id: str | None = None
+        # The event of the last prompt in the log, which later changes of files belong to.
+        self.latest_message_id: str | None = None
         # The trace of the request that opened the session here.
         self.opened_in: TraceContext | None = None
         self._log = event_log
@@ -255,9 +257,11 @@ class Session:
         self.conversation = Conversation()
         self.event_count = 0
         self.last_event_id = None
+        self.latest_message_id = None
         self.last_limits_status = None
         self.mentions.clear()
         self.tools_in_use.clear()
+        self.latest_prompts.clear()
         for event_id, agent_id, payload in history:
             if agent_id is None:
                 self._advance(event_id, payload)
@@ -279,6 +283,8 @@ class Session:
 
     def _advance(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         self._count(event_id)
+        if isinstance(payload, events.UserMessage) and payload.is_prompt:
+            self.latest_message_id = event_id
         match payload:
             case events.UserMessage(source=None):
                 self.first_prompt = self.first_prompt if self.first_prompt is not None else payload.content
@@ -286,8 +292,8 @@ class Session:
                 self.mentions.update(mentions(payload.content))
             case events.UserMessage(source=source) if source == LIMITS_SOURCE:
                 self.last_limits_status = payload.content
-            case events.SessionCompactionComplete(success=True):
-                # The summary does not contain the message.
+            case events.SessionCompactionComplete(success=True) | events.SessionContextCleared():
+                # Neither a summary nor a new conversation contains the message.
                 self.last_limits_status = None
             case events.AssistantMessage():
                 self.answered = True
@@ -442,6 +448,27 @@ class Session:
         self.emit(
             events.UserMessage(content=text, transformed_content=text, message_id=str(uuid.uuid4()), source=source)
         )
+
+    def clear_context(self, prompt: Prompt) -> int:
+        """Remove the conversation, and continue the running prompt with ``prompt`` alone.
+
+        Returns:
+            The number of messages that were removed.
+
+        Raises:
+            InvalidRequestError: no tool call of the session runs.
+        """
+        if self.queue.prompt is None or not self.conversation.open_calls():
+            raise InvalidRequestError(
+                "session.history.clearContext must be called from inside a tool handler: no tool call is running"
+            )
+        self.compactor.cancel()
+        self.compactor.last_size = None
+        # The last message would hold the results of the calls that still run.
+        cleared = len(self.conversation.messages()) - 1
+        self.emit(events.SessionContextCleared(initial_message=prompt.text, messages_cleared=cleared))
+        self.queue.steer_first(prompt)
+        return cleared
 
     # --- prompts ------------------------------------------------------------------------------------------------
 

@@ -104,6 +104,8 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
         record.error_type = exc.error_type if isinstance(exc, JumpseatError) else "internal"
         record.reason = str(exc) if isinstance(exc, StoreError | ConfigError) else None
         _report_failure(session, prompt, open_turn, exc)
+    finally:
+        await session.tools.settle()
 
 
 async def _is_stop_blocked(session: Session, *, again: bool) -> bool:

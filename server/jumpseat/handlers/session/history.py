@@ -1,18 +1,29 @@
-"""``session.history.*``: truncate and compact the history of a session."""
+"""``session.history.*``: truncate, rewind, clear and compact the history of a session."""
 
 from __future__ import annotations
 
+import anyio.to_thread
+
 from jumpseat.agent.compaction import compaction
 from jumpseat.agent.compaction.summary import AUTOMATIC_TRIGGERS
-from jumpseat.errors import StoreError
+from jumpseat.agent.session.queue import Prompt
+from jumpseat.errors import InvalidRequestError, StoreError
+from jumpseat.sessions import rewinding
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionSnapshotRewind
 from jumpseat_protocol.history import (
+    ClearContextParams,
+    ClearContextResult,
     CompactionAbortedResult,
     CompactionCancelledResult,
     CompactParams,
     CompactResult,
     ContextWindow,
+    PreviewRewindParams,
+    PreviewRewindResult,
+    RewindParams,
+    RewindPointsResult,
+    RewindResult,
     SummaryResult,
     TruncateParams,
     TruncateResult,
@@ -34,6 +45,59 @@ def truncate(ctx: Context, params: TruncateParams) -> TruncateResult:
             events_removed=removed, checkpoint_cleanup_failed=True, checkpoint_cleanup_error=str(error)
         )
     return TruncateResult(events_removed=removed)
+
+
+async def list_rewind_points(ctx: Context, params: SessionParams) -> RewindPointsResult:
+    """Return the prompts to which the session can go back; none while a prompt runs."""
+    session = ctx.registry.live(params.session_id)
+    tracked = session.settings.file_tracking
+    if session.working:
+        return RewindPointsResult(
+            file_change_tracking_enabled=tracked, unavailable_reason="session-busy", points=[]
+        )
+    history = await rewinding.History.read(ctx.registry, session)
+    points = await anyio.to_thread.run_sync(history.points)
+    return RewindPointsResult(file_change_tracking_enabled=tracked, points=points)
+
+
+async def preview_rewind(ctx: Context, params: PreviewRewindParams) -> PreviewRewindResult:
+    """Return the changes of files that a rewind to a prompt would take back.
+
+    Raises:
+        InvalidRequestError: there is no such prompt.
+    """
+    session = ctx.registry.live(params.session_id)
+    if not session.settings.file_tracking:
+        return PreviewRewindResult(available=False, reason="file-change-tracking-disabled", file_count=0, files=[])
+    if session.working:
+        return PreviewRewindResult(available=False, reason="session-busy", file_count=0, files=[])
+    history = await rewinding.History.read(ctx.registry, session)
+    files = await anyio.to_thread.run_sync(history.preview, params.event_id)
+    return PreviewRewindResult(available=True, file_count=len(files), files=files)
+
+
+async def rewind(ctx: Context, params: RewindParams) -> RewindResult:
+    """Go back to the beginning of a prompt: remove it and all that follows, and restore the files if asked to.
+
+    Files that somebody else has changed since are left alone, and named in the result.
+
+    Raises:
+        InvalidRequestError: the mode is unknown, or there is no such prompt.
+    """
+    session = ctx.registry.live(params.session_id)
+    return await rewinding.rewind(ctx.registry, session, params.event_id, params.mode)
+
+
+def clear_context(ctx: Context, params: ClearContextParams) -> ClearContextResult:
+    """Remove the conversation while a tool call runs; the model continues with ``prompt`` alone.
+
+    Raises:
+        InvalidRequestError: no tool call runs, or the prompt is empty.
+    """
+    session = ctx.registry.live(params.session_id)
+    if not params.prompt.strip():
+        raise InvalidRequestError("prompt is empty, expected the first message of the new conversation")
+    return ClearContextResult(messages_cleared=session.clear_context(Prompt(params.prompt)))
 
 
 async def compact(ctx: Context, params: CompactParams) -> CompactResult:

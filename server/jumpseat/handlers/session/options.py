@@ -6,7 +6,13 @@ from dataclasses import replace
 
 from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.sessions.context import Context
-from jumpseat.sessions.options import apply_options, check_agent, refresh_found_agents, requests_tokens
+from jumpseat.sessions.options import (
+    apply_options,
+    check_agent,
+    limit_tracking,
+    refresh_found_agents,
+    requests_tokens,
+)
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import OptionsUpdateParams
 
@@ -36,7 +42,9 @@ def update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
         session.use_model(changed.model, "sdk", reasoning_effort=params.reasoning_effort)
     agent, cwd = settings.agent, settings.cwd
     # Not the checked copy: `use_model` may have removed adapter settings that the new model does not take.
+    was_tracked = settings.file_tracking
     apply_options(settings, params)
+    limit_tracking(settings, was_on=was_tracked, has_prompts=session.latest_message_id is not None)
     settings.found_agents = changed.found_agents
     if settings.cwd != cwd:
         refresh_found_agents(ctx, settings)

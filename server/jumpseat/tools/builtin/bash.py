@@ -98,4 +98,5 @@ TOOL: Final = BuiltinTool(
     permission=_permission,
     ready=lambda ctx: ctx.shells.probe(),
     position=10,
+    runs_commands=True,
 )

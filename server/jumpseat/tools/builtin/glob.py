@@ -11,8 +11,8 @@ from typing import Final
 from pydantic import Field
 
 from jumpseat.tools.files import problem, readable
+from jumpseat.tools.ignored import ignored_note, ignored_paths
 from jumpseat.tools.search.engine import GlobRefusedError, cannot_start, glob_in_python, interrupted
-from jumpseat.tools.search.ignored import ignored_note, ignored_paths
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission
 

@@ -13,6 +13,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from jumpseat.tools.files import problem, readable
+from jumpseat.tools.ignored import ignored_note, ignored_paths
 from jumpseat.tools.search.engine import (
     Ending,
     FileHits,
@@ -23,7 +24,6 @@ from jumpseat.tools.search.engine import (
     interrupted,
     search_in_python,
 )
-from jumpseat.tools.search.ignored import ignored_note, ignored_paths
 from jumpseat.tools.search.ripgrep import search_with_ripgrep
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission

@@ -33,4 +33,5 @@ TOOL: Final = BuiltinTool(
     run=run_read_bash,
     intention=lambda args: f"Read output of shell {args.shell_id}",
     position=20,
+    runs_commands=True,
 )

@@ -30,4 +30,5 @@ TOOL: Final = BuiltinTool(
     run=run_stop_bash,
     intention=lambda args: f"Stop shell {args.shell_id}",
     position=40,
+    runs_commands=True,
 )

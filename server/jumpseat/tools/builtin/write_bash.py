@@ -67,4 +67,5 @@ TOOL: Final = BuiltinTool(
     intention=lambda args: f"Write to shell {args.shell_id}",
     permission=_permission,
     position=30,
+    runs_commands=True,
 )

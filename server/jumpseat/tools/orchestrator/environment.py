@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
@@ -13,17 +12,14 @@ from jumpseat.descendants import Descendants
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.tool import BuiltinTool, MakeSource
 from jumpseat.tools.web import Web
+from jumpseat.tools.workspace_files import FileEdit
 
 CALLS_PER_ANSWER: Final = 128
 """Default limit of the tool calls of one answer that run."""
 
 
-class RecordChange(Protocol):
-    """Keeps the change of a file by a session while it ran ``prompt``; ``before`` is ``None`` for a new file."""
-
-    def __call__(
-        self, session: Session, prompt: Prompt, path: Path, before: bytes | None, after: bytes
-    ) -> None: ...
+RecordChanges: TypeAlias = Callable[[Session, Prompt, Sequence[FileEdit]], None]
+"""Keeps the changes of files by a session while it ran a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,7 @@ class Environment:
     child processes, ``sources`` make the other tools of a session, ``web`` is what the web tools use. A client has
     ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands,
     ``descendants`` ends what they leave behind. Of one answer of a model, at most ``calls_per_answer`` tool calls
-    run. ``record_change`` keeps what file tools change.
+    run. ``record_changes`` keeps what file tools and commands change.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
@@ -45,7 +41,7 @@ class Environment:
     sandboxes: Sandboxes | None = None
     calls_per_answer: int = CALLS_PER_ANSWER
     descendants: Descendants | None = None
-    record_change: RecordChange | None = None
+    record_changes: RecordChanges | None = None
 
     def child_environ(self, session_id: str) -> dict[str, str]:
         """Return the environment of a child process of a session."""

@@ -23,6 +23,7 @@ from jumpseat.agent.permissions.questions import ALLOWED, Verdict
 from jumpseat.agent.permissions.rules import Facts
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError
+from jumpseat.tools.orchestrator.change_recorder import ChangeRecorder
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
 from jumpseat.tools.questions import ask_user
@@ -30,6 +31,7 @@ from jumpseat.tools.running_commands import CommandRunner
 from jumpseat.tools.session_sandbox import reading_sandbox
 from jumpseat.tools.tool import (
     Approve,
+    BuiltinTool,
     Cancellable,
     Prepared,
     SequentialCalls,
@@ -114,8 +116,14 @@ class CallExecution:
     """Runs single calls of one session's tools."""
 
     def __init__(
-        self, session: Session, environment: Environment, tools: OfferedTools, shells: CommandRunner
+        self,
+        session: Session,
+        environment: Environment,
+        tools: OfferedTools,
+        shells: CommandRunner,
+        changes: ChangeRecorder,
     ) -> None:
+        self._changes = changes
         self._session = session
         self._environment = environment
         self._tools = tools
@@ -212,7 +220,7 @@ class CallExecution:
         ctx.confined_only = verdict.confined_only
         if verdict.arguments is None or verdict.arguments == call.arguments:
             _settle_path(ctx, request)
-            return await with_abort(prepared.run)
+            return await with_abort(partial(self._watched, tool, ctx, prepared.run))
         return await self._run_changed(tool, ctx, call, verdict.arguments, with_abort)
 
     async def _decide(
@@ -274,7 +282,7 @@ class CallExecution:
             line=line,
             notify=self._notify,
             approve=approve,
-            files=Files(self._session.clients.files(), self._record_change),
+            files=Files(self._session.clients.files(), self._changes.record),
             web=self._environment.web,
             confine_reading=reading_sandbox(self._session, self._environment.sandboxes),
         )
@@ -293,7 +301,7 @@ class CallExecution:
                 prepared, ToolOutcome(text=forbidden.message, status="denied"), cancelled=False
             )
         else:
-            outcome = await with_abort(prepared.run)
+            outcome = await with_abort(partial(self._watched, tool, ctx, prepared.run))
         outcome.arguments = arguments
         outcome.contexts.append(
             f"The user changed the arguments of the call `{call.id}` of `{call.name}` before allowing it."
@@ -304,10 +312,16 @@ class CallExecution:
     async def _denial(self, prepared: Prepared, call: ToolUseBlock) -> Verdict | None:
         return self._session.permissions.denial_by_rule(await self._facts(prepared.permission, call))
 
-    def _record_change(self, path: Path, before: bytes | None, after: bytes) -> None:
-        prompt, record = self._session.cause, self._environment.record_change
-        if prompt is not None and record is not None:
-            record(self._session.root, prompt, path, before, after)
+    async def _watched(
+        self, tool: Tool, ctx: ToolContext, run: Callable[[], Awaitable[ToolOutcome]]
+    ) -> ToolOutcome:
+        """Run a call; if it runs a command, record the files that the command changes."""
+        if not (isinstance(tool, BuiltinTool) and tool.runs_commands):
+            return await run()
+        await self._changes.begin(ctx.cwd)
+        outcome = await run()
+        await self._changes.end()
+        return outcome
 
     def _notify(self, text: str, severity: Severity) -> None:
         if severity == "info":

@@ -13,6 +13,7 @@ from jumpseat.agent.model import ToolOrigin, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.tools.orchestrator.calls import ToolCalls, shell_info
+from jumpseat.tools.orchestrator.change_recorder import ChangeRecorder
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.execution import CallExecution
 from jumpseat.tools.orchestrator.offered_tools import OfferedTools
@@ -33,7 +34,10 @@ class ToolOrchestrator:
         sandbox = session_sandbox(session, environment.sandboxes) if environment.sandboxes is not None else None
         self._shells = Shells(session.services.tasks, session.clients.terminals, sandbox)
         self._tools = OfferedTools(session, environment)
-        execution = CallExecution(session, environment, self._tools, self._shells)
+        self._changes = ChangeRecorder(
+            session, environment, output_dir.parent, lambda: any(shell.alive for shell in self._shells)
+        )
+        execution = CallExecution(session, environment, self._tools, self._shells, self._changes)
         self._session_id = session.id
         # What a sub-agent leaves behind ends with the session.
         self._descendants = environment.descendants if session.identity is None else None
@@ -84,6 +88,9 @@ class ToolOrchestrator:
     def commands(self) -> list[BackgroundCommand]:
         return list(self._shells)
 
+    async def settle(self) -> None:
+        await self._changes.settle()
+
     async def close(self, grace_s: float | None = None) -> None:
         grace_s = GRACE_S if grace_s is None else grace_s
         async with anyio.create_task_group() as tasks:
@@ -92,3 +99,4 @@ class ToolOrchestrator:
                 tasks.start_soon(source.close, grace_s)
         if self._descendants is not None:
             await self._descendants.end(self._session_id, grace_s)
+        self._changes.close()

@@ -25,7 +25,7 @@ import orjson
 from anyio.abc import ByteReceiveStream, Process
 
 from jumpseat.tools.files import describe
-from jumpseat.tools.search.ignored import is_ignored
+from jumpseat.tools.ignored import is_ignored
 from jumpseat.tools.tool import ToolOutcome, failure
 
 TIME_LIMIT_S: Final = 30.0

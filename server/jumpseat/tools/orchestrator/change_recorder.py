@@ -1,0 +1,76 @@
+"""Record the files that one session's tools change: those of the file tools, and those of commands if wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+
+from jumpseat.agent.session.session import Session
+from jumpseat.tools.ignored import ignored_paths
+from jumpseat.tools.orchestrator.environment import Environment
+from jumpseat.tools.session_sandbox import reading_sandbox
+from jumpseat.tools.workspace_files import FileEdit
+from jumpseat.tools.workspace_watch import WorkspaceWatch
+from jumpseat_protocol import events
+
+
+class ChangeRecorder:
+    """The recorder of one session. The watch over its workspace begins with the first command.
+
+    ``folder`` is that of the session, ``is_running`` returns whether a command still runs.
+    """
+
+    def __init__(
+        self, session: Session, environment: Environment, folder: Path, is_running: Callable[[], bool]
+    ) -> None:
+        self._session = session
+        self._environment = environment
+        self._folder = folder
+        self._is_running = is_running
+        self._watch: WorkspaceWatch | None = None
+
+    def record(self, edit: FileEdit) -> None:
+        """Record a change that a file tool has made."""
+        self._record_all([edit])
+
+    async def begin(self, cwd: Path) -> None:
+        """Look at the workspace before a command, if the session tracks files."""
+        if not self._session.settings.file_tracking:
+            return
+        if self._watch is None:
+            self._watch = WorkspaceWatch(
+                self._record_all, self._ignored, self._folder, self._is_running, self._warn
+            )
+        await self._watch.begin(cwd)
+
+    async def end(self) -> None:
+        """Record what a command has changed until now."""
+        if self._watch is not None:
+            await self._watch.end()
+
+    async def settle(self) -> None:
+        """Record what commands have changed until the end of a prompt. Not cancellable, but bounded."""
+        if self._watch is not None:
+            with anyio.CancelScope(shield=True):
+                await self._watch.settle()
+
+    def close(self) -> None:
+        """Forget the contents of the workspace."""
+        if self._watch is not None:
+            self._watch.close()
+
+    async def _ignored(self, root: Path) -> frozenset[str]:
+        session, environment = self._session, self._environment
+        return await ignored_paths(
+            root, environment.child_environ(session.id), reading_sandbox(session, environment.sandboxes)
+        )
+
+    def _record_all(self, edits: Sequence[FileEdit]) -> None:
+        prompt, record = self._session.cause, self._environment.record_changes
+        if prompt is not None and record is not None:
+            record(self._session.root, prompt, edits)
+
+    def _warn(self, message: str) -> None:
+        self._session.emit(events.SessionWarning(warning_type="file_tracking", message=message))
