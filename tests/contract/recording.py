@@ -71,6 +71,8 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
             {"text": "All served."},
         ],
     ),
+    ("start over", [calls("look_up", "call-clear", key="clear")]),
+    ("a new beginning", [{"text": "What was before?"}]),
     ("What is 2", [{"text": "four"}]),
     ("has finished|has failed", [{"text": "Noted."}]),
     ("look around", [{"text": "I looked."}]),
@@ -146,14 +148,16 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             await _run_commands(wire, session)
             await client.idle(6)
             await _use_canvases(server, wire, session)
-            await _abort(wire, session)
+            await wire.call("session.send", {"sessionId": session, "prompt": "start over"})
             await client.idle(7)
+            await _abort(wire, session)
+            await client.idle(8)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             await wire.call("session.history.compact", {"sessionId": session, "customInstructions": "Be brief."})
             await _take_back(wire, session)
             await wire.call("session.shutdown", {"sessionId": session, "type": "error", "reason": "the power"})
             await _reach_a_limit(wire, session, copilot)
-            await client.idle(8)
+            await client.idle(9)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             tasks.cancel_scope.cancel()
         history: JsonObject = await wire.call("session.getMessages", {"sessionId": session})
@@ -309,6 +313,10 @@ class _Client:
     async def _tool(self, arguments: JsonObject) -> JsonObject:
         if arguments["key"] == "error":
             return {"error": "no such key"}
+        if arguments["key"] == "clear":
+            cleared = {"sessionId": self.session, "prompt": "a new beginning"}
+            await self.wire.ask("session.history.clearContext", cleared)
+            return {"result": TOOL_RESULT}
         for prompt in ({"prompt": "also this", "mode": "immediate"}, {"prompt": "later, please"}):
             await self.wire.ask("session.send", {"sessionId": self.session, **prompt})
         return {"result": TOOL_RESULT}

@@ -110,6 +110,7 @@ ESSENTIALS: dict[str, Sequence[str]] = {
     ],
     "session.canvas.removed": ["instanceId", "extensionId", "canvasId"],
     "session.canvas.unavailable": ["instanceId", "extensionId", "canvasId"],
+    "session.context_cleared": ["initialMessage", "messagesCleared"],
     "session.context_changed": ["cwd", "gitRoot", "branch"],
     "session.error": ["errorType", "message"],
     "session.idle": [],

@@ -22,7 +22,8 @@ class SessionSettings(TypedDict, total=False):
     """Options of ``create_session`` and ``resume_session``. Left out or ``None`` means the server's default.
 
     ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a
-    session for one prompt only. ``extra`` is merged into the parameters unchanged: camelCase names of options that
+    session for one prompt only. ``enable_file_change_tracking`` lets a rewind restore what commands have changed.
+    ``extra`` is merged into the parameters unchanged: camelCase names of options that
     have no name here.
     """
 
@@ -39,6 +40,7 @@ class SessionSettings(TypedDict, total=False):
     streaming: bool
     keep_interrupted_answers: bool
     one_off: bool
+    enable_file_change_tracking: bool
     client_name: str
     large_output: LargeOutputConfig
     extra: Mapping[str, Any]
