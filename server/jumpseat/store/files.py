@@ -5,12 +5,15 @@ Names of workspace files come from clients: they are resolved, links included, a
 
 from __future__ import annotations
 
+import errno
+import os
 import uuid
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from jumpseat.deep_folders import walk
+from jumpseat.deep_folders import delete_folder, walk
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only
 from jumpseat.regular_files import read_whole
@@ -76,6 +79,21 @@ def remove_file(path: Path) -> bool:
     return True
 
 
+@contextmanager
+def _refused(name: str, action: str) -> Generator[None]:
+    """Turn errors of the system about a workspace file into errors of the request."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidRequestError(f"cannot {action} {name!r}: there is no such path in the workspace") from None
+    except FileExistsError:
+        raise InvalidRequestError(f"cannot {action} {name!r}: it exists") from None
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EISDIR, errno.EINVAL):
+            raise InvalidRequestError(f"cannot {action} {name!r}: {error.strerror}") from None
+        raise StoreError(f"cannot {action} {name!r}: {error.strerror or error}") from error
+
+
 class WorkspaceFiles:
     """The ``files`` folder of one session; it is created with the first file."""
 
@@ -123,10 +141,72 @@ class WorkspaceFiles:
         write_text(path, content)
         return is_new
 
-    def _locate(self, name: str) -> Path:
+    def stat(self, name: str) -> os.stat_result:
+        """Return the state of a file or folder.
+
+        Raises:
+            InvalidRequestError: there is no such path, or the name leads out of the folder.
+            StoreError: the path cannot be looked at.
+        """
+        with _refused(name, "look at"):
+            return os.stat(self._locate(name))
+
+    def create_folder(self, name: str, *, recursive: bool) -> None:
+        """Create a folder; ``recursive`` creates its parents, too, and allows it to exist.
+
+        Raises:
+            InvalidRequestError: the path exists or its parent does not, or the name leads out of the folder.
+            StoreError: the folder cannot be created.
+        """
+        path = self._locate(name)
+        with _refused(name, "create"):
+            create_private_folder(self.root)
+            if recursive:
+                create_private_folder(path)
+            else:
+                path.mkdir(mode=0o700)
+
+    def remove(self, name: str, *, recursive: bool, force: bool) -> None:
+        """Remove a file or an empty folder, with ``recursive`` any folder; with ``force``, it may be missing.
+
+        Links are removed, not followed.
+
+        Raises:
+            InvalidRequestError: there is no such path, the folder is not empty, or the name leads out of it.
+            StoreError: the path cannot be removed.
+        """
+        path = self._locate(name, follow=False)
+        if force and not os.path.lexists(path):
+            return
+        with _refused(name, "remove"):
+            if not path.is_dir() or path.is_symlink():
+                path.unlink()
+            elif recursive:
+                delete_folder(path)
+            else:
+                path.rmdir()
+
+    def rename(self, source: str, destination: str) -> bool:
+        """Rename a file or folder; return whether an existing file was replaced.
+
+        Raises:
+            InvalidRequestError: there is no such path, the destination is in the way or has no parent, or a name
+                leads out of the folder.
+            StoreError: the path cannot be renamed.
+        """
+        before, after = self._locate(source, follow=False), self._locate(destination, follow=False)
+        with _refused(source, "rename"):
+            replaced = os.path.lexists(after)
+            before.replace(after)
+            return replaced
+
+    def _locate(self, name: str, *, follow: bool = True) -> Path:
+        """Return the path of a file; unless ``follow``, a link at its end is not resolved."""
         try:
             root = self.root.resolve()
             path = (root / name).resolve()
+            if not follow and path != root and Path(name).name not in ("", ".."):
+                path = (root / name).parent.resolve() / Path(name).name
         except (OSError, RuntimeError, ValueError):
             # A loop of links, or characters that are invalid in a path.
             raise InvalidRequestError(f"{name!r} is not a path in the workspace files directory") from None

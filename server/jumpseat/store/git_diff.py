@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from jumpseat.errors import InvalidRequestError
 from jumpseat.git import MAX_OUTPUT_BYTES, Confine, GitError, run_git
-from jumpseat.regular_files import read_whole
+from jumpseat.regular_files import exists, read_whole, repository_root
 
 ChangeType: TypeAlias = Literal["added", "modified", "deleted", "renamed"]
 
@@ -27,6 +27,8 @@ LARGEST_DIFF: Final = 256 * 1024
 LARGEST_TOTAL: Final = 16 * 1024 * 1024
 """Limit on the diffs of all new files, in characters."""
 TIMEOUT_S: Final = 30.0
+DEFAULT_BRANCH: Final = "main"
+"""The branch to compare with where no repository names another."""
 
 _INHERITED: Final = (
     "PATH",
@@ -94,12 +96,14 @@ class Repository:
         self._confine = confine
 
     @classmethod
-    async def find(cls, cwd: Path, confine: Confine | None = None) -> Repository:
-        """Find the repository around ``cwd``.
+    async def find(cls, cwd: Path, confine: Confine | None = None) -> Repository | None:
+        """Find the repository around ``cwd``; return ``None`` if there is none.
 
         Raises:
-            InvalidRequestError: ``cwd`` is in no working tree, or git is missing.
+            InvalidRequestError: git is missing, or cannot use the repository.
         """
+        if not exists(repository_root(cwd) / ".git"):
+            return None
         try:
             root = (await _git(confine, cwd, "rev-parse", "--show-toplevel")).rstrip("\n")
         except GitError as error:

@@ -187,6 +187,59 @@ async def test_files_of_the_workspace_are_written_listed_and_read(tmp_path: Path
     ]
 
 
+async def test_paths_of_the_workspace_are_made_looked_at_renamed_and_removed(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        at = await start(server.wire)
+        assert "no such path" in await at.error_of("workspaces.createDirectory", path="a/b")
+        await at.call("workspaces.createDirectory", path="a/b", recursive=True)
+        assert "it exists" in await at.error_of("workspaces.createDirectory", path="a/b")
+        await at.call("workspaces.createFile", path="a/b/c.txt", content="four")
+        found = await at.call("workspaces.statFile", path="a/b/c.txt")
+        assert (found["isFile"], found["isDirectory"], found["size"]) == (True, False, 4)
+        assert found["mtimeMs"] > found["birthtimeMs"] - 1000 > 0
+        assert (await at.call("workspaces.statFile", path="a"))["isDirectory"] is True
+        await at.call("workspaces.renamePath", source="a/b", destination="d")
+        assert "'a/b'" in await at.error_of("workspaces.renamePath", source="a/b", destination="d")
+        assert await at.call("workspaces.listFiles") == {"files": ["d/c.txt"]}
+        assert "not empty" in await at.error_of("workspaces.removePath", path="d")
+        await at.call("workspaces.removePath", path="d", recursive=True)
+        assert "'d'" in await at.error_of("workspaces.removePath", path="d")
+        await at.call("workspaces.removePath", path="d", force=True)
+        assert "'d'" in await at.error_of("workspaces.statFile", path="d")
+
+
+async def test_a_link_of_the_workspace_is_removed_and_its_target_is_left(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        at = await start(server.wire)
+        await at.call("workspaces.createDirectory", path="a", recursive=True)
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "kept").touch()
+        (server.log_of(at.session).with_name("files") / "a/link").symlink_to(outside)
+        for path in ("a/link/kept", "..", ".", "a/.."):
+            problem = await at.error_of("workspaces.removePath", path=path, recursive=True, force=True)
+            assert "workspace files directory" in problem
+        await at.call("workspaces.removePath", path="a/link", recursive=True)
+        assert (outside / "kept").exists()
+
+
+async def test_hosts_add_summaries_and_name_the_workspace(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        at = await start(server.wire)
+        for title in ("One", "Two"):
+            added = await at.call("workspaces.addSummary", title=title, content=f"about {title}")
+        assert added["summary"] == {"number": 2, "title": "Two", "filename": "002-two.md"}
+        assert added["workspace"]["summary_count"] == 2
+        left = await at.call("workspaces.truncateSummaries", keepCount=1)
+        assert left["workspace"]["summary_count"] == 1
+        (checkpoint,) = (await at.call("workspaces.listCheckpoints"))["checkpoints"]
+        assert checkpoint["title"] == "One"
+        context = {"branch": "topic", "repository": "one/two", "other": 1}
+        named = await at.call("workspaces.updateMetadata", name="Mine", context=context)
+        assert (named["workspace"]["name"], named["workspace"]["branch"]) == ("Mine", "topic")
+        assert await at.call("workspaces.ensure") == named
+
+
 async def test_the_error_about_a_missing_file_or_a_folder_names_it(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)

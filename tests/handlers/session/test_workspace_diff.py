@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.server import Wire, running_server, scripted
+from tests.support.server import Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -193,7 +193,7 @@ async def test_conflicts_are_listed_and_configured_programs_do_not_run(repositor
     assert not trap.exists()
 
 
-async def test_a_diff_without_git_or_with_invalid_params_is_refused(repository: Path, tmp_path: Path) -> None:
+async def test_a_diff_without_git_is_empty_or_refused(repository: Path, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
     async with running_server(tmp_path, env={"GIT_CEILING_DIRECTORIES": str(tmp_path)}) as server:
@@ -205,8 +205,47 @@ async def test_a_diff_without_git_or_with_invalid_params_is_refused(repository: 
         async def refusal(session: str, **params: Any) -> str:
             return (await wire.error_of("session.workspaces.diff", {"sessionId": session, **params}))["message"]
 
-        assert "has no git working tree" in await refusal(nowhere, mode="unstaged")
+        for mode, more in (("unstaged", {}), ("branch", {"baseBranch": "main"})):
+            result = await wire.call("session.workspaces.diff", {"sessionId": nowhere, "mode": mode})
+            fallback: dict[str, Any] = {"mode": "unstaged", "changes": [], "isFallback": mode == "branch"}
+            assert result == {"requestedMode": mode} | fallback | more
         assert await refusal(off, mode="unstaged") == "git is disabled for this session"
         assert "includeContents" in await refusal(there, mode="branch", includeContents=True)
         assert "mode" in await refusal(there, mode="staged")
         assert await refusal("nobody", mode="unstaged") == "Session not found: nobody"
+
+
+async def test_the_diff_of_a_session_shows_what_it_has_changed(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    for name in ("a.txt", "spaces.txt"):
+        (plain / name).write_text("hello a\n")
+    turns = (
+        calls("edit", "c1", path="a.txt", old_str="hello", new_str="bye"),
+        calls("bash", "c2", command="printf 'x\\ny\\n' > n.txt; echo ' hello a' > spaces.txt; printf '\\0' > bin"),
+        {"text": "Done."},
+    )
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        options = {"workingDirectory": str(plain), "enableFileChangeTracking": True}
+        session = await wire.create(scripted(*turns), **options)
+        await wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
+        await wire.prompt(session, "go")
+        params = {"sessionId": session, "mode": "session", "ignoreWhitespace": True, "includeContents": True}
+        result = await wire.call("session.workspaces.diff", params)
+    assert (result["mode"], result["isFallback"]) == ("session", False)
+    changes = {change.pop("path"): change for change in result["changes"]}
+    assert changes["bin"].pop("diff").endswith("Binary files differ")
+    assert changes == {
+        "a.txt": {
+            "diff": "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-hello a\n+bye a",
+            "changeType": "modified",
+            "contents": {"before": "hello a\n", "after": "bye a\n"},
+        },
+        "bin": {"changeType": "added"},
+        "n.txt": {
+            "diff": "diff --git a/n.txt b/n.txt\n--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,2 @@\n+x\n+y",
+            "changeType": "added",
+            "contents": {"after": "x\ny\n"},
+        },
+    }
