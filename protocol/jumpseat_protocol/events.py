@@ -832,6 +832,17 @@ class ToolExecutionComplete(Payload):
     interaction_id: str | None = None
     sandboxed: bool | None = None
     parent_tool_call_id: str | None = None
+    is_user_requested: bool | None = None
+
+
+@wire_dataclass
+class ToolUserRequested(Payload):
+    """The user runs a command, which the model learns with the next prompt."""
+
+    type: ClassVar[str] = "tool.user_requested"
+    tool_call_id: str
+    tool_name: str
+    arguments: dict[str, Any]
 
 
 @wire_dataclass
@@ -1313,6 +1324,7 @@ EventPayload: TypeAlias = (
     | ToolExecutionProgress
     | ToolExecutionComplete
     | ToolSearchActivated
+    | ToolUserRequested
     | PermissionRequested
     | PermissionCompleted
     | ExternalToolRequested

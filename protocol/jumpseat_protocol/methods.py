@@ -30,6 +30,7 @@ MODULES: Final = (
     "history",
     "event_log",
     "queue",
+    "shell",
     "commands",
     "ui",
     "canvases",

@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
+from jumpseat_protocol import shell
 from jumpseat_protocol.callbacks import SERVER_REQUESTS
 from jumpseat_protocol.complete import EVENT, CompleteEvent
 from jumpseat_protocol.envelope import ErrorObject, RequestId
@@ -85,6 +86,8 @@ _NOTIFICATIONS: Final[Mapping[str, type[WireModel]]] = {
     "session.lifecycle": SessionLifecycleParams,
     GITHUB_TELEMETRY: GitHubTelemetryParams,
     EVENT: CompleteEvent,
+    shell.OUTPUT: shell.ShellOutputParams,
+    shell.EXIT: shell.ShellExitParams,
     "$/cancelRequest": CancelRequestParams,
 }
 

@@ -81,6 +81,8 @@ def test_the_schema_has_every_method_event_and_notification() -> None:
         "session.lifecycle",
         "gitHubTelemetry.event",
         "jumpseat.complete.event",
+        "shell.output",
+        "shell.exit",
         "$/cancelRequest",
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, Model, ModelInfo, ToolOrigin, ToolSpec, Usage
@@ -136,6 +136,64 @@ class BackgroundCommand(Protocol):
         ...
 
 
+Stream: TypeAlias = Literal["stdout", "stderr"]
+
+
+class ProcessListener(Protocol):
+    """Learns the output and the end of a command of the user."""
+
+    def output(self, stream: Stream, text: str) -> None:
+        """Take a piece of output."""
+        ...
+
+    def exited(self, exit_code: int) -> None:
+        """Take the exit code; nothing follows."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until most of the output so far has been read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """The result of a command of the user. ``exit_code`` is ``None`` if it was cancelled or could not start."""
+
+    call_id: str
+    success: bool
+    output: str
+    exit_code: int | None = None
+    error: str | None = None
+
+
+class UserCommands(Protocol):
+    """The commands of the user in one session, which run beside those of the agent."""
+
+    def start(self, command: str, cwd: Path, timeout_s: float | None, listener: ProcessListener) -> str:
+        """Start a command in the background and return its id. The ``listener`` is called after that.
+
+        Raises:
+            InvalidRequestError: too many commands run, or the session is closing.
+        """
+        ...
+
+    def kill(self, process_id: str, name: str) -> bool:
+        """Send the signal ``name`` to such a command and its children; returns ``False`` if it does not run."""
+        ...
+
+    async def run(self, request_id: str, command: str) -> CommandResult:
+        """Run a command to its end, with events. The model learns the result with the next prompt.
+
+        Raises:
+            InvalidRequestError: ``request_id`` is in use, too many commands run, or the session is closing.
+        """
+        ...
+
+    def cancel(self, request_id: str) -> bool:
+        """End a command that :meth:`run` waits for; returns ``False`` if there is none with this id."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolsResult:
     """The common result of the tool calls of one answer. ``ends_turn`` means that the model is not called again."""
@@ -204,6 +262,11 @@ class ToolRunner(Protocol):
 
         **Contract:** emits exactly one ``tool.execution_complete`` per call, also when cancelled.
         """
+        ...
+
+    @property
+    def user_commands(self) -> UserCommands:
+        """Return the commands of the user."""
         ...
 
     def commands(self) -> list[BackgroundCommand]:

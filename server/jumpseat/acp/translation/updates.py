@@ -295,6 +295,7 @@ class Translator:
                 | events.BackgroundTasksChanged()
                 | events.SystemNotification()
                 | events.ToolSearchActivated()
+                | events.ToolUserRequested()
                 | events.McpServersLoaded()
                 | events.McpServerStatusChanged()
                 | events.McpToolsListChanged()

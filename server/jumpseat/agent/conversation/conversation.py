@@ -83,6 +83,9 @@ class Conversation:
         self._steps: list[_Step] = []
         # The prompts that the summary covers, oldest first.
         self._compacted_prompts: list[str] = []
+        # The commands that the user runs, by call, and the reports about finished ones for the next message.
+        self._user_commands: dict[str, str] = {}
+        self._reports: list[str] = []
         # The number of steps that a running compaction covers.
         self._compacting: int | None = None
 
@@ -93,6 +96,7 @@ class Conversation:
         """Apply one persisted event. Events that are not part of the conversation are ignored."""
         match payload:
             case events.UserMessage():
+                self._add_reports()
                 prompt = payload.content if payload.source is None else None
                 sent = payload.transformed_content or payload.content
                 bare = prompt is not None and is_bare_prompt(sent, prompt) and not payload.attachments
@@ -110,6 +114,11 @@ class Conversation:
                     message = AssistantMessage(blocks)
                     calls = message.tool_uses()
                     self._steps.append(_Step(message, calls=calls, results=[None] * len(calls)))
+            case events.ToolUserRequested():
+                self._user_commands[payload.tool_call_id] = str(payload.arguments.get("command", ""))
+            case events.ToolExecutionComplete(is_user_requested=True):
+                if (command := self._user_commands.pop(payload.tool_call_id, None)) is not None:
+                    self._reports.append(command_report(command, payload))
             case events.ToolExecutionComplete():
                 self._settle(payload)
             case events.Abort():
@@ -129,6 +138,10 @@ class Conversation:
                 self._steps, self._compacted_prompts, self._compacting = [], [], None
             case _:
                 pass
+
+    def _add_reports(self) -> None:
+        reports, self._reports = self._reports, []
+        self._steps += [_Step(UserMessage([TextBlock(report)])) for report in reports]
 
     def messages(self) -> list[Message]:
         """Return the messages for a model. Each call is followed by its result, in the order of the calls."""
@@ -185,6 +198,17 @@ class Conversation:
                         call.arguments = payload.effective_arguments
                         call.arguments_json = canonical_json(payload.effective_arguments)
                     return
+
+
+def command_report(command: str, end: events.ToolExecutionComplete) -> str:
+    """Return the message that tells the model about a command that the user has run."""
+    code = (end.tool_telemetry or {}).get("exitCode")
+    state = f"exit code {code}" if code is not None else "it did not run to its end"
+    output = end.result.content if end.result is not None else end.error.message if end.error is not None else ""
+    return (
+        f"<user_shell_command_output>\nThe user has run a shell command ({state}).\n\n"
+        f"Command:\n{command}\n\nOutput:\n{output}\n</user_shell_command_output>"
+    )
 
 
 def _find_unanswered(steps: Sequence[_Step], room: int) -> int:

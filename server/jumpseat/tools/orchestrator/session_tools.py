@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -23,6 +25,9 @@ from jumpseat.tools.shell.shells import Shells
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
 
+if TYPE_CHECKING:
+    from jumpseat.tools.shell.user_commands import UserCommands
+
 
 class ToolOrchestrator:
     """Implements :class:`jumpseat.agent.interfaces.ToolRunner`.
@@ -38,6 +43,10 @@ class ToolOrchestrator:
             session, environment, output_dir.parent, lambda: any(shell.alive for shell in self._shells)
         )
         execution = CallExecution(session, environment, self._tools, self._shells, self._changes)
+        self._session = session
+        self._environment = environment
+        self._sandbox = sandbox
+        self._user_commands: UserCommands | None = None
         self._session_id = session.id
         # What a sub-agent leaves behind ends with the session.
         self._descendants = environment.descendants if session.identity is None else None
@@ -91,10 +100,22 @@ class ToolOrchestrator:
     async def settle(self) -> None:
         await self._changes.settle()
 
+    @property
+    def user_commands(self) -> UserCommands:
+        if self._user_commands is None:
+            # Imported here, because few sessions have any.
+            from jumpseat.tools.shell.user_commands import UserCommands
+
+            environ = partial(self._environment.child_environ, self._session_id)
+            self._user_commands = UserCommands(self._session, environ, self._sandbox)
+        return self._user_commands
+
     async def close(self, grace_s: float | None = None) -> None:
         grace_s = GRACE_S if grace_s is None else grace_s
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._shells.close, grace_s)
+            if self._user_commands is not None:
+                tasks.start_soon(self._user_commands.close, grace_s)
             for source in self._tools.sources:
                 tasks.start_soon(source.close, grace_s)
         if self._descendants is not None:

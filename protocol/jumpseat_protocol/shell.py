@@ -1,0 +1,86 @@
+"""``session.shell.*``: commands of the user, which run beside the agent's; and the notifications about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from pydantic import Field, StrictBool
+
+from jumpseat_protocol.wire import Method, WireModel
+
+OUTPUT: Final = "shell.output"
+EXIT: Final = "shell.exit"
+
+
+class ShellExecParams(WireModel):
+    """``cwd`` is the session's by default, and relative to it. ``timeout`` is in milliseconds."""
+
+    session_id: str
+    command: str
+    cwd: str | None = None
+    timeout: int | None = Field(None, ge=1)
+
+
+class ShellExecResult(WireModel):
+    process_id: str
+
+
+class ShellKillParams(WireModel):
+    session_id: str
+    process_id: str
+    signal: Literal["SIGTERM", "SIGKILL", "SIGINT"] = "SIGTERM"
+
+
+class ShellKillResult(WireModel):
+    killed: StrictBool
+
+
+class UserCommandParams(WireModel):
+    """``request_id`` is the client's choice, for ``session.shell.cancelUserRequested``."""
+
+    session_id: str
+    request_id: str = Field(min_length=1)
+    command: str
+
+
+class UserCommandResult(WireModel):
+    """``output`` is stdout and stderr. A cancelled command has no exit code."""
+
+    tool_call_id: str
+    success: StrictBool
+    output: str
+    exit_code: int | None = None
+    error: str | None = None
+
+
+class CancelUserCommandParams(WireModel):
+    session_id: str
+    request_id: str
+
+
+class CancelUserCommandResult(WireModel):
+    cancelled: StrictBool
+
+
+class ShellOutputParams(WireModel):
+    """A piece of the output of a process of ``session.shell.exec``, sent to the client that started it."""
+
+    process_id: str
+    stream: Literal["stdout", "stderr"]
+    data: str
+
+
+class ShellExitParams(WireModel):
+    """The last notification about a process; ``exit_code`` is 1 if a signal ended the process."""
+
+    process_id: str
+    exit_code: int
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.shell.exec": Method(ShellExecParams, ShellExecResult),
+    "session.shell.kill": Method(ShellKillParams, ShellKillResult),
+    "session.shell.executeUserRequested": Method(UserCommandParams, UserCommandResult),
+    "session.shell.cancelUserRequested": Method(CancelUserCommandParams, CancelUserCommandResult),
+}
