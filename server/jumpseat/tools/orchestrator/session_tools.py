@@ -26,7 +26,7 @@ from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
 
 if TYPE_CHECKING:
-    from jumpseat.tools.shell.user_commands import UserCommands
+    from jumpseat.tools.orchestrator.user_commands import UserCommands
 
 
 class ToolOrchestrator:
@@ -104,7 +104,7 @@ class ToolOrchestrator:
     def user_commands(self) -> UserCommands:
         if self._user_commands is None:
             # Imported here, because few sessions have any.
-            from jumpseat.tools.shell.user_commands import UserCommands
+            from jumpseat.tools.orchestrator.user_commands import UserCommands
 
             environ = partial(self._environment.child_environ, self._session_id)
             self._user_commands = UserCommands(self._session, environ, self._sandbox)
