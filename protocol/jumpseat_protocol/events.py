@@ -846,6 +846,18 @@ class ToolUserRequested(Payload):
 
 
 @wire_dataclass
+class EphemeralQuery(Payload):
+    """A question beside the conversation: ``chunk`` is a part of the answer, ``answer`` the whole at the end."""
+
+    type: ClassVar[str] = "ui.ephemeral_query"
+    persisted: ClassVar[bool] = False
+    request_id: str
+    phase: Literal["started", "chunk", "completed"]
+    chunk: str | None = None
+    answer: str | None = None
+
+
+@wire_dataclass
 class ToolSearchActivated(Payload):
     """These tools, which were left out of model requests, are included from now on."""
 
@@ -1325,6 +1337,7 @@ EventPayload: TypeAlias = (
     | ToolExecutionComplete
     | ToolSearchActivated
     | ToolUserRequested
+    | EphemeralQuery
     | PermissionRequested
     | PermissionCompleted
     | ExternalToolRequested

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import StrictBool
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.callbacks import ElicitationResult, ExitPlanModeResponse, UserInputResponse
 from jumpseat_protocol.event_log import InterestResult, ReleaseInterestParams
@@ -35,6 +35,17 @@ class UnregisteredResult(WireModel):
     unregistered: StrictBool
 
 
+class EphemeralQueryParams(WireModel):
+    """A question beside the conversation."""
+
+    session_id: str
+    question: str = Field(min_length=1)
+
+
+class EphemeralQueryResult(WireModel):
+    answer: str
+
+
 class HandlePendingUserInputParams(WireModel):
     session_id: str
     request_id: str
@@ -59,6 +70,7 @@ METHODS: Final[Mapping[str, Method]] = {
     "session.ui.handlePendingAutoModeSwitch": Method(HandlePendingAutoModeSwitchParams, SuccessResult),
     "session.ui.handlePendingExitPlanMode": Method(HandlePendingExitPlanModeParams, SuccessResult),
     "session.ui.handlePendingUserInput": Method(HandlePendingUserInputParams, SuccessResult),
+    "session.ui.ephemeralQuery": Method(EphemeralQueryParams, EphemeralQueryResult),
     "session.ui.elicitation": Method(ElicitationParams, ElicitationResult),
     "session.ui.handlePendingElicitation": Method(HandlePendingElicitationParams, SuccessResult),
 }

@@ -347,7 +347,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.tools.listPendingRequests",
         "session.tools.set",
         "session.tools.taskCompleteEventData",
-        "session.ui.ephemeralQuery",
         "session.usage.setCodeChanges",
         "session.workspaces.writeAutopilotObjective",
     ),

@@ -26,7 +26,7 @@ confined. ``operator``: the server allows calls that nobody can be asked about. 
 ``turn``: the turn, or another call of the answer, was cancelled.
 """
 
-CallPurpose: TypeAlias = Literal["turn", "summary", "judge", "sampling", "completion"]
+CallPurpose: TypeAlias = Literal["turn", "summary", "judge", "sampling", "completion", "side_question"]
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)

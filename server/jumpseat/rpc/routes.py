@@ -279,6 +279,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "session.ui.handlePendingAutoModeSwitch": "session.ui:handle_pending_auto_mode_switch",
     "session.ui.handlePendingExitPlanMode": "session.ui:handle_pending_exit_plan_mode",
     "session.ui.handlePendingUserInput": "session.ui:handle_pending_user_input",
+    "session.ui.ephemeralQuery": "session.ui:ephemeral_query",
     "session.ui.elicitation": "session.ui:elicitation",
     "session.ui.handlePendingElicitation": "session.ui:handle_pending_elicitation",
     "session.usage.getMetrics": "session.usage:get_metrics",

@@ -296,6 +296,7 @@ class Translator:
                 | events.SystemNotification()
                 | events.ToolSearchActivated()
                 | events.ToolUserRequested()
+                | events.EphemeralQuery()
                 | events.McpServersLoaded()
                 | events.McpServerStatusChanged()
                 | events.McpToolsListChanged()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jumpseat.agent.model_calls.side_question import ask_aside
 from jumpseat.agent.session.clients import AUTO_MODE_SWITCH
 from jumpseat.agent.session.elicitation import elicit
 from jumpseat.sessions.context import Context
@@ -14,12 +15,19 @@ from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.ui import (
     ElicitationParams,
+    EphemeralQueryParams,
+    EphemeralQueryResult,
     HandlePendingAutoModeSwitchParams,
     HandlePendingElicitationParams,
     HandlePendingExitPlanModeParams,
     HandlePendingUserInputParams,
     UnregisteredResult,
 )
+
+
+async def ephemeral_query(ctx: Context, params: EphemeralQueryParams) -> EphemeralQueryResult:
+    """Ask the model a question beside the conversation, also in the middle of a turn."""
+    return EphemeralQueryResult(answer=await ask_aside(ctx.registry.live(params.session_id), params.question))
 
 
 def handle_pending_user_input(ctx: Context, params: HandlePendingUserInputParams) -> SuccessResult:
