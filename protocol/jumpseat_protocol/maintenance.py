@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, Field, StrictBool
 
+from jumpseat_protocol.event_log import EventLogReadResult
 from jumpseat_protocol.server import EmptyParams, EmptyResult
 from jumpseat_protocol.sessions import (
     SessionContext,
@@ -156,6 +157,32 @@ class ForkResult(WireModel):
     name: str | None = None
 
 
+class ReadPersistedEventsParams(WireModel):
+    """``cursor`` is that of the page before, is good for one read, and keeps its direction."""
+
+    session_id: str
+    cursor: str | None = None
+    max: int = Field(default=200, ge=1, le=1000)
+    direction: Literal["forward", "backward"] = "forward"
+
+
+class ClientMetadataParams(WireModel):
+    """At most 1000 ids. ``keys`` are the entries to return; by default all."""
+
+    session_ids: list[str]
+    keys: list[str] | None = None
+
+
+class ClientMetadataEntry(WireModel):
+    """``metadata`` is set if the ``status`` is ``ok``, ``code`` and ``message`` if it is ``unavailable``."""
+
+    session_id: str
+    status: Literal["ok", "notFound", "corrupt", "unsupportedVersion", "unavailable"]
+    metadata: dict[str, str] | None = None
+    code: str | None = None
+    message: str | None = None
+
+
 METHODS: Final[Mapping[str, Method]] = {
     "sessions.fork": Method(ForkParams, ForkResult),
     "sessions.open": Method(SessionsOpenParams, SessionsOpenResult),
@@ -163,6 +190,8 @@ METHODS: Final[Mapping[str, Method]] = {
     "sessions.getMetadata": Method(SessionParams, SessionGetMetadataResult),
     "sessions.listNonEmptySessionIds": Method(NonEmptyIdsParams, SessionIdsResult),
     "sessions.getEventFilePath": Method(SessionParams, EventFilePathResult),
+    "sessions.readPersistedEvents": Method(ReadPersistedEventsParams, EventLogReadResult),
+    "sessions.getClientMetadata": Method(ClientMetadataParams, list[ClientMetadataEntry]),
     "sessions.findByPrefix": Method(FindByPrefixParams, SessionIdResult),
     "sessions.getLastForContext": Method(LastForContextParams, SessionIdResult),
     "sessions.getSizes": Method(EmptyParams, SizesResult),

@@ -115,8 +115,19 @@ class HeaviestMessagesResult(WireModel):
     messages: list[dict[str, Any]]
 
 
+class ClientMetadataUpdateParams(WireModel):
+    """Entries are cleared, removed, then set: all of it, or nothing if a part is invalid."""
+
+    session_id: str
+    clear: StrictBool = False
+    remove: list[str] = Field(default_factory=list)
+    set: dict[str, str] = Field(default_factory=dict)
+
+
 METHODS: Final[Mapping[str, Method]] = {
     "session.metadata.snapshot": Method(SessionParams, MetadataSnapshotResult),
+    "session.metadata.getClientMetadata": Method(SessionParams, dict),
+    "session.metadata.updateClientMetadata": Method(ClientMetadataUpdateParams, dict),
     "session.metadata.isProcessing": Method(SessionParams, ProcessingResult),
     "session.metadata.activity": Method(SessionParams, ActivityResult),
     "session.metadata.setWorkingDirectory": Method(WorkingDirectoryParams, WorkingDirectoryResult),

@@ -50,9 +50,12 @@ SECTIONS: Final = {
 
 # Schemas of results that the table gives as plain JSON types, and of fields that hold events.
 _EVENTS: Final = {"type": "array", "items": {"$ref": "#/$defs/SessionEvent"}}
+_STRINGS: Final = {"type": "object", "additionalProperties": {"type": "string"}}
 _PLAIN_RESULTS: Final[Mapping[str, JsonSchema]] = {
     "session.getMessages": {"type": "object", "properties": {"events": _EVENTS}, "required": ["events"]},
     "session.mode.get": TypeAdapter(SessionMode).json_schema(),
+    "session.metadata.getClientMetadata": _STRINGS,
+    "session.metadata.updateClientMetadata": _STRINGS,
 }
 _EVENT_FIELDS: Final[Mapping[tuple[str, str], JsonSchema]] = {
     ("EventLogReadResult", "events"): _EVENTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal
 
-from pydantic import StrictBool
+from pydantic import Field, StrictBool
 
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.server import EmptyResult
@@ -99,7 +99,45 @@ class ModeSetResult(WireModel):
     model_changed: StrictBool = False
 
 
+class CodeChangesParams(WireModel):
+    """The totals of a host that counts changes itself; ``files_count`` is kept if it is not set."""
+
+    session_id: str
+    lines_added: int = Field(ge=0)
+    lines_removed: int = Field(ge=0)
+    files_count: int | None = Field(default=None, ge=0)
+
+
+class SettingsModel(WireModel):
+    model: str | None = None
+    default_reasoning_effort: str | None = None
+
+
+class SettingsRepository(WireModel):
+    name: str | None = None
+    owner_name: str | None = None
+    branch: str | None = None
+
+
+class SettingsSnapshotResult(WireModel):
+    """The settings of a session, without secrets. ``start_time_ms`` is in Unix milliseconds.
+
+    ``job``, ``online_evaluation`` and ``validation`` are empty: they describe jobs of the vendor's service.
+    """
+
+    client_name: str | None = None
+    start_time_ms: float
+    version: str
+    model: SettingsModel
+    repo: SettingsRepository
+    job: dict[str, Any] = Field(default_factory=dict)
+    online_evaluation: dict[str, Any] = Field(default_factory=dict)
+    validation: dict[str, Any] = Field(default_factory=dict)
+
+
 METHODS: Final[Mapping[str, Method]] = {
+    "session.usage.setCodeChanges": Method(CodeChangesParams, None),
+    "session.settings.snapshot": Method(SessionParams, SettingsSnapshotResult),
     "session.mode.get": Method(SessionParams, str),
     "session.mode.set": Method(ModeSetParams, ModeSetResult),
     "session.log": Method(LogParams, LogResult),

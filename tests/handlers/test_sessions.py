@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from pathlib import Path
@@ -121,6 +122,98 @@ async def test_the_last_session_for_a_context_is_the_best_match(tmp_path: Path) 
         assert await last({"cwd": here}) == {"sessionId": second}
         assert await last() == await last({"cwd": nowhere}) == {"sessionId": newest}
         assert (await server.wire.error_of("sessions.getLastForContext", {"context": {}}))["code"] == -32602
+
+
+async def test_a_stored_log_is_read_in_pages_in_both_directions(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await stored(wire)
+        whole = await wire.call("sessions.readPersistedEvents", {"sessionId": session, "max": 1000})
+        expected = [event["id"] for event in whole["events"]]
+        assert (whole["hasMore"], whole["cursorStatus"]) == (False, "ok")
+        assert expected == [json.loads(line)["id"] for line in server.log_of(session).read_text().splitlines()]
+        for direction in ("forward", "backward"):
+            pages: list[list[str]] = []
+            params: dict[str, Any] = {"sessionId": session, "max": 3, "direction": direction}
+            while True:
+                page = await wire.call("sessions.readPersistedEvents", params)
+                pages.append([event["id"] for event in page["events"]])
+                if not page["hasMore"]:
+                    break
+                params["cursor"] = page["cursor"]
+            ordered = pages if direction == "forward" else pages[::-1]
+            assert [event for part in ordered for event in part] == expected
+        again = await wire.call("sessions.readPersistedEvents", params)
+        assert (again["events"], again["hasMore"], again["cursorStatus"]) == ([], False, "expired")
+        missing = await wire.error_of("sessions.readPersistedEvents", {"sessionId": "nobody"})
+        assert missing["message"] == "Session not found: nobody"
+
+
+async def test_a_read_of_a_log_ends_where_it_began_and_expires_when_the_log_is_cut(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"text": "one"}, {"text": "two"}, {"text": "three"}))
+        await wire.prompt(session, "first")
+        params = {"sessionId": session, "max": 1}
+        first, second = [await wire.call("sessions.readPersistedEvents", params) for _ in range(2)]
+        await wire.prompt(session, "second")
+        rest = await wire.call("sessions.readPersistedEvents", params | {"cursor": first["cursor"], "max": 1000})
+        said = [event["data"]["content"] for event in rest["events"] if event["type"] == "user.message"]
+        assert (said, rest["hasMore"]) == (["first"], False)
+        prompts = (await wire.call("session.history.listRewindPoints", {"sessionId": session}))["points"]
+        cut = {"sessionId": session, "eventId": prompts[0]["eventId"]}
+        await wire.call("session.history.truncate", cut)
+        await wire.prompt(session, "other")
+        expired = await wire.call("sessions.readPersistedEvents", params | {"cursor": second["cursor"]})
+        assert (expired["events"], expired["cursorStatus"]) == ([], "expired")
+
+
+async def test_clients_keep_strings_with_a_session_all_or_nothing(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await prompted(wire)
+        here = {"sessionId": session}
+        update = here | {"set": {"app/colour": "red", "app/size": "2"}}
+        assert await wire.call("session.metadata.updateClientMetadata", update) == update["set"]
+        changed = here | {"remove": ["app/size", "none"], "set": {"app/name": "x"}}
+        expected = {"app/colour": "red", "app/name": "x"}
+        assert await wire.call("session.metadata.updateClientMetadata", changed) == expected
+        for wrong, problem in (
+            ({"set": {"copilot/x": "1"}}, "reserved"),
+            ({"set": {"": "1"}}, "not empty"),
+            ({"set": {"a": "x" * 20_000}}, "more than 16384 bytes"),
+            ({"set": {str(number): "" for number in range(200)}}, "at most 128"),
+            ({"clear": True, "remove": ["k" * 300]}, "at most 256 bytes"),
+        ):
+            refused = await wire.error_of("session.metadata.updateClientMetadata", here | wrong)
+            assert problem in refused["message"]
+        await wire.call("session.destroy", here)
+        other = await stored(wire)
+        server.log_of(other).with_name("client-metadata.json").write_text("{")
+        asked = {"sessionIds": [other, "nobody", session], "keys": ["app/name"]}
+        assert await wire.call("sessions.getClientMetadata", asked) == [
+            {"sessionId": other, "status": "corrupt"},
+            {"sessionId": "nobody", "status": "notFound"},
+            {"sessionId": session, "status": "ok", "metadata": {"app/name": "x"}},
+        ]
+    async with running_server(tmp_path) as server:
+        await server.wire.call("session.resume", here)
+        assert await server.wire.call("session.metadata.getClientMetadata", here) == expected
+        cleared = await server.wire.call("session.metadata.updateClientMetadata", here | {"clear": True})
+        assert cleared == {}
+
+
+async def test_hosts_see_the_settings_and_set_the_counts_of_changes(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await prompted(server.wire, clientName="mine", model="scripted-model")
+        here = {"sessionId": session}
+        found = await server.wire.call("session.settings.snapshot", here)
+        assert (found["clientName"], found["model"]) == ("mine", {"model": "scripted-model"})
+        assert (found["job"], found["validation"], found["onlineEvaluation"]) == ({}, {}, {})
+        counts = here | {"linesAdded": 7, "linesRemoved": 2, "filesCount": 3}
+        await server.wire.call("session.usage.setCodeChanges", counts)
+        changes = (await server.wire.call("session.usage.getMetrics", here))["codeChanges"]
+        assert (changes["linesAdded"], changes["linesRemoved"], changes["filesModifiedCount"]) == (7, 2, 3)
 
 
 async def test_sizes_are_those_of_the_session_folders(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ FROM_CLIENTS: Final[dict[Any, Spot]] = {
     if (spot[0] == "clientRequests") == (spot[2] == "params") and spot[1] != "session.create"
 }
 # Free-form in the type, events in the schema; real events are checked below.
-HOLDING_EVENTS: Final = ("session.sendAndWait", "session.eventLog.read")
+HOLDING_EVENTS: Final = ("session.sendAndWait", "session.eventLog.read", "sessions.readPersistedEvents")
 FROM_THE_SERVER: Final[dict[Any, Spot]] = {
     model: spot
     for spot, model in MODELS.items()

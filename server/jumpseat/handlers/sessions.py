@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from typing import Final
 
 import anyio.to_thread
 from pydantic import ValidationError
 
 from jumpseat.agent.client import Attachment
-from jumpseat.errors import InvalidRequestError, JumpseatError, SessionNotFoundError, UnsupportedError
+from jumpseat.errors import (
+    InvalidRequestError,
+    JumpseatError,
+    SessionNotFoundError,
+    StoreError,
+    UnsupportedError,
+)
 from jumpseat.sessions.changes import set_session_name
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.ending import shut_down_session
 from jumpseat.sessions.opening import create_session, resume_session
 from jumpseat.sessions.pruning import prune
+from jumpseat.store.client_metadata import CorruptMetadataError, UnknownVersionError, check_keys
+from jumpseat.store.sessions import SessionStore
+from jumpseat_protocol.event_log import EventLogReadResult
 from jumpseat_protocol.maintenance import (
     BulkDeleteResult,
+    ClientMetadataEntry,
+    ClientMetadataParams,
     EnrichMetadataParams,
     EnrichMetadataResult,
     EventFilePathResult,
@@ -30,6 +42,7 @@ from jumpseat_protocol.maintenance import (
     OpenOptions,
     PruneOldParams,
     PruneOldResult,
+    ReadPersistedEventsParams,
     SessionIdsParams,
     SessionIdsResult,
     SessionsListParams,
@@ -51,6 +64,9 @@ from jumpseat_protocol.sessions import (
 log = logging.getLogger(__name__)
 
 DAY_S = 24 * 60 * 60
+
+MOST_IDS: Final = 1000
+"""The number of sessions whose client metadata one request may ask for."""
 
 NOT_FOUND = SessionsOpenResult(status="not_found")
 
@@ -228,6 +244,56 @@ def enrich_metadata(ctx: Context, params: EnrichMetadataParams) -> EnrichMetadat
 def get_event_file_path(ctx: Context, params: SessionParams) -> EventFilePathResult:
     """Return the path of a session's event log, which need not exist."""
     return EventFilePathResult(file_path=str(ctx.registry.store.folder(params.session_id).log.path))
+
+
+async def read_persisted_events(ctx: Context, params: ReadPersistedEventsParams) -> EventLogReadResult:
+    """Return a page of a session's log, live or stored, without opening the session.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+        StoreError: the log cannot be read.
+    """
+    registry = ctx.registry
+    path = registry.store.get_existing(params.session_id).log.path
+    page = await registry.persisted_reads.read(params.session_id, path, params.cursor, params.direction, params.max)
+    return EventLogReadResult(
+        events=ctx.process.secrets.mask_records(page.records),
+        cursor=page.cursor,
+        has_more=bool(page.cursor),
+        cursor_status="expired" if page.expired else "ok",
+    )
+
+
+async def get_client_metadata(ctx: Context, params: ClientMetadataParams) -> list[ClientMetadataEntry]:
+    """Return the strings that clients keep with sessions, live or stored, in the order of the ids.
+
+    Raises:
+        InvalidRequestError: a key is invalid, or there are too many ids.
+    """
+    check_keys(params.keys or ())
+    if len(params.session_ids) > MOST_IDS:
+        raise InvalidRequestError(f"{len(params.session_ids)} session ids, expected at most {MOST_IDS}")
+    store = ctx.registry.store
+
+    def read() -> list[ClientMetadataEntry]:
+        return [_client_metadata(store, session_id, params.keys) for session_id in params.session_ids]
+
+    return await anyio.to_thread.run_sync(read)
+
+
+def _client_metadata(store: SessionStore, session_id: str, keys: list[str] | None) -> ClientMetadataEntry:
+    try:
+        found = store.get_existing(session_id).client_metadata.read()
+    except SessionNotFoundError:
+        return ClientMetadataEntry(session_id=session_id, status="notFound")
+    except CorruptMetadataError:
+        return ClientMetadataEntry(session_id=session_id, status="corrupt")
+    except UnknownVersionError:
+        return ClientMetadataEntry(session_id=session_id, status="unsupportedVersion")
+    except StoreError as error:
+        return ClientMetadataEntry(session_id=session_id, status="unavailable", code="EIO", message=str(error))
+    wanted = found if keys is None else {key: value for key, value in found.items() if key in keys}
+    return ClientMetadataEntry(session_id=session_id, status="ok", metadata=wanted)
 
 
 def list_non_empty_session_ids(ctx: Context, params: NonEmptyIdsParams) -> SessionIdsResult:

@@ -40,6 +40,7 @@ from jumpseat.git import Confine
 from jumpseat.log_fields import fields
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.handover import Handover
+from jumpseat.sessions.persisted_events import PersistedReads
 from jumpseat.sessions.replay import decode_records, replay_records
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
@@ -97,6 +98,7 @@ class SessionRegistry:
         self._closing: dict[str, anyio.Event] = {}
         self._folders: dict[str, SessionFolder] = {}
         self._access = EVERYTHING
+        self.persisted_reads = PersistedReads()
         self._views: dict[Access, SessionRegistry] = {EVERYTHING: self}
         # Live sessions that were loaded from the disk: they are kept when they close, even without a prompt.
         self._loaded: set[str] = set()

@@ -26,6 +26,7 @@ from jumpseat.deep_folders import delete_folder, walk
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only, restrict_contents
 from jumpseat.store.checkpoints import Checkpoint, Checkpoints
+from jumpseat.store.client_metadata import ClientMetadata
 from jumpseat.store.event_log import FileEventLog, read_log
 from jumpseat.store.files import WorkspaceFiles
 from jumpseat.store.options import keep_tracking
@@ -78,6 +79,11 @@ class SessionFolder:
         from jumpseat.store.file_changes import FileChangeLog
 
         return FileChangeLog(self.path / "changes.jsonl")
+
+    @property
+    def client_metadata(self) -> ClientMetadata:
+        """The strings that clients keep with the session."""
+        return ClientMetadata(self.path / "client-metadata.json")
 
     @property
     def files(self) -> WorkspaceFiles:

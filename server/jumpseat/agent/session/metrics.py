@@ -77,7 +77,8 @@ class Metrics:
     """Counters that are updated with every event of a session.
 
     Usage events are not in the log, so usage counts from the opening of the session in this process; ``earlier`` is
-    that before. Diffs are in the log, so code changes count from the start of the session.
+    that before. Diffs are in the log, so code changes count from the start of the session. ``files_count`` is the
+    number of changed files that a host has set.
     """
 
     user_requests: int = 0
@@ -88,6 +89,7 @@ class Metrics:
     lines_added: int = 0
     lines_removed: int = 0
     files: dict[str, None] = field(default_factory=dict[str, None])
+    files_count: int | None = None
     models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
     earlier: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
 
@@ -116,6 +118,11 @@ class Metrics:
         unused = ModelUsage()
         names = [*self.earlier, *(name for name in self.models if name not in self.earlier)]
         return {name: self.models.get(name, unused).plus(self.earlier.get(name, unused)) for name in names}
+
+    def set_code_changes(self, added: int, removed: int, files: int | None) -> None:
+        """Replace the counts of changed lines, and of files if that is known, by those of a host."""
+        self.lines_added, self.lines_removed = added, removed
+        self.files_count = self.files_count if files is None else files
 
     def count_compaction(self, used: events.CompactionTokensUsed) -> None:
         """Count a call for a summary, which has no usage event."""

@@ -16,6 +16,7 @@ from jumpseat.store.git import working_directory_context
 from jumpseat_protocol.events import SessionContextChanged, WorkingDirectoryContext
 from jumpseat_protocol.metadata import (
     ActivityResult,
+    ClientMetadataUpdateParams,
     ContextAttributionResult,
     ContextChangeParams,
     ContextInfoParams,
@@ -62,6 +63,21 @@ def snapshot(ctx: Context, params: SessionParams) -> MetadataSnapshotResult:
         workspace=workspace.wire() if workspace else None,
         session_limits=settings.session_limits.wire() if settings.session_limits else None,
     )
+
+
+def get_client_metadata(ctx: Context, params: SessionParams) -> dict[str, str]:
+    """Return the strings that clients keep with the session."""
+    return ctx.registry.folder(ctx.registry.live(params.session_id)).client_metadata.read()
+
+
+def update_client_metadata(ctx: Context, params: ClientMetadataUpdateParams) -> dict[str, str]:
+    """Change the strings that clients keep with the session, all or none, and return them.
+
+    Raises:
+        InvalidRequestError: a key or value is invalid, or there are too many.
+    """
+    metadata = ctx.registry.folder(ctx.registry.live(params.session_id)).client_metadata
+    return metadata.update(clear=params.clear, remove=params.remove, entries=params.set)
 
 
 def is_processing(ctx: Context, params: SessionParams) -> ProcessingResult:

@@ -1,4 +1,4 @@
-"""``session.usage.getMetrics``: the usage of a session."""
+"""``session.usage.*``: the usage of a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.sessions import SessionParams
-from jumpseat_protocol.state import CodeChanges, UsageMetricsResult
+from jumpseat_protocol.state import CodeChanges, CodeChangesParams, UsageMetricsResult
 
 
 def get_metrics(ctx: Context, params: SessionParams) -> UsageMetricsResult:
@@ -23,7 +23,7 @@ def get_metrics(ctx: Context, params: SessionParams) -> UsageMetricsResult:
         code_changes=CodeChanges(
             lines_added=metrics.lines_added,
             lines_removed=metrics.lines_removed,
-            files_modified_count=len(metrics.files),
+            files_modified_count=len(metrics.files) if metrics.files_count is None else metrics.files_count,
             files_modified=list(metrics.files),
         ),
         model_metrics=metrics.models_wire(),
@@ -58,3 +58,9 @@ def _usage(metrics: Metrics) -> dict[str, Any]:
         "totalNanoAiu": metrics.nano_aiu,
         "modelMetrics": metrics.models_wire(),
     }
+
+
+def set_code_changes(ctx: Context, params: CodeChangesParams) -> None:
+    """Replace the counts of changed lines and files by those of a host that counts them itself."""
+    metrics = ctx.registry.live(params.session_id).metrics
+    metrics.set_code_changes(params.lines_added, params.lines_removed, params.files_count)
