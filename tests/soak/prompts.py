@@ -24,6 +24,15 @@ def _calls(*names: str, **arguments: Any) -> JsonObject:
     return {"tool_calls": [{"name": name, "arguments": arguments} for name in names]}
 
 
+def _agents(mode: str, *prompts: str) -> JsonObject:
+    """Return a turn that starts sub-agents with prompts of this module."""
+    starts = [
+        {"name": prompt, "agent_type": "task", "description": "x", "prompt": f"{prompt} please", "mode": mode}
+        for prompt in prompts
+    ]
+    return {"tool_calls": [{"name": "task", "arguments": start} for start in starts]}
+
+
 _DONE: Final[JsonObject] = {"text": "It is done: {{last_tool_result}}."}
 _UNAVAILABLE: Final = {"status": 503}
 
@@ -47,6 +56,13 @@ _TURNS: Final[dict[str, list[JsonObject]]] = {
     "dead": [{"errors": [_UNAVAILABLE, _UNAVAILABLE, _UNAVAILABLE, _UNAVAILABLE]}],
     "refused": [{"errors": [{"status": 400}]}],
     "locked": [{"errors": [{"status": 401}]}],
+    "agent": [_agents("sync", "text"), _DONE],
+    "team": [_agents("sync", "free0", "view", "refused"), _DONE],
+    "launch": [_agents("background", "free1", "text"), _DONE],
+    "nested": [_agents("sync", "agent", "launch"), _DONE],
+    "hangagent": [_agents("sync", "hang"), _DONE],
+    "hanglaunch": [_agents("background", "hangshell"), _DONE],
+    "reread": [_calls("read_agent", agent_id="text"), _calls("write_agent", agent_id="text", message="x"), _DONE],
     "toolong": [{"errors": [{"status": 400, "code": "context_length_exceeded"}], "text": "Short now."}],
     "filtered": [{"text": "No", "stop_reason": "content_filter"}],
     **{f"free{client}": [_calls(f"free{client}"), _DONE] for client in range(CLIENTS)},

@@ -76,20 +76,36 @@ def problem_of_log(log: Sequence[JsonObject], view: View) -> str | None:
 
 def problem_of_calls(log: Sequence[JsonObject], *, ended: bool) -> str | None:
     """Return the call of a log with more than one result; if all runs have ``ended``, also one without any."""
-    left: Counter[str] = Counter()
+    left: Counter[tuple[str, str]] = Counter()
     for event in log:
         data = event["data"]
+        # Sub-agents count their calls for themselves.
+        agent = event.get("agentId", "")
         if event["type"] == "assistant.message":
             requests: list[JsonObject] = data.get("toolRequests") or []
-            left.update(request["toolCallId"] for request in requests)
-        elif event["type"] == "tool.execution_start" and left[data["toolCallId"]] < 1:
+            left.update((agent, request["toolCallId"]) for request in requests)
+        elif event["type"] == "tool.execution_start" and left[agent, data["toolCallId"]] < 1:
             return f"call {data['toolCallId']} is started, and the model has not made it"
         elif event["type"] == "tool.execution_complete":
-            left[data["toolCallId"]] -= 1
-            if left[data["toolCallId"]] < 0:
+            left[agent, data["toolCallId"]] -= 1
+            if left[agent, data["toolCallId"]] < 0:
                 return f"call {data['toolCallId']} has more than one result"
-    without = [call for call, count in left.items() if count]
+    # A sub-agent that a killed server has left has no results either.
+    without = [call for (agent, call), count in left.items() if count and not agent]
     return f"calls without a result: {without}" if ended and without else None
+
+
+def problem_of_agents(log: Sequence[JsonObject], *, ended: bool) -> str | None:
+    """Return the sub-agent of a log with more than one end; if all runs have ``ended``, also one without any."""
+    ends: Counter[str] = Counter()
+    started = [event["agentId"] for event in log if event["type"] == "subagent.started"]
+    for event in log:
+        if event["type"] in ("subagent.completed", "subagent.failed"):
+            ends[event["agentId"]] += 1
+    if many := [agent for agent, count in ends.items() if count > 1]:
+        return f"sub-agents with more than one end: {many}"
+    without = [agent for agent in started if not ends[agent]]
+    return f"sub-agents without an end: {without}" if ended and without else None
 
 
 def problem_of_parents(log: Sequence[JsonObject]) -> str | None:

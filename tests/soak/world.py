@@ -18,12 +18,13 @@ import sniffio
 from anyio import CapacityLimiter
 
 from jumpseat.agent.session.session import Session
+from jumpseat.agent.subagents.subagents import sub_agents
 from jumpseat.app import App
 from jumpseat.errors import SessionNotFoundError
 from jumpseat.store.event_log import read_log
 from tests.soak.memory import JsonObject, MemoryClient, environ_of, running_app
 from tests.soak.prompts import CLIENTS, PROVIDER, tools_of
-from tests.soak.views import View, problem_of_calls, problem_of_log, problem_of_parents
+from tests.soak.views import View, problem_of_agents, problem_of_calls, problem_of_log, problem_of_parents
 
 SETTLE_S: Final = 60.0
 """Seconds until a server that does not come to rest counts as hanging."""
@@ -154,11 +155,12 @@ class World:
         self.settle()
         for session in list(self.sessions):
             live = self.live(session)
-            if live is not None and live.queue.running:
+            if live is not None and live.working:
                 self.fail(f"an abort did not end the run of {session}")
             ended = session not in self._left_open
-            if live is not None and (problem := problem_of_calls(self.log_of(session), ended=ended)):
-                self.problems.append(problem)
+            for rule in (problem_of_calls, problem_of_agents) if live is not None else ():
+                if (problem := rule(self.log_of(session), ended=ended)) is not None:
+                    self.problems.append(problem)
             self.ask(client, "session.destroy", session)
         self.settle()
         live_sessions = [session for session in self.sessions if self.live(session) is not None]
@@ -306,7 +308,7 @@ class World:
             return False
         for session in self.sessions:
             live = self.live(session)
-            if live is not None and live.queue.running and not self._waits(session):
+            if live is not None and live.working and not self._waits(session):
                 return False
         for client in self.clients.values():
             for method, session in client.asked.values():
@@ -327,7 +329,9 @@ class World:
         # The prompt that the model answers: the one that runs, or one that has steered it.
         prompt = live.queue.prompt
         asked = [prompt.text if prompt is not None else "", *live.latest_prompts]
-        return live.queue.running and any(text.startswith("hang") for text in (asked[0], asked[-1]))
+        agents = sub_agents(live) if live.agents is not None else ()
+        tasks = [agent.exchanges[-1].message for agent in agents if agent.status == "running"]
+        return live.working and any(text.startswith("hang") for text in (asked[0], asked[-1], *tasks))
 
     def live(self, session: str) -> Session | None:
         """Return a session if it is live."""
@@ -359,8 +363,12 @@ class World:
         for session in self.sessions:
             log = self.log_of(session)
             live = self.live(session)
-            running = live is not None and live.queue.running
-            found = [problem_of_parents(log), problem_of_calls(log, ended=False)]
+            running = live is not None and live.working
+            found = [
+                problem_of_parents(log),
+                problem_of_calls(log, ended=False),
+                problem_of_agents(log, ended=False),
+            ]
             for client in self.clients.values():
                 view = client.views.get(session)
                 if view is None:
@@ -393,7 +401,7 @@ class World:
             if live is not None:
                 prompt = live.queue.prompt
                 log = [event["type"] for event in self.log_of(session)][-6:]
-                lines.append(f"{session}: running={live.queue.running} prompt={prompt and prompt.text} log={log}")
+                lines.append(f"{session}: running={live.working} prompt={prompt and prompt.text} log={log}")
                 lines.append(f"  attached: {[_memory_of(client) for client in live.clients]}")
         for client in self.clients.values():
             lines.append(f"client {client.number} {client.memory}: asked={client.asked} requests={client.requests}")

@@ -219,14 +219,18 @@ class SubAgents:
 
     async def _supervise(self, agent: SubAgent, session: SubAgentSession) -> None:
         """Wait until an agent has done its work, for a limited time, and publish how that has ended."""
-        run: Run | None = None
-        with anyio.move_on_after(self.limits.timeout_s):
-            run = await self._work(agent, session)
-        if run is None:
-            agent.stop_reason = texts.TIMED_OUT.format(seconds=self.limits.timeout_s)
-            await self._stop(agent, session)
-            run = await self._work(agent, session)
-        self._end(agent, session, run)
+        try:
+            run: Run | None = None
+            with anyio.move_on_after(self.limits.timeout_s):
+                run = await self._work(agent, session)
+            if run is None:
+                agent.stop_reason = texts.TIMED_OUT.format(seconds=self.limits.timeout_s)
+                await self._stop(agent, session)
+                run = await self._work(agent, session)
+            self._end(agent, session, run)
+        finally:
+            # Also if the process ends: others wait for this.
+            agent.done.set()
 
     async def _work(self, agent: SubAgent, session: SubAgentSession) -> Run:
         """Wait for the answers to all messages, and tell the agent about those that it has started."""
@@ -239,10 +243,10 @@ class SubAgents:
                 open_exchange.answer, open_exchange.run = _answer_of(run), None
                 continue
             child = next((one for one in self.children(agent.id) if one.status == "running" or one.unread), None)
-            if child is None or run.aborted or run.error is not None:
+            if child is None or run.aborted or run.error is not None or session.queue.closed:
                 return run
             await child.done.wait()
-            if child.unread:
+            if child.unread and not session.queue.closed:
                 prompt = Prompt("", notification=self._notification(child))
                 session.send(prompt)
                 run = prompt.run
