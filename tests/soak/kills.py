@@ -25,7 +25,7 @@ from typing import Any, Final
 import anyio
 import anyio.lowlevel
 
-from tests.soak.views import problem_of_calls, problem_of_parents
+from tests.soak.views import problem_of_agents, problem_of_calls, problem_of_parents
 from tests.support.events import data_of
 from tests.support.server import JsonObject, RunningServer, running_server
 
@@ -38,6 +38,12 @@ SLOW_TEXT: Final = {"deltas": [f"word {number} " for number in range(30)], "dela
 
 def _calls(*calls: tuple[str, JsonObject]) -> JsonObject:
     return {"tool_calls": [{"name": name, "arguments": arguments} for name, arguments in calls]}
+
+
+def _agent(prompt: str, mode: str) -> tuple[str, JsonObject]:
+    """Return a call that starts a sub-agent."""
+    start = {"name": prompt, "agent_type": "task", "description": "x", "prompt": prompt, "mode": mode}
+    return "task", start
 
 
 PROVIDER: Final[JsonObject] = {
@@ -53,6 +59,22 @@ PROVIDER: Final[JsonObject] = {
                     _calls(("bash", {"command": "echo one; echo two"}), ("lookup", {})),
                     SLOW_TEXT,
                 ],
+            },
+            {
+                "when": "agents it",
+                "turns": [
+                    _calls(_agent("lead it", "sync"), _agent("scout it", "background")),
+                    _calls(("lookup", {})),
+                    SLOW_TEXT,
+                ],
+            },
+            {
+                "when": "lead it",
+                "turns": [_calls(_agent("scout it", "sync"), _agent("scout it", "background")), SLOW_TEXT],
+            },
+            {
+                "when": "scout it",
+                "turns": [_calls(("view", {"path": "notes.txt"}), ("lookup", {})), {"text": "found"}],
             },
             {"when": "compact it", "turns": [{"text": "much to summarize " * 50}]},
             {"turns": [{"text": "A summary."}]},
@@ -106,7 +128,7 @@ async def _resume(server: RunningServer, folder: Path, victim: Victim) -> int:
         assert event["id"] in ids, f"an announced event is lost: {event}"
         assert log[ids.index(event["id"])] == event
     assert len(ids) == len(set(ids))
-    problem = problem_of_calls(log, ended=True) or problem_of_parents(log)
+    problem = problem_of_calls(log, ended=True) or problem_of_agents(log, ended=True) or problem_of_parents(log)
     assert problem is None, problem
     events = await wire.prompt(victim.session, "check it")
     answers = [data["content"] for data in data_of(events, "assistant.message")]
@@ -118,7 +140,7 @@ async def _resume(server: RunningServer, folder: Path, victim: Victim) -> int:
 async def _prompt_and_kill(server: RunningServer, victim: Victim, choose: random.Random) -> None:
     wire, session = server.wire, victim.session
     since = position = len(wire.messages)
-    kind = choose.choice(["text", "tools", "tools", "compact"])
+    kind = choose.choice(["text", "tools", "tools", "agents", "agents", "compact"])
     await wire.ask("session.send", {"sessionId": session, "prompt": f"{kind} it"})
     if kind == "compact":
         await wire.ask("session.history.compact", {"sessionId": session})
