@@ -109,6 +109,25 @@ def test_changes_are_shown_and_taken_back(place: Place) -> None:
         terminal.until(r"There is nothing to undo\.")
 
 
+def test_a_rewind_shows_the_files_and_takes_back_what_is_wanted(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("/rewind")
+        terminal.until(r"There is no prompt to go back to\.")
+        terminal.press("BTab")
+        terminal.until(r"^accepts edits · ")
+        terminal.submit("write it")
+        terminal.until(r"It is written\.")
+        (place.project / "new.txt").write_text("mine\n")
+        terminal.submit("/rewind")
+        terminal.until(r"Go back to before which prompt\?", r"write it +2 files")
+        terminal.press("Enter")
+        terminal.until(r"modified: a\.txt +\+1 -1\n +created: new\.txt +\+1 -0", r"What goes back\?")
+        terminal.press("Enter")
+        terminal.until(r"1 file as before: a\.txt\n! not touched, because changed since then: new\.txt")
+        assert (place.project / "a.txt").read_text() == "one\n"
+        assert (place.project / "new.txt").read_text() == "mine\n"
+
+
 def test_own_command_is_shown_and_handed_to_the_model(place: Place) -> None:
     with chat(place) as terminal:
         terminal.submit("!echo some words; exit 3")

@@ -133,6 +133,8 @@ async def open_session(
         options["one_off"] = one_off
     if session_id is None:
         options["working_directory"] = str(settings.folder)
+        # A run of one prompt has nothing to go back to.
+        options["enable_file_change_tracking"] = not one_off
         session = await client.create_session(on_event=on_event, on_permission=on_permission, **options)
     else:
         session = await client.resume_session(session_id, on_event=on_event, on_permission=on_permission, **options)

@@ -24,7 +24,7 @@ async def diff(chat: Chat, args: str) -> None:
         return
     prompts = (await chat.session.request("jumpseat.changes.list", limit=int(args or 1)))["prompts"]
     if not prompts:
-        chat.feed.note("No prompt of this session has changed files with a tool. Commands are not tracked.")
+        chat.feed.note("No prompt of this session has changed files.")
         return
     painter = chat.screen.painter()
     parts: list[str] = []
@@ -48,7 +48,7 @@ async def diff(chat: Chat, args: str) -> None:
 async def undo(chat: Chat, _args: str) -> None:
     outcome = await chat.session.request("jumpseat.changes.undo")
     if not outcome.get("prompt"):
-        chat.feed.note("There is nothing to undo. Only changes by file tools are tracked, not those of commands.")
+        chat.feed.note("There is nothing to undo.")
         return
     undone, left = outcome["undone"], outcome["left"]
     painter = chat.screen.painter()

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from jumpseat_client import RpcError
-from jumpseat_terminal.commands import approvals, changes, extensions, models, sessions, usage
+from jumpseat_terminal.commands import approvals, changes, extensions, models, rewind, sessions, usage
 from jumpseat_terminal.commands.base import Chat, Command
 
 _COMMAND: Final = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
@@ -74,6 +74,7 @@ COMMANDS: Final = {
     "permissions": Command("list and revoke what is allowed without asking", approvals.permissions),
     "diff": Command("show the changes of the last prompts to files", changes.diff, "[PROMPTS]"),
     "undo": Command("take back the changes of the last prompt", changes.undo),
+    "rewind": Command("go back to an earlier prompt", rewind.rewind),
     "sessions": Command("search the sessions, and resume one", sessions.resume, "[ID|WORDS]"),
     "resume": Command("the same", sessions.resume, "[ID|WORDS]"),
     "export": Command("write this session to a file: .md, .html or .jsonl", sessions.export, "[FILE]"),
