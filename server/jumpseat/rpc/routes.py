@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_type_hints
 
+import anyio
 from pydantic import ValidationError
 
 from jumpseat.errors import AuthenticationRequiredError, InvalidRequestError, UnsupportedError
@@ -365,6 +366,10 @@ SERVER_WIDE: Final = frozenset(
 """The methods that show or change what all sessions of the server share; only tokens with the right ``all`` may."""
 
 
+OPENING: Final = frozenset({"session.create", "session.resume"})
+"""The methods that open sessions; requests about a session that is being opened wait for them."""
+
+
 class Route(NamedTuple):
     """A handler, and the type of its params."""
 
@@ -403,6 +408,8 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
             ctx.connection.protocol = ctx.process.protocol or (2 if method == "ping" else PROTOCOL_VERSION)
         if ctx.process.ending:
             raise InvalidRequestError("the server is shutting down")
+        if (opened := _awaited(ctx, method, params)) is not None:
+            return _serve_later(opened, serve, params)
         if is_fixed:
             ignored.note(method, unknown_members(fixed_answer_params(method), params))
             _validate(method, fixed_answer_params(method), params)
@@ -419,6 +426,20 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
         return _encode_later(result) if inspect.isawaitable(result) else _encode(result)
 
     return serve
+
+
+def _awaited(ctx: Context, method: str, params: Any) -> anyio.Event | None:
+    """Return what a request about a session has to wait for: the session may still be on its way."""
+    if not method.startswith("session.") or method in OPENING or not isinstance(params, dict):
+        return None
+    session_id = cast("dict[str, Any]", params).get("sessionId")
+    return ctx.all_sessions.awaited(session_id) if isinstance(session_id, str) else None
+
+
+async def _serve_later(opened: anyio.Event, serve: Callable[[Any], Any], params: Any) -> Any:
+    await opened.wait()
+    result = serve(params)
+    return await result if inspect.isawaitable(result) else result
 
 
 def _validate(method: str, model: type[M], params: Any) -> M:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.host import McpHost
@@ -33,8 +34,17 @@ async def loaded_mcp_host(ctx: Context, session_id: str, server_name: str) -> Mc
     return host
 
 
-async def request_mcp_server(host: McpHost, server: str, request: Any, result: Any) -> dict[str, Any]:
+_UNKNOWN: Final = re.compile(r"(unknown|no such) resource|resource\b.*\b(not found|unknown)", re.IGNORECASE)
+RESOURCE_NOT_FOUND: Final = -32002
+"""MCP's code for a resource that does not exist; older servers only say so."""
+
+
+async def request_mcp_server(
+    host: McpHost, server: str, request: Any, result: Any, *, unknown: str | None = None
+) -> dict[str, Any]:
     """Send a request of the ``mcp`` package to a server and return its result as JSON, with MCP's own field names.
+
+    ``unknown`` is the message if the server does not have the resource of the request.
 
     Raises:
         InvalidRequestError: the server is not connected, refused the request, or did not answer in time.
@@ -46,6 +56,9 @@ async def request_mcp_server(host: McpHost, server: str, request: Any, result: A
     try:
         return as_json(await connection.ask(request, result))
     except RefusedError as error:
+        is_unknown = error.code == RESOURCE_NOT_FOUND or _UNKNOWN.search(str(error)) is not None
+        if unknown is not None and is_unknown:
+            raise InvalidRequestError(f"{unknown}: {error}") from None
         raise InvalidRequestError(f"MCP server {server!r} refused: {error}") from None
     except CallTimeoutError:
         raise InvalidRequestError(f"MCP server {server!r} did not answer in time") from None

@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from typing import Final
@@ -96,6 +97,8 @@ class SessionRegistry:
         self._announce = announce
         self._live: dict[str, Session] = {}
         self._closing: dict[str, anyio.Event] = {}
+        # Set once the request that creates or loads the session has ended.
+        self._opening: dict[str, anyio.Event] = {}
         self._folders: dict[str, SessionFolder] = {}
         self._access = EVERYTHING
         self.persisted_reads = PersistedReads()
@@ -206,6 +209,24 @@ class SessionRegistry:
                 raise SessionInUseError(session_id, owner and owner.pid, "resume it to continue it here")
             raise SessionNotFoundError(session_id)
         return session
+
+    @contextmanager
+    def opening(self, session_id: str) -> Generator[None]:
+        """Mark a session as being created or loaded; requests about it wait until the end of the block."""
+        if session_id in self._opening:
+            # Another request opens the session, too, and the first one counts.
+            yield
+            return
+        opened = self._opening[session_id] = anyio.Event()
+        try:
+            yield
+        finally:
+            del self._opening[session_id]
+            opened.set()
+
+    def awaited(self, session_id: str) -> anyio.Event | None:
+        """Return the end of the opening of a session that is not live yet; ``None`` if nothing opens it."""
+        return None if session_id in self._live else self._opening.get(session_id)
 
     def _find(self, session_id: str) -> Session | None:
         session = self._live.get(session_id)

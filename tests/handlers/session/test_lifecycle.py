@@ -556,3 +556,28 @@ async def test_only_clients_that_ask_for_it_receive_telemetry_about_their_sessio
     assert params["event"]["properties"] == {"mode": "interactive", "model": "a"}
     assert params["event"]["client"]["client_name"] == "app/1"
     assert "gitHubTelemetry.event" not in [message.get("method") for message in other.messages]
+
+
+async def test_a_request_waits_for_the_session_that_is_being_opened(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = str(uuid.uuid4())
+        token = {"gitHubTokenProviderRegistrationId": "r"}
+        create = await wire.ask("session.create", {"sessionId": session, "provider": HELLO, **token})
+        asked = await wire.until(lambda message: message.get("method") == "gitHubToken.getToken")
+        early = await wire.ask("session.mode.get", {"sessionId": session})
+        await wire.check_alive()
+        assert early not in [message.get("id") for message in wire.messages if "method" not in message]
+        await wire.answer(asked, {"kind": "token", "accessToken": "t", "expiresIn": 9999})
+        created, mode = await wire.response(create), await wire.response(early)
+        failed = str(uuid.uuid4())
+        create = await wire.ask("session.create", {"sessionId": failed, "provider": HELLO, **token})
+        since = len(wire.messages)
+        asked = await wire.until(lambda message: message.get("method") == "gitHubToken.getToken", since=since)
+        early = await wire.ask("session.mode.get", {"sessionId": failed})
+        await wire.answer(asked, {"kind": "cancelled"})
+        refused, unknown = await wire.response(create), await wire.response(early)
+    assert created["result"]["sessionId"] == session
+    assert mode["result"] == "interactive"
+    assert "error" in refused
+    assert unknown["error"]["message"] == f"Session not found: {failed}"

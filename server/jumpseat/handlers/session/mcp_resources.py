@@ -49,5 +49,6 @@ async def read(ctx: Context, params: McpResourceParams) -> McpContentsResult:
     except ValidationError:
         raise InvalidRequestError(f"uri: expected a URI, got {params.uri[:200]!r}") from None
     request = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=params.uri))
-    result = await request_mcp_server(host, params.server_name, request, types.ReadResourceResult)
+    unknown = f"resource {params.uri[:200]!r} not found on MCP server {params.server_name!r}"
+    result = await request_mcp_server(host, params.server_name, request, types.ReadResourceResult, unknown=unknown)
     return McpContentsResult.model_validate(result)

@@ -11,7 +11,8 @@ from jumpseat_protocol.sessions import SessionOpenedResult, SessionResumeParams
 
 async def resume(ctx: Context, params: SessionResumeParams) -> SessionOpenedResult:
     """Attach this connection to a session. Options in ``params`` replace those of the session."""
-    session = await resume_session(ctx, params)
+    with ctx.registry.opening(params.session_id):
+        session = await resume_session(ctx, params)
     result = opened_result(ctx, session)
     if session.canvases.provided():
         result.open_canvases = open_canvases(session)
