@@ -836,6 +836,39 @@ class ToolExecutionComplete(Payload):
 
 
 @wire_dataclass
+class SessionScheduleCreated(Payload):
+    """A scheduled prompt: at an interval, at a time (ms since the epoch), by cron, or paced by the model."""
+
+    type: ClassVar[str] = "session.schedule_created"
+    id: int
+    prompt: str
+    display_prompt: str | None = None
+    interval_ms: int | None = None
+    at: int | None = None
+    cron: str | None = None
+    tz: str | None = None
+    recurring: bool | None = None
+    self_paced: bool | None = None
+
+
+@wire_dataclass
+class SessionScheduleCancelled(Payload):
+    """A scheduled prompt was stopped, or has run for the last time."""
+
+    type: ClassVar[str] = "session.schedule_cancelled"
+    id: int
+
+
+@wire_dataclass
+class SessionScheduleRearmed(Payload):
+    """The next run of a prompt that the model paces, in ms since the epoch."""
+
+    type: ClassVar[str] = "session.schedule_rearmed"
+    id: int
+    next_run_at: int
+
+
+@wire_dataclass
 class ToolUserRequested(Payload):
     """The user runs a command, which the model learns with the next prompt."""
 
@@ -1337,6 +1370,9 @@ EventPayload: TypeAlias = (
     | ToolExecutionComplete
     | ToolSearchActivated
     | ToolUserRequested
+    | SessionScheduleCreated
+    | SessionScheduleCancelled
+    | SessionScheduleRearmed
     | EphemeralQuery
     | PermissionRequested
     | PermissionCompleted

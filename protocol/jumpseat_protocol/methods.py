@@ -31,6 +31,7 @@ MODULES: Final = (
     "event_log",
     "queue",
     "shell",
+    "schedule",
     "commands",
     "ui",
     "canvases",

@@ -17,7 +17,7 @@ class IdleSessions:
     """The sessions without clients, and the times since when they have none.
 
     A session counts as idle if no client is attached, and nothing runs but what waits for a client. Sessions with
-    clients are not closed, because their clients count on them.
+    clients or schedules are not closed, because somebody counts on them.
     """
 
     def __init__(self, registry: SessionRegistry, timeout_s: float) -> None:
@@ -43,4 +43,6 @@ class IdleSessions:
 
 
 def _is_idle(session: Session) -> bool:
+    if len(session.schedules):
+        return False
     return not len(session.clients) and (not session.working or session.waits_for_absent_client())

@@ -117,6 +117,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     session.announce_agent(agent)
     ctx.connection.catch_up(session.id, session.open_questions())
     ctx.mcp.begin(session)
+    session.schedules.start()
     if attachment.canvases:
         session.services.tasks.start_soon(session.canvases.restore, ctx.connection)
     forward_opening(ctx, session, params, "session_resume")

@@ -57,6 +57,7 @@ def test_the_tools_come_in_the_documented_order() -> None:
         "read_agent",
         "list_agents",
         "write_agent",
+        "manage_schedule",
         "exit_plan_mode",
         "skill",
         "store_memory",

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
-from jumpseat.agent.clock import utc_now
+from jumpseat.agent.clock import Clock, SystemClock, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.agent.conversation.portability import Portability
@@ -37,6 +37,7 @@ from jumpseat.agent.session.event_buffer import EventBuffer
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, Hooks
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue import Callbacks, Prompt, Queue, QueuedCommand
+from jumpseat.agent.session.schedules import Schedules
 from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
@@ -85,6 +86,7 @@ class SessionServices:
     skills: Callable[[Session], Skills] = lambda _session: NoSkills()
     observers: Observers = field(default_factory=Observers)
     store_options: Callable[[Session], None] = lambda _session: None
+    clock: Clock = field(default_factory=SystemClock)
     agent_limits: AgentLimits = field(default_factory=AgentLimits)
     store_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = lambda session, _title, _summary: (
         session.conversation.checkpoint + 1,
@@ -140,6 +142,7 @@ class Session:
                 end_run=self._end_run,
             ),
         )
+        self.schedules = Schedules(services.tasks, services.clock, self.send, self.emit)
         # The provider of the last call, and the content it could not be sent unchanged; the client has been warned.
         self.portability: tuple[str, Portability] = ("", Portability())
         # The hosted tools that the provider does not have; the client has been warned.
@@ -244,6 +247,7 @@ class Session:
     def apply(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         """Update the state of the session with a persisted event, from :meth:`emit` or from the log."""
         self.metrics.apply(payload)
+        self.schedules.apply(payload)
         self._advance(event_id, payload)
 
     def count_for_agent(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
@@ -552,6 +556,7 @@ class Session:
 
         ``grace_s`` is the time in seconds that running commands have to end by themselves; ``None`` is the default.
         """
+        self.schedules.close()
         stopped = self.queue.close()
         self.compactor.cancel()
         if self.agents is not None:
