@@ -42,4 +42,5 @@ METHODS: Final[Mapping[str, Method]] = {
     "instructions.discover": Method(InstructionsDiscoverParams, InstructionSourcesResult),
     "instructions.getDiscoveryPaths": Method(InstructionsDiscoverParams, InstructionPathsResult),
     "session.instructions.getSources": Method(SessionParams, InstructionSourcesResult),
+    "session.instructions.reload": Method(SessionParams, InstructionSourcesResult),
 }

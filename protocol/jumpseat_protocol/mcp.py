@@ -67,6 +67,12 @@ class McpServerConfig(WireModel):
         return "sse" if self.type == "sse" else "http"
 
 
+class McpBuiltinNamesResult(WireModel):
+    """The MCP servers that the server brings itself: none."""
+
+    names: list[str]
+
+
 class McpServerParams(WireModel):
     session_id: str
     server_name: str
@@ -353,6 +359,7 @@ METHODS: Final[Mapping[str, Method]] = {
     "mcp.config.remove": Method(McpNameParams, None),
     "mcp.config.enable": Method(McpNamesParams, None),
     "mcp.config.disable": Method(McpNamesParams, None),
+    "mcp.listBuiltinServerNames": Method(EmptyParams, McpBuiltinNamesResult),
     "mcp.discover": Method(McpDiscoverParams, McpDiscoverResult),
     "session.mcp.list": Method(SessionParams, McpServersResult),
     "session.mcp.listTools": Method(McpServerParams, McpToolsResult),

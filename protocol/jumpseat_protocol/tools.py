@@ -47,6 +47,21 @@ class HandlePendingToolCallParams(WireModel):
     error: str | None = None
 
 
+class PendingToolRequest(WireModel):
+    """A call of a client tool that waits for ``session.tools.handlePendingToolCall``."""
+
+    request_id: str
+    tool_call_id: str
+    tool_name: str
+    arguments: Any = None
+
+
+class PendingToolRequests(WireModel):
+    """The calls in the order in which they were requested."""
+
+    items: list[PendingToolRequest]
+
+
 class ToolsListParams(WireModel):
     model: str | None = None
 
@@ -64,6 +79,7 @@ class ToolsMetadataResult(WireModel):
 
 
 METHODS: Final[Mapping[str, Method]] = {
+    "session.tools.listPendingRequests": Method(SessionParams, PendingToolRequests),
     "session.tools.handlePendingToolCall": Method(HandlePendingToolCallParams, SuccessResult),
     "tools.list": Method(ToolsListParams, ToolsListResult),
     "session.tools.initializeAndValidate": Method(SessionParams, EmptyResult),

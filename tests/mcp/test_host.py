@@ -562,7 +562,7 @@ async def test_resources_and_prompts_are_read_at_the_server(tmp_path: Path) -> N
     assert (resource["uri"], template["uriTemplate"]) == ("test://greeting", "test://greeting/{name}")
     assert contents["contents"][0]["text"] == "hello you"
     assert (prompt["name"], filled["messages"][0]["content"]["text"]) == ("review", "Review this: x=1")
-    assert "refused" in wrong["message"]
+    assert "not found on MCP server" in wrong["message"]
     assert invalid["message"] == "uri: expected a URI, got 'nothing'"
 
 

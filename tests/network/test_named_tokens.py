@@ -30,7 +30,13 @@ FOR_EVERYBODY = frozenset(
     {
         *("connect", "ping", "status.get", "auth.getStatus", "account.getQuota", "account.getCurrentAuth"),
         *("agents.discover", "agents.getDiscoveryPaths", "instructions.discover", "instructions.getDiscoveryPaths"),
-        *("mcp.discover", "skills.discover", "skills.getDiscoveryPaths", "tools.list"),
+        *(
+            "mcp.discover",
+            "mcp.listBuiltinServerNames",
+            "skills.discover",
+            "skills.getDiscoveryPaths",
+            "tools.list",
+        ),
         *("models.list", "models.listTokenPriceUnits"),
         *("jumpseat.complete", "jumpseat.adapters.list", "jumpseat.adapters.get"),
         *("jumpseat.tools.list", "jumpseat.tools.get"),

@@ -1,4 +1,4 @@
-"""``mcp.discover``: the MCP servers that a session in a folder would find."""
+"""``mcp.*``: the MCP servers that a session in a folder would find."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.sessions.context import Context
 from jumpseat.working_directory import existing_folder
 from jumpseat_protocol.mcp import (
+    McpBuiltinNamesResult,
     McpDiscovered,
     McpDiscoverParams,
     McpDiscoverResult,
 )
+from jumpseat_protocol.server import EmptyParams
 
 
 def discover(ctx: Context, params: McpDiscoverParams) -> McpDiscoverResult:
@@ -32,3 +34,8 @@ def discover(ctx: Context, params: McpDiscoverParams) -> McpDiscoverResult:
             if entry.config is not None and entry.source is not None
         ]
     )
+
+
+def list_builtin_server_names(ctx: Context, params: EmptyParams) -> McpBuiltinNamesResult:
+    """Return no names: all MCP servers come from configurations and clients."""
+    return McpBuiltinNamesResult(names=[])

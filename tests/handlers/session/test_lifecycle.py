@@ -581,3 +581,31 @@ async def test_a_request_waits_for_the_session_that_is_being_opened(tmp_path: Pa
     assert mode["result"] == "interactive"
     assert "error" in refused
     assert unknown["error"]["message"] == f"Session not found: {failed}"
+
+
+async def test_a_client_lists_the_tool_calls_that_wait_for_an_answer(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        provider = scripted(calls("look_up", "call-1", key="a"), {"text": "done"})
+        session = await wire.create(provider, tools=[{"name": "look_up", "skipPermission": True}])
+        of = {"sessionId": session}
+        assert await wire.call("session.tools.listPendingRequests", of) == {"items": []}
+        await wire.call("session.send", {**of, "prompt": "go"})
+        asked = (await wire.event("external_tool.requested"))["data"]
+        listed = await wire.call("session.tools.listPendingRequests", of)
+        answer = {**of, "requestId": asked["requestId"], "result": "found"}
+        await wire.call("session.tools.handlePendingToolCall", answer)
+        await wire.event("session.idle")
+        assert await wire.call("session.tools.listPendingRequests", of) == {"items": []}
+    expected = {"requestId": asked["requestId"], "toolCallId": "call-1", "toolName": "look_up"}
+    assert listed == {"items": [{**expected, "arguments": {"key": "a"}}]}
+
+
+async def test_changed_instructions_are_read_without_a_reload(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        of = {"sessionId": await server.wire.create(HELLO)}
+        assert await server.wire.call("session.instructions.reload", of) == {"sources": []}
+        (tmp_path / "AGENTS.md").write_text("Be brief.\n")
+        (source,) = (await server.wire.call("session.instructions.reload", of))["sources"]
+        assert await server.wire.call("mcp.listBuiltinServerNames") == {"names": []}
+    assert source["content"].strip() == "Be brief."

@@ -1,4 +1,4 @@
-"""``session.instructions.getSources``: the instruction files of a session."""
+"""``session.instructions.*``: the instruction files of a session."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def get_sources(ctx: Context, params: SessionParams) -> InstructionSourcesResult
     """Return the instruction files that the next prompt is sent with, in that order."""
     settings = ctx.registry.live(params.session_id).settings
     return InstructionSourcesResult(sources=describe_sources(settings))
+
+
+def reload(ctx: Context, params: SessionParams) -> InstructionSourcesResult:
+    """Return the same as :func:`get_sources`: the files are read again for each prompt."""
+    return get_sources(ctx, params)

@@ -8,13 +8,34 @@ from jumpseat.agent.model import ToolSpec
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.server import EmptyResult, SuccessResult
 from jumpseat_protocol.sessions import SessionParams
-from jumpseat_protocol.tools import HandlePendingToolCallParams, ToolsMetadataResult
+from jumpseat_protocol.tools import (
+    HandlePendingToolCallParams,
+    PendingToolRequest,
+    PendingToolRequests,
+    ToolsMetadataResult,
+)
 
 
 def handle_pending_tool_call(ctx: Context, params: HandlePendingToolCallParams) -> SuccessResult:
     """Answer a client tool call. Only the first answer counts; others get ``success: false``."""
     session = ctx.registry.live(params.session_id)
     return SuccessResult(success=session.clients.external_calls.answer(params.request_id, params))
+
+
+def list_pending_requests(ctx: Context, params: SessionParams) -> PendingToolRequests:
+    """Return the calls of client tools that no client has answered yet."""
+    calls = ctx.registry.live(params.session_id).clients.external_calls.open()
+    return PendingToolRequests(
+        items=[
+            PendingToolRequest(
+                request_id=call.id,
+                tool_call_id=call.question.id,
+                tool_name=call.question.name,
+                arguments=call.question.arguments,
+            )
+            for call in calls
+        ]
+    )
 
 
 def initialize_and_validate(ctx: Context, params: SessionParams) -> EmptyResult:
