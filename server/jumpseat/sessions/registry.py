@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
@@ -31,7 +31,7 @@ from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.queue import QueuedCommand
-from jumpseat.agent.session.session import AllowOldClients, Session, SessionServices
+from jumpseat.agent.session.session import AllowOldClients, LoggedEvent, Session, SessionServices
 from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
@@ -42,7 +42,7 @@ from jumpseat.log_fields import fields
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.handover import Handover
 from jumpseat.sessions.persisted_events import PersistedReads
-from jumpseat.sessions.replay import decode_records, replay_records
+from jumpseat.sessions.replay import decode_records, replay_records, replay_setting
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.log_repair import repair_log, truncate_log
@@ -465,6 +465,8 @@ class SessionRegistry:
     def truncate(self, session: Session, event_id: str) -> int:
         """Remove an event and all later ones from an idle session, and return the number of removed events.
 
+        The session keeps its settings.
+
         Raises:
             InvalidRequestError: a prompt is running, there is no such event, or it is the first.
             StoreError: the log cannot be changed.
@@ -478,7 +480,27 @@ class SessionRegistry:
             raise InvalidRequestError(f"Event {event_id} not found in session {session.id}")
         left, removed = cut
         session.rewind(decode_records(left.records))
+        session.emit(events.SessionSnapshotRewind(events_removed=removed, up_to_event_id=event_id))
+        self._restate_settings(session, decode_records(left.records))
         return removed
+
+    def _restate_settings(self, session: Session, history: Iterable[LoggedEvent]) -> None:
+        """Write the settings of a session to its log again, if events that have set them were removed."""
+        settings, logged = session.settings, SessionSettings(cwd=session.settings.cwd)
+        for _, agent_id, payload in history:
+            if agent_id is None:
+                replay_setting(logged, payload)
+        if settings.model is not None and settings.model != logged.model:
+            session.emit(
+                events.SessionModelChange(
+                    new_model=settings.model,
+                    previous_model=logged.model,
+                    reasoning_effort=settings.reasoning_effort,
+                )
+            )
+        if settings.mode != logged.mode:
+            session.emit(events.SessionModeChanged(new_mode=settings.mode, previous_mode=logged.mode))
+        session.announce_agent(logged.agent)
 
     def drop_checkpoints(self, session: Session) -> None:
         """Delete the checkpoints that are no longer part of a session's history.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from jumpseat.agent.session.session import LoggedEvent, Session
+from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
 
 if TYPE_CHECKING:
@@ -28,25 +29,30 @@ def replay_records(session: Session, records: Iterable[dict[str, Any]]) -> None:
         session.apply(event_id, payload)
         if agents is not None:
             agents.mark_told(payload)
-        match payload:
-            case events.SessionStart():
-                settings.model = settings.model or payload.selected_model
-                settings.reasoning_effort = settings.reasoning_effort or payload.reasoning_effort
-            case events.SessionResume():
-                # The options that the resuming client sent.
-                settings.model = payload.selected_model or settings.model
-                settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
-            case events.SessionModelChange():
-                settings.model = payload.new_model
-                settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
-            case events.SessionModeChanged():
-                settings.mode = payload.new_mode
-            case events.SubagentSelected():
-                settings.agent = payload.agent_name
-            case events.SubagentDeselected():
-                settings.agent = None
-            case _:
-                pass
+        replay_setting(settings, payload)
+
+
+def replay_setting(settings: SessionSettings, payload: events.EventPayload | events.UnknownPayload) -> None:
+    """Apply an event of a log to the settings that the log holds: model, mode and agent."""
+    match payload:
+        case events.SessionStart():
+            settings.model = settings.model or payload.selected_model
+            settings.reasoning_effort = settings.reasoning_effort or payload.reasoning_effort
+        case events.SessionResume():
+            # The options that the resuming client sent.
+            settings.model = payload.selected_model or settings.model
+            settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
+        case events.SessionModelChange():
+            settings.model = payload.new_model
+            settings.reasoning_effort = payload.reasoning_effort or settings.reasoning_effort
+        case events.SessionModeChanged():
+            settings.mode = payload.new_mode
+        case events.SubagentSelected():
+            settings.agent = payload.agent_name
+        case events.SubagentDeselected():
+            settings.agent = None
+        case _:
+            pass
 
 
 def decode_records(records: Iterable[dict[str, Any]]) -> Iterator[LoggedEvent]:

@@ -24,7 +24,6 @@ from jumpseat.store.event_log import read_log
 from jumpseat.store.file_changes import Changes, FileChange
 from jumpseat.tools.files import is_binary
 from jumpseat.tools.workspace_files import Files
-from jumpseat_protocol.events import SessionSnapshotRewind
 from jumpseat_protocol.history import RewindFilePreview, RewindPoint, RewindResult, SkippedFile
 
 log = logging.getLogger(__name__)
@@ -175,7 +174,6 @@ async def _apply(
         if not work.restored:
             return RewindResult(outcome="truncation-failed", skipped_files=work.skipped, error=str(error))
         return await work.rolled_back(str(error))
-    session.emit(SessionSnapshotRewind(events_removed=result.events_removed, up_to_event_id=event_id))
     try:
         registry.drop_checkpoints(session)
     except StoreError as error:

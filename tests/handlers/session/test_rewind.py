@@ -224,6 +224,45 @@ async def test_a_command_in_the_background_is_tracked_while_a_prompt_runs(tmp_pa
         assert (await rewind(server, session, point["eventId"]))["restoredFiles"] == [str(project / "late.txt")]
 
 
+async def test_files_that_a_sub_agent_has_changed_belong_to_the_prompt(tmp_path: Path, project: Path) -> None:
+    arguments = {"agent_type": "general-purpose", "description": "d", "name": "n", "prompt": "change it"}
+    task = {"tool_calls": [{"id": "c1", "name": "task", "arguments": arguments}]}
+    work = [edit("c2", "one", "two"), bash("c3", "echo b > bash.txt"), {"text": "It is changed."}]
+    script: list[dict[str, Any]] = [{"when": "change it", "turns": work}, {"when": "first", "turns": [task, DONE]}]
+    options = {"workingDirectory": str(project), "enableFileChangeTracking": True}
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create({"type": "scripted", "script": {"prompts": script}}, **options)
+        await server.wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
+        await server.wire.prompt(session, "first")
+        (point,) = await points_of(server, session)
+        assert point["fileCount"] == 2
+        assert (await rewind(server, session, point["eventId"]))["outcome"] == "success"
+        left = await server.wire.call("session.getMessages", {"sessionId": session})
+        assert not [event for event in left["events"] if event.get("agentId")]
+    assert sorted(os.listdir(project)) == ["gone.sh", "old.txt"]
+    assert (project / "old.txt").read_text() == "one\n"
+
+
+async def test_a_rewind_goes_back_before_a_compaction_and_keeps_the_settings(tmp_path: Path, project: Path) -> None:
+    turns = ({"text": "One."}, {"text": "Two."}, {"text": "<overview>Summary</overview>"}, {"text": "Three."}, DONE)
+    async with running_server(tmp_path) as server:
+        session = await opened(server, project, *turns)
+        here = {"sessionId": session}
+        await server.wire.prompt(session, "first")
+        before = await server.wire.call("session.metadata.getContextHeaviestMessages", here)
+        await server.wire.prompt(session, "second")
+        await server.wire.call("session.history.compact", here)
+        await server.wire.call("session.mode.set", here | {"mode": "plan"})
+        second = (await points_of(server, session))[1]["eventId"]
+        assert (await rewind(server, session, second))["outcome"] == "success"
+        assert await server.wire.call("session.metadata.getContextHeaviestMessages", here) == before
+        assert (await server.wire.call("session.workspaces.listCheckpoints", here))["checkpoints"] == []
+    async with running_server(tmp_path) as server:
+        await server.wire.call("session.resume", here | {"provider": scripted(DONE)})
+        assert await server.wire.call("session.metadata.getContextHeaviestMessages", here) == before
+        assert await server.wire.call("session.mode.get", here) == "plan"
+
+
 async def test_without_tracking_only_the_conversation_goes_back(tmp_path: Path, project: Path) -> None:
     async with running_server(tmp_path) as server:
         session = await opened(server, project, edit("c1", "one", "two"), DONE, enableFileChangeTracking=False)

@@ -10,7 +10,6 @@ from jumpseat.agent.session.queue import Prompt
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.sessions import rewinding
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.events import SessionSnapshotRewind
 from jumpseat_protocol.history import (
     ClearContextParams,
     ClearContextResult,
@@ -37,7 +36,6 @@ def truncate(ctx: Context, params: TruncateParams) -> TruncateResult:
     Files that tools have changed are not restored."""
     session = ctx.registry.live(params.session_id)
     removed = ctx.registry.truncate(session, params.event_id)
-    session.emit(SessionSnapshotRewind(events_removed=removed, up_to_event_id=params.event_id))
     try:
         ctx.registry.drop_checkpoints(session)
     except StoreError as error:
