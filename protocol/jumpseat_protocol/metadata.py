@@ -69,10 +69,14 @@ class ContextChangeParams(WireModel):
     context: ChangedContext
 
 
+MOST_TOKENS: Final = 2**53 - 1
+"""The largest limit: the largest integer that every JSON parser reads exactly."""
+
+
 class ContextInfoParams(WireModel):
     session_id: str
-    prompt_token_limit: int = Field(ge=0)
-    output_token_limit: int = Field(ge=0)
+    prompt_token_limit: int = Field(ge=0, le=MOST_TOKENS)
+    output_token_limit: int = Field(ge=0, le=MOST_TOKENS)
     selected_model: str | None = None
 
 

@@ -419,6 +419,9 @@ async def test_the_parts_of_the_context_are_measured_once_there_is_a_conversatio
     async with running_server(tmp_path) as server:
         at = await start(server.wire, model="m-1")
         assert await at.call("metadata.contextInfo", **limits) == {"contextInfo": None}
+        # Their sum would not fit into an integer of the wire.
+        huge = {"sessionId": at.session, **dict.fromkeys(("promptTokenLimit", "outputTokenLimit"), 2**63)}
+        assert (await server.wire.error_of("session.metadata.contextInfo", huge))["code"] == -32602
         assert await at.call("metadata.getContextAttribution") == {"contextAttribution": None}
         assert await at.call("history.summarizeForHandoff") == {"summary": ""}
         await server.wire.prompt(at.session, "a long story " * 100)

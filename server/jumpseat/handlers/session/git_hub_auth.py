@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.accounts import describe, id_of_auth, store_login
 from jumpseat.sessions.context import Context
@@ -90,7 +92,12 @@ async def switch_to_auth(ctx: Context, params: SessionSwitchParams) -> None:
     auth = params.auth_info
     if params.token:
         given = {"type": auth.type, "host": auth.host, "login": auth.login, "token": params.token}
-        session.settings.login = ctx.models.copilot.login_of(AuthCredentials.model_validate(given))
+        try:
+            credentials = AuthCredentials.model_validate(given)
+        except ValidationError:
+            # Only the type can be invalid.
+            raise InvalidRequestError(f"authInfo.type: unknown type {auth.type[:100]!r}") from None
+        session.settings.login = ctx.models.copilot.login_of(credentials)
     else:
         session.settings.login = await ctx.process.accounts.find(id_of_auth(auth))
 
