@@ -267,6 +267,7 @@ class Translator:
                 | events.SessionResume()
                 | events.SessionShutdown()
                 | events.SessionSnapshotRewind()
+                | events.SessionContextCleared()
                 | events.SessionRemoteSteerableChanged()
                 | events.SessionWorkspaceFileChanged()
                 | events.PendingMessagesModified()
