@@ -33,8 +33,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "commands.list": Answer({"commands": []}),
     "extensions.discover": Answer({"extensions": [], "mode": "disabled"}),
     "mcp.config.reload": _VOID,
-    "plugins.list": Answer({"plugins": []}),
-    "plugins.marketplaces.list": Answer({"marketplaces": []}),
     "sessions.findByTaskId": Answer({}, needs=("taskId",)),
     "sessions.getRemoteControlStatus": Answer({"status": _OFF}),
     "sessions.loadDeferredRepoHooks": Answer({"startupPrompts": [], "hookCount": 0}, needs=("sessionId",)),

@@ -64,6 +64,10 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
             from jumpseat.mcp_console import main as run_mcp_command
 
             return lambda: run_mcp_command(argv[1:], os.environ)
+        case ["plugins"]:
+            from jumpseat.plugins_console import main as run_plugins_command
+
+            return lambda: run_plugins_command(argv[1:], os.environ)
         case ["token"]:
             from jumpseat.token_console import main as run_token_command
 

@@ -63,12 +63,14 @@ from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.accounts import Accounts
 from jumpseat.store.files import read_text
+from jumpseat.store.installed_plugins import InstalledPlugins
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.location_approvals import LocationApprovals
+from jumpseat.store.marketplaces import Marketplaces
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.mcp_tokens import McpTokenFile
 from jumpseat.store.memories import MemoryStore
-from jumpseat.store.plugins import PluginFolders
+from jumpseat.store.plugin_folders import PluginFolders
 from jumpseat.store.project_rules import PermissionRules, location, read_rules
 from jumpseat.store.sessions import SessionStore
 from jumpseat.store.skills import SkillLibrary
@@ -161,7 +163,9 @@ class App:
         self.user_settings = UserSettings(home)
         store = SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
-        self.plugins = PluginFolders(_folders(options.plugin_dirs))
+        self.marketplaces = Marketplaces(home, children.variables)
+        self.installed_plugins = InstalledPlugins(home, self.marketplaces, children.variables)
+        self.plugins = PluginFolders(_folders(options.plugin_dirs), self.installed_plugins)
         self.skills = SkillLibrary(home, Path(user_home) if user_home else Path.home(), self.plugins)
         self.web = ConfiguredWeb(config, options.environ, children.variables_for)
         children.withhold(self.web.key_variables)

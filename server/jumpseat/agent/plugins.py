@@ -1,4 +1,4 @@
-"""Plugins: folders that add skills, agents and MCP servers to sessions."""
+"""Plugins: folders that add skills, commands, agents and MCP servers to sessions."""
 
 from __future__ import annotations
 
@@ -14,24 +14,30 @@ from jumpseat.agent.settings import SessionSettings
 class Plugin:
     """A plugin in a folder.
 
-    ``skill_folders`` and ``agent_folders`` contain its skills and agents. Its MCP servers are configured in
-    ``mcp_files``, or in ``mcp_servers`` by name.
+    ``skill_folders``, ``command_folders`` and ``agent_folders`` contain its skills, commands and agents. Its MCP
+    servers are configured in ``mcp_files``, or in ``mcp_servers`` by name. ``marketplace`` is set for installed
+    plugins: it is empty for those that come from no marketplace. ``untrusted`` is the reason for which nothing of
+    the plugin may be started.
     """
 
     folder: Path
     name: str
     version: str | None = None
     skill_folders: tuple[Path, ...] = ()
+    command_folders: tuple[Path, ...] = ()
     agent_folders: tuple[Path, ...] = ()
     mcp_files: tuple[Path, ...] = ()
     mcp_servers: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    marketplace: str | None = None
+    source_id: str | None = None
+    untrusted: str | None = None
 
 
 class Plugins(Protocol):
     """The plugins of all sessions."""
 
     def folders(self, settings: SessionSettings) -> list[Path]:
-        """Return the folders of a session's plugins, whether they exist or not; does no I/O."""
+        """Return the folders of a session's plugins, whether they exist or not; reads none of them."""
         ...
 
     def read_all(self, settings: SessionSettings) -> list[Plugin]:

@@ -127,15 +127,28 @@ def find_servers(
     add(_entries(user, "user", place=configured))
     add(_entries(user_file, "user", place=added, enabled=lambda name: name not in disabled))
     for plugin in plugins:
-        variables = {"CLAUDE_PLUGIN_ROOT": str(plugin.folder), "PLUGIN_ROOT": str(plugin.folder)}
-        for path in plugin.mcp_files:
-            table, servers = _servers_of(path)
-            place = _Table(path, table)
-            add(_entries(servers, "plugin", place=place, plugin=plugin.name, variables=variables))
-        add(_entries(plugin.mcp_servers, "plugin", plugin=plugin.name, variables=variables))
+        add(servers_of_plugin(plugin))
     return {
         name: replace(entry, enabled=False) if name in disabled_here else entry for name, entry in found.items()
     }
+
+
+def servers_of_plugin(plugin: Plugin) -> Iterator[ServerEntry]:
+    """Yield the servers of a plugin; none of an untrusted plugin can be started."""
+    variables = {"CLAUDE_PLUGIN_ROOT": str(plugin.folder), "PLUGIN_ROOT": str(plugin.folder)}
+    tables = [(path, *_servers_of(path)) for path in plugin.mcp_files]
+    found = [
+        *(
+            entry
+            for path, table, servers in tables
+            for entry in _entries(
+                servers, "plugin", place=_Table(path, table), plugin=plugin.name, variables=variables
+            )
+        ),
+        *_entries(plugin.mcp_servers, "plugin", plugin=plugin.name, variables=variables),
+    ]
+    for entry in found:
+        yield entry if plugin.untrusted is None else replace(entry, config=None, problem=plugin.untrusted)
 
 
 class _Table(NamedTuple):

@@ -15,7 +15,7 @@ from jumpseat.sessions.access import NOTHING, Access, Gate
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.accounts import Accounts
 from jumpseat.store.mcp_config import McpConfigFile
-from jumpseat.store.plugins import PluginFolders
+from jumpseat.store.plugin_folders import PluginFolders
 from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
@@ -24,6 +24,8 @@ from jumpseat_protocol import events
 
 if TYPE_CHECKING:
     from jumpseat.store.agents import AgentLibrary
+    from jumpseat.store.installed_plugins import InstalledPlugins
+    from jumpseat.store.marketplaces import Marketplaces
 
 
 class Caller(Client, Protocol):
@@ -97,6 +99,16 @@ class Process(Protocol):
     @property
     def plugins(self) -> PluginFolders:
         """The plugins of all sessions."""
+        ...
+
+    @property
+    def installed_plugins(self) -> InstalledPlugins:
+        """The plugins that the user has installed."""
+        ...
+
+    @property
+    def marketplaces(self) -> Marketplaces:
+        """The marketplaces of the user."""
         ...
 
     @property

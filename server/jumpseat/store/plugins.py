@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
 import orjson
 
 from jumpseat.agent.plugins import Plugin
-from jumpseat.agent.settings import SessionSettings
 from jumpseat.regular_files import read_whole
 
 log = logging.getLogger(__name__)
@@ -30,33 +29,14 @@ MANIFESTS: Final = (
 LARGEST_BYTES: Final = 1024 * 1024
 
 
-class PluginFolders:
-    """The plugin folders of all sessions: ``given`` to the process, or ``bundled`` by a client for all sessions."""
-
-    def __init__(self, given: Sequence[Path] = ()) -> None:
-        self._given = tuple(given)
-        self.bundled: tuple[Path, ...] = ()
-
-    def folders(self, settings: SessionSettings) -> list[Path]:
-        """Return the plugin folders of a session: its own first."""
-        own = [settings.cwd / os.path.expanduser(folder) for folder in settings.plugin_directories]
-        return list(dict.fromkeys([*own, *self._given, *self.bundled]))
-
-    def read_all(self, settings: SessionSettings) -> list[Plugin]:
-        """Read the plugins of a session, without duplicates; missing folders are logged."""
-        found: dict[str, Plugin] = {}
-        for folder in self.folders(settings):
-            # Not Path.is_dir, which raises for a name that is too long, and without the right to search a parent.
-            if os.path.isdir(folder):
-                found.setdefault(os.path.realpath(folder), read_plugin(folder))
-            else:
-                log.warning("the plugin folder %s does not exist", folder)
-        return list(found.values())
+def untrusted_text(spec: str) -> str:
+    """Return the reason for which a plugin may start nothing."""
+    return f"the plugin {spec!r} is not trusted to run programs: look at them with 'jumpseat plugins trust {spec}'"
 
 
 def read_plugin(folder: Path) -> Plugin:
     """Read the plugin in ``folder``; an invalid manifest counts as empty."""
-    manifest = _manifest(folder)
+    manifest = read_manifest(folder)
     name, version, servers = manifest.get("name"), manifest.get("version"), manifest.get("mcpServers")
     skills = [folder] if os.path.isfile(folder / "SKILL.md") else []
     return Plugin(
@@ -64,13 +44,15 @@ def read_plugin(folder: Path) -> Plugin:
         name if isinstance(name, str) and name.strip() and name.isprintable() else folder.name,
         version if isinstance(version, str) else None,
         tuple(dict.fromkeys([*skills, folder / "skills", *_inside(folder, manifest.get("skills"))])),
+        tuple(dict.fromkeys([folder / "commands", *_inside(folder, manifest.get("commands"))])),
         tuple(dict.fromkeys([folder / "agents", *_inside(folder, manifest.get("agents"))])),
         tuple(dict.fromkeys([folder / ".mcp.json", *_inside(folder, servers)])),
         cast("dict[str, Any]", servers) if isinstance(servers, dict) else {},
     )
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of the plugin in ``folder``; empty if there is none or it is invalid."""
     for name in MANIFESTS:
         path = folder / name
         try:

@@ -36,12 +36,13 @@ _NAME: Final = re.compile(r"[\w.:-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder that may hold skills."""
+    """A folder that may hold skills, or with ``commands`` a folder with a Markdown file for each command."""
 
     path: Path
     source: SkillSource
     project: Path | None = None
     plugin: Plugin | None = None
+    commands: bool = False
 
 
 class SkillLibrary:
@@ -93,6 +94,11 @@ class SkillLibrary:
             Place(folder, "plugin", plugin=plugin)
             for plugin in self.plugins.read_all(settings)
             for folder in plugin.skill_folders
+        ]
+        plugins += [
+            Place(folder, "plugin", plugin=plugin, commands=True)
+            for plugin in self.plugins.read_all(settings)
+            for folder in plugin.command_folders
         ]
         return [*named, *project, *self.personal(), *plugins]
 
@@ -157,6 +163,10 @@ def find_skills(places: Iterable[Place]) -> Found[Skill]:
     """Read the skills in ``places``; of skills with the same name, the first is used."""
     found = Found[Skill]()
     for place in places:
+        if place.commands:
+            for name in found.entries(place.path, lambda name: name.endswith(".md"), MOST_SKILLS):
+                found.add(place.path / name, partial(_command, place.path / name, place))
+            continue
         for path in _files(place.path, found):
             found.add(path, partial(_skill, path, place, found))
     return found
@@ -195,6 +205,29 @@ def _skill(path: Path, place: Place, found: Found[Skill]) -> Skill:
         argument_hint=hint if isinstance(hint, str) else None,
         allowed_tools=names(allowed),
         project=place.project,
+        plugin=place.plugin,
+    )
+
+
+def _command(path: Path, place: Place) -> Skill:
+    """Read the command in a file of a plugin: a skill that only the user can call, as ``/plugin:command``.
+
+    Raises:
+        StoreError: the file cannot be read, or has an invalid name.
+    """
+    front = front_matter(read_text(path, place.project))
+    name = f"{place.plugin.name}:{path.stem}" if place.plugin is not None else path.stem
+    if not _NAME.fullmatch(name):
+        raise StoreError("invalid name: expected 1 to 128 letters, digits and . _ - :")
+    description, hint = front.get("description"), front.get("argument-hint")
+    return Skill(
+        name=name,
+        description=" ".join(description.split()) if isinstance(description, str) else "",
+        path=path,
+        source=place.source,
+        for_models=False,
+        argument_hint=hint if isinstance(hint, str) else "instructions for the command",
+        allowed_tools=names(front.get("allowed-tools")),
         plugin=place.plugin,
     )
 

@@ -1,15 +1,26 @@
-"""``session.plugins.*``: the plugins of a session."""
+"""``session.plugins.*``: the plugins of a session.
+
+Installed plugins belong to the user: changes concern all sessions, and take effect in this session at once.
+"""
 
 from __future__ import annotations
 
 import anyio.to_thread
 
+from jumpseat.agent.session.session import Session
+from jumpseat.handlers import plugins
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionSkillsLoaded
 from jumpseat_protocol.plugins import (
+    PluginsInstallResult,
     PluginsReloadParams,
+    PluginsUpdateResult,
     SessionPlugin,
+    SessionPluginNamesParams,
+    SessionPluginsInstallParams,
     SessionPluginsResult,
+    SessionPluginsUninstallParams,
+    SessionPluginsUpdateParams,
 )
 from jumpseat_protocol.sessions import SessionParams
 
@@ -17,22 +28,78 @@ LOCAL = "local"
 
 
 async def list_plugins(ctx: Context, params: SessionParams) -> SessionPluginsResult:
-    """Return the plugins of a session, including those of the process."""
+    """Return the plugins of a session, including those of the process and disabled ones of the user."""
     settings = ctx.registry.live(params.session_id).settings
     found = await anyio.to_thread.run_sync(ctx.process.plugins.read_all, settings)
-    return SessionPluginsResult(
-        plugins=[
-            SessionPlugin(name=plugin.name, marketplace=LOCAL, version=plugin.version, enabled=True)
-            for plugin in found
-        ]
-    )
+    active = [
+        SessionPlugin(
+            name=plugin.name,
+            marketplace=LOCAL if plugin.marketplace is None else plugin.marketplace,
+            version=plugin.version,
+            enabled=True,
+            direct_source_id=plugin.source_id,
+        )
+        for plugin in found
+    ]
+    disabled = [
+        SessionPlugin(
+            name=plugin.name,
+            marketplace=plugin.marketplace,
+            version=plugin.version,
+            enabled=False,
+            direct_source_id=plugin.source_id,
+        )
+        for plugin in ctx.process.installed_plugins.all()
+        if not plugin.enabled
+    ]
+    return SessionPluginsResult(plugins=[*active, *disabled])
 
 
 def reload(ctx: Context, params: PluginsReloadParams) -> None:
     """Read the plugins of a session again: their skills and, by default, their MCP servers."""
+    _reload(ctx, ctx.registry.live(params.session_id), mcp=params.reload_mcp)
+
+
+async def install(ctx: Context, params: SessionPluginsInstallParams) -> PluginsInstallResult:
+    """Install a plugin, whose path may be relative to the session's working directory."""
     session = ctx.registry.live(params.session_id)
+    result = await plugins.install_in(ctx, params.source, session.settings.cwd)
+    _reload(ctx, session)
+    return result
+
+
+async def uninstall(ctx: Context, params: SessionPluginsUninstallParams) -> None:
+    """Remove an installed plugin."""
+    session = ctx.registry.live(params.session_id)
+    await plugins.uninstall(ctx, params)
+    _reload(ctx, session)
+
+
+async def update(ctx: Context, params: SessionPluginsUpdateParams) -> PluginsUpdateResult:
+    """Copy an installed plugin from its source again."""
+    session = ctx.registry.live(params.session_id)
+    result = await plugins.update(ctx, params)
+    _reload(ctx, session)
+    return result
+
+
+async def enable(ctx: Context, params: SessionPluginNamesParams) -> None:
+    """Enable installed plugins."""
+    session = ctx.registry.live(params.session_id)
+    await ctx.process.installed_plugins.switch(params.names, on=True)
+    _reload(ctx, session)
+
+
+async def disable(ctx: Context, params: SessionPluginNamesParams) -> None:
+    """Disable installed plugins."""
+    session = ctx.registry.live(params.session_id)
+    await ctx.process.installed_plugins.switch(params.names, on=False)
+    _reload(ctx, session)
+
+
+def _reload(ctx: Context, session: Session, *, mcp: bool = True) -> None:
     skills = ctx.process.skills.for_session(session)
     skills.reload()
     session.emit(SessionSkillsLoaded(skills=skills.to_wire()))
-    if params.reload_mcp:
+    if mcp:
         ctx.mcp.begin(session)

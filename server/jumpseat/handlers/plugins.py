@@ -1,0 +1,128 @@
+"""``plugins.*``: the plugins that the user has installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jumpseat.errors import JumpseatError
+from jumpseat.plugin_programs import programs_of
+from jumpseat.sessions.context import Context
+from jumpseat.store.installed_plugins import Installation, InstalledPlugin, update_each
+from jumpseat.store.plugins import read_plugin, untrusted_text
+from jumpseat.working_directory import existing_folder
+from jumpseat_protocol.plugins import (
+    InstalledPluginInfo,
+    PluginNamesParams,
+    PluginsInstallParams,
+    PluginsInstallResult,
+    PluginsListResult,
+    PluginsUninstallParams,
+    PluginsUpdateAllResult,
+    PluginsUpdateParams,
+    PluginsUpdateResult,
+    PluginUpdate,
+)
+from jumpseat_protocol.server import EmptyParams
+
+DIRECT = (
+    "Plugins from folders and repositories directly are deprecated in the protocol: install the plugin from a"
+    " marketplace where possible"
+)
+
+
+def list_plugins(ctx: Context, params: EmptyParams) -> PluginsListResult:
+    """Return the installed plugins, including disabled ones."""
+    return PluginsListResult(plugins=[_info(plugin) for plugin in ctx.process.installed_plugins.all()])
+
+
+async def install(ctx: Context, params: PluginsInstallParams) -> PluginsInstallResult:
+    """Install a plugin for all sessions; it starts no program before a person has trusted it.
+
+    Raises:
+        InvalidRequestError: there is no such plugin, or it cannot be copied.
+    """
+    return await install_in(ctx, params.source, folder_of(params.working_directory))
+
+
+async def install_in(ctx: Context, source: str, cwd: Path) -> PluginsInstallResult:
+    """Install the plugin at ``source``, which may be relative to ``cwd``."""
+    done = await ctx.process.installed_plugins.install(source, cwd)
+    return PluginsInstallResult(
+        plugin=_info(done.plugin),
+        skills_installed=done.skills,
+        post_install_message=_message(ctx, done.plugin),
+        deprecation_warning=None if done.plugin.marketplace else DIRECT,
+    )
+
+
+async def uninstall(ctx: Context, params: PluginsUninstallParams) -> None:
+    """Remove a plugin and its files.
+
+    Raises:
+        InvalidRequestError: the plugin is not installed.
+    """
+    installed = ctx.process.installed_plugins
+    await installed.uninstall(installed.find(params.name, params.direct_source_id))
+
+
+async def update(ctx: Context, params: PluginsUpdateParams) -> PluginsUpdateResult:
+    """Copy a plugin from its source again.
+
+    Raises:
+        InvalidRequestError: the plugin is not installed, or its source is gone or invalid.
+    """
+    installed = ctx.process.installed_plugins
+    done = await installed.update(installed.find(params.name))
+    return PluginsUpdateResult(
+        previous_version=done.previous_version, new_version=done.plugin.version, skills_installed=done.skills
+    )
+
+
+async def update_all(ctx: Context, params: EmptyParams) -> PluginsUpdateAllResult:
+    """Update all plugins; the failure of one affects no other."""
+    results = await update_each(ctx.process.installed_plugins)
+    return PluginsUpdateAllResult(results=[_updated(plugin, done) for plugin, done in results])
+
+
+async def enable(ctx: Context, params: PluginNamesParams) -> None:
+    """Enable plugins; unknown names are ignored, as the protocol says."""
+    await ctx.process.installed_plugins.switch(params.names, on=True)
+
+
+async def disable(ctx: Context, params: PluginNamesParams) -> None:
+    """Disable plugins; unknown names are ignored, as the protocol says."""
+    await ctx.process.installed_plugins.switch(params.names, on=False)
+
+
+def folder_of(working_directory: str | None) -> Path:
+    """Return the folder to which relative paths of a request refer."""
+    return Path.cwd() if working_directory is None else existing_folder("workingDirectory", working_directory)
+
+
+def _info(plugin: InstalledPlugin) -> InstalledPluginInfo:
+    return InstalledPluginInfo(
+        name=plugin.name,
+        marketplace=plugin.marketplace,
+        version=plugin.version,
+        enabled=plugin.enabled,
+        direct_source_id=plugin.source_id,
+    )
+
+
+def _message(ctx: Context, plugin: InstalledPlugin) -> str | None:
+    """Return the reason for which nothing of the plugin starts, if there is anything to start."""
+    read = read_plugin(ctx.process.installed_plugins.folder_of(plugin))
+    return untrusted_text(plugin.spec) if programs_of(read) and not plugin.trusted else None
+
+
+def _updated(plugin: InstalledPlugin, done: Installation | JumpseatError) -> PluginUpdate:
+    if isinstance(done, JumpseatError):
+        return PluginUpdate(name=plugin.name, marketplace=plugin.marketplace, success=False, error=str(done))
+    return PluginUpdate(
+        name=plugin.name,
+        marketplace=plugin.marketplace,
+        success=True,
+        previous_version=done.previous_version,
+        new_version=done.plugin.version,
+        skills_installed=done.skills,
+    )
