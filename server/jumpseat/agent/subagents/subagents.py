@@ -330,7 +330,8 @@ class SubAgents:
         if agent is None:
             return self.working
         self._root.send(Prompt("", notification=self._notification(agent)))
-        return True
+        # A paused queue lets nothing run.
+        return self._root.queue.running or self.working
 
     def take_untold(self) -> list[events.SystemNotification]:
         """Return what the main agent has to be told before its next prompt, because an earlier process did not."""
