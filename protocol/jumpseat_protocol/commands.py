@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 from pydantic import Field, StrictBool
 
 from jumpseat_protocol.callbacks import QueuedCommandResult
+from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -50,12 +51,13 @@ class CommandInvokeParams(WireModel):
 
 
 class CommandInvokeResult(WireModel):
-    """``text`` is set for the kind ``text``; ``prompt``, which the client has to send, for ``agent-prompt``."""
+    """``text`` is set for the kind ``text``; ``prompt``, to be sent in ``mode``, for ``agent-prompt``."""
 
     kind: Literal["text", "completed", "agent-prompt"]
     text: str | None = None
     prompt: str | None = None
     display_prompt: str | None = None
+    mode: SessionMode | None = None
 
 
 class CommandExecuteParams(WireModel):

@@ -58,7 +58,7 @@ async def test_the_list_has_the_servers_commands_and_the_clients(tmp_path: Path)
             return {command["name"]: command["kind"] for command in found["commands"]}
 
         own = {"deploy": "client", "rollback": "client", "usage": "client"}
-        builtin = dict.fromkeys(("compact", "help", "model"), "builtin")
+        builtin = dict.fromkeys(("after", "compact", "context", "every", "help", "model", "plan"), "builtin")
         assert await listed() == own | builtin
         assert await listed(includeBuiltins=False) == own
         assert await listed(includeClientCommands=False) == builtin
@@ -191,6 +191,31 @@ async def test_the_servers_commands_work(tmp_path: Path) -> None:
         for method, wrong in bad:
             error = await server.wire.error_of(f"session.commands.{method}", {"sessionId": session, **wrong})
             assert error["code"] == -32602, method
+
+
+async def test_commands_show_the_context_plan_and_schedule(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(HELLO)
+
+        async def invoke(name: str, text: str = "") -> Any:
+            return await wire.call("session.commands.invoke", {"sessionId": session, "name": name, "input": text})
+
+        assert (await invoke("context"))["text"].startswith("Context: about ")
+        planned = await invoke("plan", "make it")
+        assert (planned["kind"], planned["prompt"], planned["mode"]) == ("agent-prompt", "make it", "plan")
+        assert (await invoke("plan"))["kind"] == "completed"
+        assert await wire.call("session.mode.get", {"sessionId": session}) == "plan"
+        assert (await invoke("every", "1h look again"))["text"].startswith("Schedule 1: next at ")
+        assert (await invoke("after", "30m look once"))["kind"] == "text"
+        entries = (await wire.call("session.schedule.list", {"sessionId": session}))["entries"]
+        assert [(entry["prompt"], entry["recurring"]) for entry in entries] == [
+            ("look again", True),
+            ("look once", False),
+        ]
+        for text in ("", "1h", "soon look"):
+            params = {"sessionId": session, "name": "every", "input": text}
+            assert (await wire.error_of("session.commands.invoke", params))["message"]
 
 
 # --- in the queue -----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from jumpseat.acp.editor.view import SessionView
 from jumpseat.acp.translation.content import prompt_of, text_block
 from jumpseat.acp.translation.params import PromptParams, SessionParams
 from jumpseat.agent.session.queue import Prompt
-from jumpseat.agent.turns.commands import invoke
+from jumpseat.agent.turns.commands import AgentPrompt, invoke
 from jumpseat.errors import ProviderAuthError, TurnFailedError
 from jumpseat_protocol.events import SessionError
 
@@ -79,9 +79,17 @@ async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
 
 async def _command(view: SessionView, name: str, args: str) -> dict[str, Any]:
     async def run() -> None:
-        text = await invoke(view.session, name, args)
-        if isinstance(text, str) and text:
-            view.send({"sessionUpdate": "agent_message_chunk", "content": text_block(text)})
+        result = await invoke(view.session, name, args)
+        if isinstance(result, AgentPrompt):
+            prompt = result.as_prompt()
+            view.session.send(prompt)
+            try:
+                await prompt.run.done.wait()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await view.session.queue.withdraw(prompt)
+        elif result:
+            view.send({"sessionUpdate": "agent_message_chunk", "content": text_block(result)})
 
     finished = await view.run_command(run())
     return {"stopReason": "end_turn" if finished else "cancelled"}

@@ -9,11 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import anyio
 
+from jumpseat.agent.clock import iso_time
 from jumpseat.agent.compaction.compaction import compact
+from jumpseat.agent.session.context_usage import context_limits, measure_context
 from jumpseat.agent.session.queue import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, user_invocable_skills
@@ -26,26 +29,30 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A built-in command. ``run`` takes the text after the name and returns the text to show.
+    """A built-in command. ``run`` takes the text after the name and returns the result, as :func:`invoke` does.
 
     ``hint`` describes the text after the name; ``while_prompting`` allows the command while a prompt runs.
     """
 
     description: str
-    run: Callable[[Session, str], Awaitable[str]]
+    run: Callable[[Session, str], Awaitable[str | AgentPrompt | None]]
     hint: str | None = None
     while_prompting: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class AgentPrompt:
-    """The result of a command that is carried out by sending ``text`` as a prompt."""
+    """The result of a command that is carried out by sending ``text`` as a prompt, in the agent mode ``mode``."""
 
     text: str
+    mode: events.SessionMode | None = None
+
+    def as_prompt(self) -> Prompt:
+        return Prompt(self.text, agent_mode=self.mode)
 
 
 async def invoke(session: Session, name: str, args: str) -> str | AgentPrompt | None:
-    """Run a command, given without its slash; returns the text to show, or ``None`` after a client's command.
+    """Run a command, given without its slash; returns the text to show, if any, or a prompt to send.
 
     Raises:
         InvalidRequestError: the command is unknown, or failed.
@@ -83,7 +90,7 @@ async def run_queued(session: Session, command: QueuedCommand) -> bool:
             return await _offer_to_client(session, command)
         shown = await invoke(session, *split(command.text))
         if isinstance(shown, AgentPrompt):
-            session.queue.add_next(Prompt(shown.text))
+            session.queue.add_next(shown.as_prompt())
         elif shown is not None:
             session.emit(events.SessionInfo(info_type="command", message=shown))
     except anyio.get_cancelled_exc_class():
@@ -197,7 +204,36 @@ async def _usage(session: Session, _args: str) -> str:
     return "\n".join(lines) or "No model has been called yet."
 
 
+async def _context(session: Session, _args: str) -> str:
+    usage, limits = measure_context(session), await context_limits(session)
+    parts = {"system message": usage.system, "tools": usage.all_tools, "messages": usage.all_messages}
+    share = round(100 * usage.total / max(1, limits.prompt))
+    lines = [f"{name}: about {tokens} tokens" for name, tokens in parts.items()]
+    return "\n".join([f"Context: about {usage.total} of {limits.prompt} tokens ({share} %)", *lines])
+
+
+async def _plan(session: Session, args: str) -> AgentPrompt | None:
+    if args:
+        return AgentPrompt(args, "plan")
+    session.change_mode("plan")
+    return None
+
+
+async def _schedule(session: Session, args: str, *, recurring: bool) -> str:
+    interval, _, prompt = args.partition(" ")
+    if not prompt.strip():
+        raise InvalidRequestError(
+            f"expected /{'every' if recurring else 'after'} INTERVAL PROMPT, as in 5m Look again"
+        )
+    entry = session.schedules.add(prompt.strip(), interval=interval, recurring=recurring)
+    return f"Schedule {entry.id}: next at {iso_time(entry.next_run_at)}."
+
+
 BUILTINS: Final = {
+    "after": Builtin("Send a prompt once after an interval", partial(_schedule, recurring=False), "30m PROMPT"),
+    "context": Builtin("Show how much of the context is used", _context),
+    "every": Builtin("Send a prompt again and again", partial(_schedule, recurring=True), "30m PROMPT"),
+    "plan": Builtin("Go to plan mode, or plan one prompt", _plan, "a prompt to plan"),
     "compact": Builtin(
         "Summarize the conversation to free up context",
         _compact,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.session.queue import Prompt, QueuedCommand
+from jumpseat.agent.session.queue import QueuedCommand
 from jumpseat.agent.turns import commands
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
@@ -38,7 +38,9 @@ async def invoke(ctx: Context, params: CommandInvokeParams) -> CommandInvokeResu
     session = ctx.registry.live(params.session_id)
     output = await commands.invoke(session, params.name.strip().lstrip("/"), params.input.strip())
     if isinstance(output, commands.AgentPrompt):
-        return CommandInvokeResult(kind="agent-prompt", prompt=output.text, display_prompt=output.text)
+        return CommandInvokeResult(
+            kind="agent-prompt", prompt=output.text, display_prompt=output.text, mode=output.mode
+        )
     return CommandInvokeResult(kind="completed" if output is None else "text", text=output)
 
 
@@ -50,7 +52,7 @@ async def execute(ctx: Context, params: CommandExecuteParams) -> CommandExecuteR
     except InvalidRequestError as error:
         return CommandExecuteResult(error=str(error))
     if isinstance(output, commands.AgentPrompt):
-        session.send(Prompt(output.text))
+        session.send(output.as_prompt())
     elif output is not None:
         session.emit(SessionInfo(info_type="command", message=output))
     return CommandExecuteResult()
