@@ -183,7 +183,7 @@ ROOMS: dict[str, set[str]] = {
         *("adapters.models", "adapters.providers", "agent", "cli", "completion", "config", "errors", "store"),
         "validation",
     },
-    "plugin_programs": {"agent", "mcp"},
+    "plugin_programs": {"agent", "mcp", "store"},
     "plugins_console": {"child_environment", "command_output", "config", "errors", "plugin_programs", "store"},
     "mcp_console": {"command_output", "config", "errors", "mcp", "store"},
     "log_files": {"errors"},

@@ -167,6 +167,14 @@ async def test_servers_of_a_plugin_start_only_after_a_person_has_agreed_to_this_
     plugin = write(tmp_path / "direct", "cup")
     server_config = {"command": "touch", "args": [str(marker)]}
     (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": {"cup-server": server_config}}))
+    agent = "---\ndescription: d\nmcp-servers:\n  of-agent:\n    command: touch\n---\n\nBe an agent.\n"
+    (plugin / "agents" / "cup-agent.md").write_text(agent)
+
+    async def servers_of_agent(wire: Wire) -> list[str]:
+        at = {"sessionId": await wire.create(HI)}
+        await wire.call("session.agent.select", {**at, "name": "cup-agent"})
+        servers = (await wire.call("session.mcp.list", at))["servers"]
+        return [server["name"] for server in servers if server["name"] == "of-agent"]
 
     async def problem(wire: Wire) -> str:
         at = {"sessionId": await wire.create(HI)}
@@ -182,16 +190,17 @@ async def test_servers_of_a_plugin_start_only_after_a_person_has_agreed_to_this_
         shown = command(server.home, "trust", "cup")
         assert shown.returncode == 3
         assert f"touch {marker}" in shown.stdout
+        assert "of-agent" in shown.stdout
+        assert await servers_of_agent(wire) == []
         assert "jumpseat plugins trust cup" in await problem(wire)
         assert command(server.home, "trust", "cup", "--yes").returncode == 0
         assert "trust" not in await problem(wire)
         assert marker.exists()
+        assert await servers_of_agent(wire) == ["of-agent"]
         # Another version has to be agreed to again, even if only a script changes.
-        marker.unlink()
         (plugin / "script.sh").write_text("changed\n")
         await wire.call("plugins.update", {"name": "cup"})
         assert "jumpseat plugins trust cup" in await problem(wire)
-        assert not marker.exists()
 
 
 async def test_the_command_manages_plugins_of_a_running_server(tmp_path: Path) -> None:

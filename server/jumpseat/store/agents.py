@@ -69,7 +69,7 @@ class AgentLibrary:
         """Return the agents in files that a session may use, in the order of precedence."""
         project = self.project_places(settings.cwd) if settings.config_discovery else []
         plugins = [
-            Place(folder, "plugin")
+            Place(folder, "plugin", may_bring_servers=plugin.untrusted is None)
             for plugin in self._plugins.read_all(settings)
             for folder in plugin.agent_folders
         ]
