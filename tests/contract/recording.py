@@ -73,8 +73,9 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
     ),
     ("start over", [calls("look_up", "call-clear", key="clear")]),
     ("a new beginning", [{"text": "What was before?"}]),
-    ("What is 2", [{"text": "four"}]),
-    ("has finished|has failed", [{"text": "Noted."}]),
+    # The question beside the conversation takes another turn of the prompt before it.
+    ("What is 2", [{"text": "four"}, {"text": "four"}]),
+    ("has finished|has failed", [{"text": "Noted."}, {"text": "four"}]),
     ("look around", [{"text": "I looked."}]),
     ("fail", [{"errors": [{"status": 400, "message": "a bad request", "code": "bad"}], "text": "-"}]),
     ("wait", [{"text": "It was a dark and stormy", "hang": True}]),
@@ -147,6 +148,7 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             await _change_settings(server, wire, session, workspace)
             await _run_commands(wire, session)
             await client.idle(6)
+            await _schedule_prompts(wire, session)
             await _use_canvases(server, wire, session)
             await wire.call("session.send", {"sessionId": session, "prompt": "start over"})
             await client.idle(7)
@@ -413,6 +415,18 @@ async def _run_commands(wire: Wire, session: str) -> None:
     await wire.call("session.commands.enqueue", here | {"command": "/rollback"})
     await wire.event("command.completed", session=session)
     await wire.call("session.eventLog.releaseInterest", here | interest)
+
+
+async def _schedule_prompts(wire: Wire, session: str) -> None:
+    """Schedule prompts, run a command of the user and ask beside the conversation."""
+    here = {"sessionId": session}
+    hourly = (await wire.call("session.schedule.add", here | {"interval": "1h", "prompt": "What is 2?"}))["entry"]
+    await wire.call("session.schedule.stop", here | {"id": hourly["id"]})
+    # Runs in the distant future.
+    paced = (await wire.call("session.schedule.addSelfPaced", here | {"prompt": "What is 2?"}))["entry"]
+    await wire.call("session.schedule.rearmSelfPaced", here | {"id": paced["id"], "at": 4_000_000_000_000})
+    await wire.call("session.shell.executeUserRequested", here | {"requestId": "own", "command": "echo hello"})
+    await wire.call("session.ui.ephemeralQuery", here | {"question": "What is 2?"})
 
 
 async def _abort(wire: Wire, session: str) -> None:

@@ -18,7 +18,8 @@ from jumpseat.mcp.catalogue import find_servers
 from jumpseat.store.agents import AgentLibrary
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
-from jumpseat.store.plugins import PluginFolders, read_plugin
+from jumpseat.store.plugin_folders import PluginFolders
+from jumpseat.store.plugins import read_plugin
 from jumpseat.store.project_rules import PermissionRules
 from jumpseat.store.skills import SkillLibrary, find_skills
 from jumpseat.store.trusted_folders import TrustedFolders
