@@ -62,7 +62,6 @@ from jumpseat.sessions.context import Context
 from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.accounts import Accounts
-from jumpseat.store.files import read_text
 from jumpseat.store.installed_plugins import InstalledPlugins
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.location_approvals import LocationApprovals
@@ -216,9 +215,8 @@ class App:
                     self.mcp.source,
                     *session_sources(
                         Resources(
-                            database=lambda session: store.folder(session.id).database,
-                            plan_path=lambda session: store.folder(session.id).plan_path,
-                            read_text=read_text,
+                            database=lambda session: self.registry.storage(session).database,
+                            read_plan=lambda session: self.registry.storage(session).plan.read(),
                             skills=self.skills.for_session,
                             memories=memories,
                         )
@@ -230,7 +228,7 @@ class App:
                 sandboxes=sandboxes,
                 calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
                 descendants=self._descendants,
-                record_changes=partial(_record_changes, store),
+                record_changes=self._record_changes,
             ),
             tasks,
             self.announce,
@@ -310,6 +308,12 @@ class App:
             params["metadata"] = times | ({"summary": metadata.summary} if metadata.summary else {})
         for connection in self.connections:
             connection.announce(params, created_by)
+
+    def _record_changes(self, session: Session, prompt: Prompt, edits: Sequence[FileEdit]) -> None:
+        # Imported with the first change of a file.
+        from jumpseat.sessions.file_changes import record_changes
+
+        record_changes(self.registry.storage(session).changes, session, prompt, edits)
 
     def gauges(self) -> list[Gauge]:
         """Return the numbers that metrics show."""
@@ -401,13 +405,6 @@ class App:
         self.models.connections.release(connection)
         if self._on_stdio or (self.ending and not self.connections):
             self.stop()
-
-
-def _record_changes(store: SessionStore, session: Session, prompt: Prompt, edits: Sequence[FileEdit]) -> None:
-    # Imported with the first change of a file.
-    from jumpseat.sessions.file_changes import record_changes
-
-    record_changes(store, session, prompt, edits)
 
 
 def _gate(options: TcpOptions | None, home: Path) -> tuple[Gate, str | None]:

@@ -35,6 +35,17 @@ def create_private_folder(path: Path) -> None:
     path.mkdir(mode=0o700, exist_ok=True)
 
 
+def write_new_file(path: Path, data: bytes) -> None:
+    """Write a file that must not exist, and create the missing folders above it.
+
+    Raises:
+        OSError: the file exists or cannot be written.
+    """
+    create_private_folder(path.parent)
+    with open(path, "xb", opener=owner_only) as file:
+        file.write(data)
+
+
 def restrict_home(home: Path, written: Collection[str]) -> list[Path]:
     """Remove the rights of other users on ``home`` and its files, so that they reach nothing in the folder.
 

@@ -23,9 +23,8 @@ from jumpseat.agent.permissions.rules import host_of, parse_rule
 from jumpseat.config import Config, load_config
 from jumpseat.errors import ConfigError, StoreError
 from jumpseat.sessions.replay import decode_records
-from jumpseat.store.event_log import Replay, read_log
+from jumpseat.store.event_log import Replay, read_log, repair_log, truncate_log
 from jumpseat.store.front_matter import body, front_matter, names
-from jumpseat.store.log_repair import repair_log, truncate_log
 from jumpseat.store.project_rules import read_rules
 from jumpseat.toml_text import MAX_KEY_PARTS, parse_toml
 from tests.agent.permissions.test_patterns import reference

@@ -13,8 +13,7 @@ import pytest
 from anyio.abc import TaskGroup
 
 from jumpseat.errors import StoreError
-from jumpseat.store.event_log import FileEventLog, Replay, read_log
-from jumpseat.store.log_repair import repair_log
+from jumpseat.store.event_log import FileEventLog, Replay, read_log, repair_log
 from jumpseat_protocol import events
 from tests.support.cases import check_each
 

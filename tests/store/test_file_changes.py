@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jumpseat.store.file_changes import LARGEST_BYTES, LARGEST_LOG_BYTES, Cause, FileChangeLog, new_change
+from jumpseat.store.state_files import DiskFiles
 
 PROMPTS = 40
 SMALL = b"x" * (LARGEST_BYTES // 4)
@@ -19,7 +20,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_log_that_grows_too_large_loses_its_oldest_prompts_as_a_whole(path: Path) -> None:
-    log = FileChangeLog(path)
+    log = FileChangeLog(DiskFiles(path.parent))
     files = [Path("/project/a"), Path("/project/b")]
     for number in range(PROMPTS):
         for file in files:
@@ -40,7 +41,7 @@ def test_a_log_that_grows_too_large_loses_its_oldest_prompts_as_a_whole(path: Pa
 
 
 def test_changes_of_one_file_by_one_prompt_take_the_space_of_one(path: Path) -> None:
-    log = FileChangeLog(path)
+    log = FileChangeLog(DiskFiles(path.parent))
     for number in range(2 * PROMPTS):
         change = new_change(Path("/project/a"), SMALL + str(number).encode(), SMALL + str(number + 1).encode())
         log.add(Cause("prompt", "go"), [change])
@@ -51,7 +52,7 @@ def test_changes_of_one_file_by_one_prompt_take_the_space_of_one(path: Path) -> 
 
 
 def test_a_prompt_that_changes_more_than_the_log_holds_keeps_the_names_of_all_files(path: Path) -> None:
-    log = FileChangeLog(path)
+    log = FileChangeLog(DiskFiles(path.parent))
     files = [Path(f"/project/{number}") for number in range(2 * PROMPTS)]
     for file in files:
         log.add(Cause("prompt", "go"), [new_change(file, SMALL, SMALL)])

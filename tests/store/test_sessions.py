@@ -184,7 +184,7 @@ async def test_a_summary_that_cannot_be_written_affects_nothing_else(
     store: SessionStore, state: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = created(store, "s-1")
-    make_folder(state / "s-1" / f"workspace.{os.getpid()}.tmp")
+    make_folder(state / "s-1" / f"workspace.yaml.{os.getpid()}.tmp")
     folder.set_summary("x")
 
     assert "cannot write" in caplog.text

@@ -10,6 +10,7 @@ import pytest
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.store.options import FILE, read_options, write_options
+from jumpseat.store.state_files import DiskFiles
 from jumpseat.store.stored_servers import split_servers
 from jumpseat_protocol.mcp import McpServerConfig
 
@@ -75,9 +76,9 @@ def test_an_invalid_stored_server_affects_nothing_else(tmp_path: Path) -> None:
         disabled_mcp_servers=["good"],
         plugin_directories=["/plugins"],
     )
-    write_options(tmp_path, settings)
+    write_options(DiskFiles(tmp_path), settings)
     file = tmp_path / FILE
     file.write_text(file.read_text().replace('"command":"y"', '"command":""'))
-    options = read_options(tmp_path)
+    options = read_options(DiskFiles(tmp_path))
     assert options.mcp_servers == {"good": {"command": "x"}}
     assert (options.disabled_mcp_servers, options.plugin_directories) == (["good"], ["/plugins"])

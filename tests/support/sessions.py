@@ -164,7 +164,6 @@ class MemoryLog:
     lines: list[bytes] = field(default_factory=list[bytes])
     broken: bool = False
     syncs: int = 0
-    path: Path = Path("/log/events.jsonl")
 
     def append(self, event: events.Event) -> None:
         if self.broken:
@@ -173,6 +172,31 @@ class MemoryLog:
 
     def sync_soon(self) -> None:
         self.syncs += 1
+
+    async def flush(self) -> None:
+        pass
+
+
+@dataclass
+class FolderStorage:
+    """A storage with ``log``, whose other files lie in ``folder``."""
+
+    log: MemoryLog
+    folder: Path
+
+    @property
+    def shown_path(self) -> str:
+        return str(self.folder)
+
+    @property
+    def own_folders(self) -> tuple[Path, ...]:
+        return (self.folder / "temp", self.folder / "files")
+
+    def save_output(self, name: str, data: bytes, folder: str | None) -> str:
+        path = (Path(folder) if folder is not None else self.folder / "temp") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return str(path)
 
 
 @dataclass
@@ -280,7 +304,6 @@ def make_session(
         make_tools=lambda session: ToolOrchestrator(
             session,
             Environment(tuple(builtin), (lambda: {"PATH": os.environ["PATH"]}) if declared else dict, sources),
-            settings.cwd / "temp",
         ),
         read_instructions=lambda _settings: instructions,
         run_prompt=run_prompt,
@@ -290,7 +313,7 @@ def make_session(
         allow_old_clients=False,
         on_change=lambda session: changes.append(session.id),
     )
-    session = Session(session_id, settings, log, services, utc_now())
+    session = Session(session_id, settings, FolderStorage(log, settings.cwd), services, utc_now())
     session.permissions.mode = "allow-all" if approve_all else "manual"
     session.attach(
         Attachment(

@@ -18,13 +18,8 @@ from jumpseat_protocol.sessions import ClientTool
 class EventLog(Protocol):
     """The log of a session's persisted events."""
 
-    @property
-    def path(self) -> Path:
-        """The path of the log file, which other processes may read."""
-        ...
-
     def append(self, event: Event) -> None:
-        """Write one event. Once this returns, the event survives the death of the process.
+        """Write one event. On the disk, it survives the death of the process from then on.
 
         Raises:
             StoreError: the event could not be written.
@@ -32,7 +27,38 @@ class EventLog(Protocol):
         ...
 
     def sync_soon(self) -> None:
-        """Schedule an ``fsync`` of the log; returns at once."""
+        """Schedule that all events are stored safely; returns at once."""
+        ...
+
+    async def flush(self) -> None:
+        """Wait until the events are written, or have failed to be, which the log reports itself."""
+        ...
+
+
+class Storage(Protocol):
+    """The place where a session is stored."""
+
+    @property
+    def log(self) -> EventLog:
+        """The event log."""
+        ...
+
+    @property
+    def shown_path(self) -> str:
+        """The path of the session's folder, for clients."""
+        ...
+
+    @property
+    def own_folders(self) -> tuple[Path, ...]:
+        """The folders on the disk that the server made for the session's model."""
+        ...
+
+    def save_output(self, name: str, data: bytes, folder: str | None) -> str:
+        """Store a tool output that is too large for the model, in ``folder`` if given; returns its path.
+
+        Raises:
+            OSError: it cannot be stored.
+        """
         ...
 
 

@@ -17,7 +17,7 @@ def set_session_name(ctx: Context, session: Session, name: str, *, by_user: bool
     name = name.strip()
     if not name:
         raise InvalidRequestError("the name of a session must not be empty")
-    ctx.registry.folder(session).rename(name, by_user=by_user)
+    ctx.registry.storage(session).rename(name, by_user=by_user)
     session.emit(SessionTitleChanged(title=name))
 
 

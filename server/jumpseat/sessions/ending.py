@@ -50,5 +50,5 @@ def _shutdown_event(
         },
         model_metrics=metrics.models_wire(),
         current_model=session.settings.model,
-        events_file_size_bytes=registry.folder(session).log.size_bytes(),
+        events_file_size_bytes=registry.storage(session).log.size_bytes(),
     )

@@ -14,7 +14,6 @@ from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.store.file_changes import Cause, Changes, FileChange, FileChangeLog, new_change
-from jumpseat.store.sessions import SessionStore
 from jumpseat.tools.files import unified_diff
 from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol.changes import ChangedFile, ChangedFileState
@@ -34,12 +33,12 @@ class Undone:
     left: list[str] = field(default_factory=list[str])
 
 
-def record_changes(store: SessionStore, session: Session, prompt: Prompt, edits: Iterable[FileEdit]) -> None:
-    """Keep the changes of files in the session's folder."""
+def record_changes(log: FileChangeLog, session: Session, prompt: Prompt, edits: Iterable[FileEdit]) -> None:
+    """Keep the changes of files with the session."""
     title = " ".join(session.services.secrets.mask(prompt.text).split())[:PROMPT_CHARS]
     title = title.encode("utf-8", "replace").decode()
     cause = Cause(prompt.interaction_id, title, session.latest_message_id)
-    store.folder(session.id).changes.add(cause, map(_change_of, edits))
+    log.add(cause, map(_change_of, edits))
 
 
 def _change_of(edit: FileEdit) -> FileChange:

@@ -182,7 +182,7 @@ def _load(ctx: Context, attachment: Attachment, params: SessionResumeParams) -> 
     agent = settings.agent
     try:
         session.attach(attachment)
-        stored = read_options(registry.folder(session).path)
+        stored = read_options(registry.storage(session).state)
         apply_options(settings, stored)
         settings.lost_mcp_servers = stored.lost_mcp_servers
         settings.lost_agent_servers = stored.lost_agent_servers
@@ -214,7 +214,7 @@ def _announce_resume(ctx: Context, session: Session, params: SessionResumeParams
         SessionResume(
             resume_time=utc_now(),
             event_count=session.event_count,
-            events_file_size_bytes=ctx.registry.folder(session).log.size_bytes(),
+            events_file_size_bytes=ctx.registry.storage(session).log.size_bytes(),
             continue_pending_work=params.continue_pending_work,
             session_was_active=was_active,
             selected_model=settings.model,

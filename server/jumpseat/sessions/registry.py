@@ -36,7 +36,13 @@ from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.turns.loop import run_prompt
-from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
+from jumpseat.errors import (
+    InvalidRequestError,
+    SessionInUseError,
+    SessionNotFoundError,
+    StoreError,
+    UnsupportedError,
+)
 from jumpseat.git import Confine
 from jumpseat.log_fields import fields
 from jumpseat.sessions.access import EVERYTHING, Access
@@ -45,9 +51,9 @@ from jumpseat.sessions.persisted_events import PersistedReads
 from jumpseat.sessions.replay import decode_records, replay_records, replay_setting
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
-from jumpseat.store.log_repair import repair_log, truncate_log
 from jumpseat.store.options import write_options
 from jumpseat.store.ownership import GiveUpRequest
+from jumpseat.store.session_storage import SessionStorage
 from jumpseat.store.sessions import SessionFolder, SessionStore, shorten
 from jumpseat.store.workspace import workspace_of
 from jumpseat.tools.builtin import SESSION_TOOLS
@@ -99,7 +105,7 @@ class SessionRegistry:
         self._closing: dict[str, anyio.Event] = {}
         # Set once the request that creates or loads the session has ended.
         self._opening: dict[str, anyio.Event] = {}
-        self._folders: dict[str, SessionFolder] = {}
+        self._storages: dict[str, SessionStorage] = {}
         self._access = EVERYTHING
         self.persisted_reads = PersistedReads()
         self._views: dict[Access, SessionRegistry] = {EVERYTHING: self}
@@ -109,7 +115,7 @@ class SessionRegistry:
         self._services = SessionServices(
             tasks=tasks,
             models=models,
-            make_tools=lambda session: ToolOrchestrator(session, environment, self._folders[session.id].output_dir),
+            make_tools=lambda session: ToolOrchestrator(session, environment),
             read_instructions=read_instructions,
             run_prompt=run_prompt,
             run_command=_run_command,
@@ -140,20 +146,26 @@ class SessionRegistry:
 
     # --- creating and loading -----------------------------------------------------------------------------------
 
-    def create(self, session_id: str | None, settings: SessionSettings, attachment: Attachment) -> Session:
-        """Create a session and attach its first client.
+    def create(
+        self,
+        session_id: str | None,
+        settings: SessionSettings,
+        attachment: Attachment,
+        storage: SessionStorage | None = None,
+    ) -> Session:
+        """Create a session and attach its first client; without ``storage``, it lies in a folder of the store.
 
         Raises:
             InvalidRequestError: the id is taken, or a tool or the provider is invalid.
             StoreError: the folder of the session cannot be made.
         """
         session_id = session_id or str(uuid.uuid4())
-        folder = self.store.folder(session_id)
-        if session_id in self._live or folder.log.path.exists():
+        storage = storage or self.store.folder(session_id)
+        if session_id in self._live or storage.log.exists():
             raise _exists(session_id)
         self._models.check(settings)
         started_at = utc_now()
-        session = self._open(session_id, settings, folder, started_at)
+        session = self._open(session_id, settings, storage, started_at)
         created = False
         try:
             session.attach(attachment)
@@ -162,9 +174,9 @@ class SessionRegistry:
             workspace = workspace_of(
                 session_id, context, started_at, created_by=self._access.name, one_off=settings.one_off
             )
-            folder.create(workspace)
+            storage.create(workspace)
             created = True
-            self._announce("session.created", session_id, self._metadata(session), folder.created_by)
+            self._announce("session.created", session_id, self._metadata(session), storage.created_by)
             session.emit(
                 events.SessionStart(
                     session_id=session_id,
@@ -184,8 +196,8 @@ class SessionRegistry:
             self.discard(session)
             raise _exists(session_id) from None
         except BaseException:
-            if created:
-                folder.remove()
+            if created and isinstance(storage, SessionFolder):
+                storage.remove()
             self.discard(session)
             raise
         return session
@@ -230,7 +242,7 @@ class SessionRegistry:
 
     def _find(self, session_id: str) -> Session | None:
         session = self._live.get(session_id)
-        if session is None or not self._access.sees(self._folders[session_id].created_by):
+        if session is None or not self._access.sees(self._storages[session_id].created_by):
             return None
         return session
 
@@ -240,26 +252,28 @@ class SessionRegistry:
             await closed.wait()
         return self._find(session_id)
 
-    def load(self, session_id: str, settings: SessionSettings) -> Session:
-        """Load a session from the disk: its conversation, model, mode and agent. ``settings`` has the rest.
+    def load(self, session_id: str, settings: SessionSettings, storage: SessionStorage | None = None) -> Session:
+        """Load a stored session: its conversation, model, mode and agent. ``settings`` has the rest.
+
+        Without ``storage``, the session is searched in the store.
 
         Raises:
             SessionNotFoundError: there is no such session.
             SessionInUseError: another process owns the session.
             StoreError: the log cannot be read or repaired.
         """
-        folder = self.store.get_existing(session_id)
-        folder.claim()
+        storage = storage or self.store.get_existing(session_id)
+        storage.claim()
         try:
-            stored = repair_log(folder.log.path)
-            workspace = folder.read_workspace()
+            stored = storage.log.repair()
+            workspace = storage.read_workspace()
         except BaseException:
-            folder.release()
+            storage.release()
             raise
-        if folder.in_use():
+        if storage.in_use():
             log.warning("session %s is marked as in use by another program", session_id)
         started_at = workspace.created_at if workspace else utc_now()
-        session = self._open(session_id, settings, folder, started_at)
+        session = self._open(session_id, settings, storage, started_at)
         self._loaded.add(session_id)
         session.start_source = "resume"
         try:
@@ -267,7 +281,7 @@ class SessionRegistry:
             if workspace is not None:
                 session.metrics.earlier = workspace.model_usage()
             context = working_directory_context(settings.cwd)
-            folder.create(workspace or workspace_of(session_id, context, started_at), is_new=False)
+            storage.create(workspace or workspace_of(session_id, context, started_at), is_new=False)
             if stored.torn_bytes:
                 message = (
                     f"The last line of the session log was incomplete: {stored.torn_bytes} bytes were removed."
@@ -319,11 +333,13 @@ class SessionRegistry:
             log.error("session %s: cannot write to the log: %s", session_id, error)
         await self.close(session)
 
-    def _open(self, session_id: str, settings: SessionSettings, folder: SessionFolder, started_at: str) -> Session:
-        self._folders[session_id] = folder
-        session = Session(session_id, settings, folder.log, self._services, started_at)
+    def _open(
+        self, session_id: str, settings: SessionSettings, storage: SessionStorage, started_at: str
+    ) -> Session:
+        self._storages[session_id] = storage
+        session = Session(session_id, settings, storage, self._services, started_at)
         self._live[session_id] = session
-        folder.usage = session.metrics.total
+        storage.usage = session.metrics.total
         self._handover.listen_soon()
         return session
 
@@ -331,10 +347,9 @@ class SessionRegistry:
         """Remove a session whose opening failed from memory. Its files stay."""
         self._live.pop(session.id, None)
         self._loaded.discard(session.id)
-        folder = self._folders.pop(session.id, None)
-        if folder is not None:
-            folder.log.end()
-            folder.release()
+        storage = self._storages.pop(session.id, None)
+        if storage is not None:
+            storage.discard()
 
     def live_sessions(self) -> list[Session]:
         """Return the live sessions of all clients."""
@@ -369,10 +384,10 @@ class SessionRegistry:
 
     def store_options(self, session: Session) -> None:
         """Store the options and the working directory of a session, for resume."""
-        folder, settings = self._folders[session.id], session.settings
-        write_options(folder.path, settings, self._services.secrets)
-        if folder.workspace is not None and folder.workspace.cwd != str(settings.cwd):
-            folder.move(working_directory_context(settings.cwd, host_git=settings.host_git))
+        storage, settings = self._storages[session.id], session.settings
+        write_options(storage.state, settings, self._services.secrets)
+        if storage.workspace is not None and storage.workspace.cwd != str(settings.cwd):
+            storage.move(working_directory_context(settings.cwd, host_git=settings.host_git))
 
     def _store_checkpoint(self, session: Session, title: str, summary: str) -> tuple[int, str | None]:
         """Write a checkpoint file and return its number and path; no path if the file cannot be written.
@@ -381,11 +396,11 @@ class SessionRegistry:
         """
         after = session.conversation.checkpoint
         try:
-            checkpoint = self._folders[session.id].add_checkpoint(title, summary, after)
+            checkpoint = self._storages[session.id].add_checkpoint(title, summary, after)
         except StoreError as error:
             log.error("session %s: cannot write a checkpoint file: %s", session.id, error)
             return after + 1, None
-        return checkpoint.number, str(checkpoint.path)
+        return checkpoint.number, checkpoint.path
 
     def detach_client(self, client: Client) -> None:
         """Detach a client whose connection is lost. Its sessions stay live, with their questions, for a resume."""
@@ -396,23 +411,21 @@ class SessionRegistry:
         """Close a live session. Its files stay, unless it is new and never had a prompt."""
         if not self.is_live(session):
             return
-        folder = self._folders[session.id]
+        storage = self._storages[session.id]
         # Removed first: a resume from here on waits for the complete log and loads it from the disk.
         del self._live[session.id]
         closed = self._closing[session.id] = anyio.Event()
         try:
             await session.close(grace_s)
         finally:
-            self._folders.pop(session.id, None)
-            if session.first_prompt is not None or session.id in self._loaded:
-                self._loaded.discard(session.id)
-                folder.log.end()
-                folder.release()
-            else:
-                folder.log.close()
-                folder.remove()
-            del self._closing[session.id]
-            closed.set()
+            keep = session.first_prompt is not None or session.id in self._loaded
+            self._loaded.discard(session.id)
+            try:
+                await storage.close(keep=keep)
+            finally:
+                self._storages.pop(session.id, None)
+                del self._closing[session.id]
+                closed.set()
             log.info("session closed", extra=fields(session=session.id, events=session.event_count))
 
     async def delete(self, session_id: str) -> None:
@@ -423,15 +436,12 @@ class SessionRegistry:
             SessionInUseError: another process owns the session.
         """
         session = await self.find_live(session_id)
-        folder = self._folders[session_id] if session else self.store.get_existing(session_id)
-        created_by = folder.created_by
+        storage = self._storages[session_id] if session else self.store.get_existing(session_id)
+        created_by = storage.created_by
         if session is not None:
             with anyio.CancelScope(shield=True):
                 await self.close(session)
-        # A closed session has no owner: another process may claim it first.
-        if folder.path.exists():
-            folder.claim()
-        folder.remove()
+        await storage.delete()
         self._announce("session.deleted", session_id, None, created_by)
         log.info("session deleted", extra=fields(session=session_id))
 
@@ -444,7 +454,7 @@ class SessionRegistry:
     async def save(self, session_id: str) -> None:
         """Flush the log of a session to disk. Does nothing if it is not live."""
         if self._find(session_id) is not None:
-            await self._folders[session_id].log.save()
+            await self._storages[session_id].log.save()
 
     def is_live(self, session: Session) -> bool:
         """Return whether a session has not been closed since it was opened."""
@@ -475,7 +485,7 @@ class SessionRegistry:
             raise InvalidRequestError("a prompt is running: abort it before truncating the history")
         # A running compaction would summarize events that are about to be removed.
         session.compactor.cancel()
-        cut = truncate_log(self._folders[session.id].log.path, event_id)
+        cut = self._storages[session.id].log.truncate(event_id)
         if cut is None:
             raise InvalidRequestError(f"Event {event_id} not found in session {session.id}")
         left, removed = cut
@@ -508,7 +518,7 @@ class SessionRegistry:
         Raises:
             StoreError: a file cannot be deleted.
         """
-        self._folders[session.id].drop_checkpoints(session.conversation.checkpoint)
+        self._storages[session.id].drop_checkpoints(session.conversation.checkpoint)
 
     def fork(self, session_id: str, up_to: str | None, name: str | None) -> str:
         """Copy a live or stored session and return the id of the copy.
@@ -519,8 +529,10 @@ class SessionRegistry:
             StoreError: the copy cannot be made.
         """
         live = self._find(session_id) is not None
-        source = self._folders[session_id] if live else self.store.get_existing(session_id)
+        source = self._storages[session_id] if live else self.store.get_existing(session_id)
         new_id = str(uuid.uuid4())
+        if not isinstance(source, SessionFolder):
+            raise UnsupportedError("a copy of a session in the file system of a client")
         self.store.fork(source, new_id, up_to, name, self._access.name)
         return new_id
 
@@ -555,9 +567,9 @@ class SessionRegistry:
         described = (tool.described for tool in SESSION_TOOLS)
         return [tool.spec for tool in (*self._environment.builtin_tools(), *described)]
 
-    def folder(self, session: Session) -> SessionFolder:
-        """Return the folder of a live session."""
-        return self._folders[session.id]
+    def storage(self, session: Session) -> SessionStorage:
+        """Return the stored parts of a live session."""
+        return self._storages[session.id]
 
     def stored_cwd(self, session_id: str) -> Path | None:
         """Return the working directory of a stored session; ``None`` if it no longer exists.
@@ -579,15 +591,15 @@ class SessionRegistry:
         )
 
     def _handle_change(self, session: Session) -> None:
-        folder = self._folders.get(session.id)
-        if folder is not None and session.first_prompt is not None:
-            folder.set_marks(answered=session.answered, one_off=session.settings.one_off)
-            folder.set_summary(shorten(session.first_prompt))
+        storage = self._storages.get(session.id)
+        if storage is not None and session.first_prompt is not None:
+            storage.set_marks(answered=session.answered, one_off=session.settings.one_off)
+            storage.set_summary(shorten(session.first_prompt))
         self._announce(
             "session.updated",
             session.id,
             self._metadata(session),
-            folder.created_by if folder is not None else None,
+            storage.created_by if storage is not None else None,
         )
 
 

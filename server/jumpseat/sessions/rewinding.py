@@ -20,7 +20,6 @@ from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.log_fields import fields
 from jumpseat.sessions.file_changes import current_content, diff_of, write_content
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.event_log import read_log
 from jumpseat.store.file_changes import Changes, FileChange
 from jumpseat.tools.files import is_binary
 from jumpseat.tools.workspace_files import Files
@@ -58,11 +57,11 @@ class History:
         Raises:
             StoreError: the log cannot be read.
         """
-        folder = registry.folder(session)
+        storage = registry.storage(session)
 
         def read() -> History:
-            records = session.services.secrets.mask_records(read_log(folder.log.path).records)
-            changes = folder.changes.after_messages() if session.settings.file_tracking else {}
+            records = session.services.secrets.mask_records(storage.log.read().records)
+            changes = storage.changes.after_messages() if session.settings.file_tracking else {}
             return cls(list(_prompts(records)), changes)
 
         return await anyio.to_thread.run_sync(read)
@@ -179,7 +178,7 @@ async def _apply(
     except StoreError as error:
         result.outcome, result.error = "checkpoint-cleanup-failed", str(error)
     try:
-        await anyio.to_thread.run_sync(registry.folder(session).changes.forget, removed)
+        await anyio.to_thread.run_sync(registry.storage(session).changes.forget, removed)
     except StoreError as error:
         result.outcome, result.error = "snapshot-prune-failed", str(error)
     return result

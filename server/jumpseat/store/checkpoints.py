@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from jumpseat.errors import StoreError
-from jumpseat.owner_only import create_private_folder, owner_only
+from jumpseat.store.state_files import StateFiles, store_error
 
+FOLDER: Final = "checkpoints"
 INDEX: Final = "index.md"
 LONGEST_TITLE: Final = 80
+LONGEST_LINE: Final = 1024
 LONGEST_SLUG: Final = 50
 
 _NAME: Final = re.compile(r"(\d{3,9})-.*\.md")
@@ -24,31 +23,26 @@ class Checkpoint:
 
     number: int
     title: str
-    path: Path
+    filename: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The checkpoints in the folder ``root``, which need not exist."""
+    """The checkpoints of one session."""
 
-    root: Path
+    state: StateFiles
 
     def list(self) -> list[Checkpoint]:
         """Return all checkpoints, sorted by number; other files are ignored."""
-        try:
-            names = sorted(path.name for path in self.root.iterdir())
-        except OSError:
-            return []
-        found = [(int(match[1]), self.root / name) for name in names if (match := _NAME.fullmatch(name))]
-        return [Checkpoint(number, _title(path), path) for number, path in sorted(found)]
+        names = self.state.names(FOLDER)
+        found = [(int(match[1]), name) for name in names if (match := _NAME.fullmatch(name))]
+        return [self._checkpoint(number, self._title(name), name) for number, name in sorted(found)]
 
     def read(self, number: int) -> str | None:
         """Return the text of a checkpoint; ``None`` if it does not exist or cannot be read."""
-        path = next((checkpoint.path for checkpoint in self.list() if checkpoint.number == number), None)
-        try:
-            return path.read_bytes().decode("utf-8", "replace") if path is not None else None
-        except OSError:
-            return None
+        name = next((checkpoint.filename for checkpoint in self.list() if checkpoint.number == number), None)
+        return None if name is None else self._text(name)
 
     def add(self, title: str, text: str, after: int) -> Checkpoint:
         """Write a summary under the next free number above ``after``.
@@ -58,14 +52,13 @@ class Checkpoints:
         """
         title = " ".join(title.split())[:LONGEST_TITLE] or "Checkpoint"
         number = max([after, *(checkpoint.number for checkpoint in self.list())]) + 1
-        path = self.root / f"{number:03}-{_slug(title)}.md"
+        name = f"{number:03}-{_slug(title)}.md"
         try:
-            create_private_folder(self.root)
-            _write(path, f"# {title}\n\n{text}\n")
+            self._write(name, f"# {title}\n\n{text}\n")
             self.write_index()
         except OSError as error:
-            raise StoreError(f"cannot write {path.name!r}: {error.strerror or error}") from error
-        return Checkpoint(number, title, path)
+            raise store_error("write", name, error) from error
+        return self._checkpoint(number, title, name)
 
     def write_index(self) -> None:
         """Write ``index.md``, a list of all checkpoints for people.
@@ -73,12 +66,11 @@ class Checkpoints:
         Raises:
             OSError: the file cannot be written.
         """
-        create_private_folder(self.root)
         lines = [
-            f"- {checkpoint.number}: [{checkpoint.title}]({checkpoint.path.name})\n" for checkpoint in self.list()
+            f"- {checkpoint.number}: [{checkpoint.title}]({checkpoint.filename})\n" for checkpoint in self.list()
         ]
         text = "# Checkpoints\n" + ("\n" if lines else "") + "".join(lines)
-        _write(self.root / INDEX, text)
+        self._write(INDEX, text)
 
     def drop_after(self, number: int) -> None:
         """Remove the checkpoints above ``number``.
@@ -89,11 +81,11 @@ class Checkpoints:
         dropped = [checkpoint for checkpoint in self.list() if checkpoint.number > number]
         try:
             for checkpoint in dropped:
-                checkpoint.path.unlink(missing_ok=True)
+                self.state.remove(f"{FOLDER}/{checkpoint.filename}")
             if dropped:
                 self.write_index()
         except OSError as error:
-            raise StoreError(f"cannot remove checkpoints: {error.strerror or error}") from error
+            raise store_error("remove from", FOLDER, error) from error
 
     def copy_to(self, other: Checkpoints, up_to: int) -> None:
         """Copy the checkpoints with numbers up to ``up_to`` to another session.
@@ -101,26 +93,28 @@ class Checkpoints:
         Raises:
             OSError: a file cannot be copied.
         """
-        copied = [checkpoint for checkpoint in self.list() if checkpoint.number <= up_to]
+        copied = [checkpoint.filename for checkpoint in self.list() if checkpoint.number <= up_to]
+        for name in copied:
+            other.state.write(f"{FOLDER}/{name}", self.state.read(f"{FOLDER}/{name}") or b"")
         if copied:
-            create_private_folder(other.root)
-            for checkpoint in copied:
-                shutil.copyfile(checkpoint.path, other.root / checkpoint.path.name)
             other.write_index()
 
+    def _checkpoint(self, number: int, title: str, name: str) -> Checkpoint:
+        return Checkpoint(number, title, name, self.state.path(f"{FOLDER}/{name}"))
 
-def _write(path: Path, text: str) -> None:
-    with open(path, "w", encoding="utf-8", errors="replace", opener=owner_only) as file:
-        file.write(text)
+    def _text(self, name: str) -> str | None:
+        try:
+            content = self.state.read(f"{FOLDER}/{name}")
+        except OSError:
+            return None
+        return None if content is None else content.decode("utf-8", "replace")
 
+    def _title(self, name: str) -> str:
+        line = (self._text(name) or "").partition("\n")[0][:LONGEST_LINE]
+        return line.removeprefix("#").strip() or name.removesuffix(".md")
 
-def _title(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            line = file.readline(1024).decode("utf-8", "replace")
-    except OSError:
-        line = ""
-    return line.removeprefix("#").strip() or path.stem
+    def _write(self, name: str, text: str) -> None:
+        self.state.write(f"{FOLDER}/{name}", text.encode("utf-8", "replace"))
 
 
 def _slug(title: str) -> str:

@@ -6,14 +6,14 @@ The server never interprets them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any, Final, cast
 
 import orjson
 
 from jumpseat.errors import InvalidRequestError, StoreError
-from jumpseat.store.files import read_text, write_text
+from jumpseat.store.state_files import StateFiles, store_error
 
+FILE: Final = "client-metadata.json"
 VERSION: Final = 1
 MOST_ENTRIES: Final = 128
 LARGEST_KEY_BYTES: Final = 256
@@ -35,8 +35,8 @@ class UnknownVersionError(StoreError):
 class ClientMetadata:
     """The entries of one session."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, state: StateFiles) -> None:
+        self._state = state
 
     def read(self) -> dict[str, str]:
         """Return all entries.
@@ -46,7 +46,10 @@ class ClientMetadata:
             UnknownVersionError: the file has an unknown version.
             StoreError: the file cannot be read.
         """
-        text = read_text(self._path)
+        try:
+            text = self._state.read(FILE)
+        except OSError as error:
+            raise store_error("read", FILE, error) from error
         if text is None:
             return {}
         try:
@@ -65,7 +68,7 @@ class ClientMetadata:
             raise CorruptMetadataError("client-metadata.json: entries is not an object of strings")
         return cast("dict[str, str]", entries)
 
-    def update(self, *, clear: bool, remove: Collection[str], entries: Mapping[str, str]) -> dict[str, str]:
+    async def update(self, *, clear: bool, remove: Collection[str], entries: Mapping[str, str]) -> dict[str, str]:
         """Clear, remove, then set entries, all or nothing; return what is stored then.
 
         Raises:
@@ -83,12 +86,16 @@ class ClientMetadata:
         if len(stored) > MOST_ENTRIES:
             raise InvalidRequestError(f"{len(stored)} entries, expected at most {MOST_ENTRIES}")
         try:
-            text = orjson.dumps({"version": VERSION, "entries": stored}).decode()
+            text = orjson.dumps({"version": VERSION, "entries": stored})
         except TypeError:
             raise InvalidRequestError("a key or value has characters that are not valid Unicode") from None
-        if len(text.encode()) > LARGEST_BYTES:
+        if len(text) > LARGEST_BYTES:
             raise InvalidRequestError(f"the entries have more than {LARGEST_BYTES} bytes")
-        write_text(self._path, text)
+        try:
+            self._state.write(FILE, text)
+        except OSError as error:
+            raise store_error("write", FILE, error) from error
+        await self._state.flush()
         return stored
 
 

@@ -2,7 +2,7 @@
 
 Each event is written in one ``write(2)`` before it is announced, so that killing the process loses no announced
 event. ``fsync`` protects against failures of the machine; it runs in a worker thread, a moment after the session
-has become idle. ``log_repair.py`` repairs a last line that a crash has cut off.
+has become idle. :func:`repair_log` mends a last line that a crash has torn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
 
-from jumpseat.errors import StoreError
+from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat_protocol.events import Event
 
 log = logging.getLogger(__name__)
@@ -105,6 +105,25 @@ class FileEventLog:
         if self._on_quiet is not None:
             self._on_quiet()
 
+    def read(self) -> Replay:
+        """Read the events, like :func:`read_log`."""
+        return read_log(self.path)
+
+    def repair(self) -> Replay:
+        """See :func:`repair_log`."""
+        return repair_log(self.path)
+
+    def truncate(self, event_id: str) -> tuple[Replay, int] | None:
+        """See :func:`truncate_log`."""
+        return truncate_log(self.path, event_id)
+
+    def exists(self) -> bool:
+        """Return whether there is a file."""
+        return self.path.exists()
+
+    async def flush(self) -> None:
+        """Do nothing: an event is in the file before it is announced."""
+
     async def save(self) -> None:
         """Sync and close the file now, in a thread."""
         fd, self._fd = self._fd, None
@@ -149,11 +168,15 @@ def read_log(path: Path) -> Replay:
         StoreError: the log cannot be read.
     """
     try:
-        data = path.read_bytes()
+        return parse_log(path.read_bytes())
     except FileNotFoundError:
         return Replay([], 0)
     except OSError as error:
         raise StoreError(f"cannot read the session log: {error.strerror or error}") from error
+
+
+def parse_log(data: bytes) -> Replay:
+    """Parse the content of a log; invalid lines are left out."""
     complete, _, torn = data.rpartition(b"\n")
     records = [record for line in complete.split(b"\n") if (record := parse_record(line)) is not None]
     if torn and (whole := parse_record(torn)) is not None:
@@ -171,3 +194,64 @@ def parse_record(line: bytes) -> dict[str, Any] | None:
     if isinstance(record, dict) and isinstance(cast("dict[str, Any]", record).get("type"), str):
         return cast("dict[str, Any]", record)
     return None
+
+
+def truncate_log(path: Path, event_id: str) -> tuple[Replay, int] | None:
+    """Remove an event and all later ones; return the rest of the log and the number of removed events.
+
+    The result is ``None`` if the log has no such event.
+
+    Raises:
+        InvalidRequestError: the event is the first one, which a log must have.
+        StoreError: the log cannot be read or truncated.
+    """
+    remaining: list[dict[str, Any]] = []
+    removed = 0
+    cut_at: int | None = None
+    offset = 0
+    try:
+        with path.open("r+b") as file:
+            for line in file:
+                record = parse_record(line)
+                if cut_at is None and record is not None and record.get("id") == event_id:
+                    cut_at = offset
+                offset += len(line)
+                if record is None:
+                    continue
+                if cut_at is None:
+                    remaining.append(record)
+                else:
+                    removed += 1
+            if cut_at is None:
+                return None
+            if not remaining:
+                raise InvalidRequestError("the first event cannot be removed: delete the session instead")
+            file.truncate(cut_at)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"cannot truncate the session log: {error.strerror or error}") from error
+    return Replay(remaining, 0), removed
+
+
+def repair_log(path: Path) -> Replay:
+    """Read a log and repair a last line that a crash has torn: remove it, or add its line end if it is complete.
+
+    Raises:
+        StoreError: the log cannot be read or repaired.
+    """
+    replay = read_log(path)
+    try:
+        with path.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            if replay.torn_bytes:
+                file.truncate(size - replay.torn_bytes)
+            elif size:
+                file.seek(size - 1)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise StoreError(f"cannot repair the session log: {error.strerror or error}") from error
+    return replay

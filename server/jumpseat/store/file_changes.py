@@ -21,10 +21,11 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from jumpseat.errors import StoreError
-from jumpseat.owner_only import owner_only
-from jumpseat.store.files import write_text
+from jumpseat.store.state_files import StateFiles
 
 log = logging.getLogger(__name__)
+
+FILE: Final = "changes.jsonl"
 
 LARGEST_BYTES: Final = 1024 * 1024
 """Largest content that is kept."""
@@ -107,8 +108,8 @@ def new_change(path: Path, before: bytes | None, after: bytes | None, mode: int 
 class FileChangeLog:
     """The log of one session."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, state: StateFiles) -> None:
+        self._state = state
 
     def add(self, cause: Cause, changes: Iterable[FileChange]) -> None:
         """Record changes. A log that cannot be written is no reason to fail a change, which is made already."""
@@ -126,7 +127,7 @@ class FileChangeLog:
         Raises:
             StoreError: the log cannot be written.
         """
-        if not self._path.exists():
+        if not self._content():
             return
         if not self._write(orjson.dumps({"forgotten": sorted(event_ids)}) + b"\n"):
             raise StoreError("cannot write the log of file changes")
@@ -139,8 +140,7 @@ class FileChangeLog:
         """
         lines = [_line(cause, change) for cause, change in self._records() if cause.event_id in event_ids]
         if lines:
-            with open(other._path, "wb", opener=owner_only) as file:
-                file.writelines(lines)
+            other._state.write(FILE, b"".join(lines))
 
     def read(self) -> list[Changes]:
         """Return the changes that were not undone, by prompt, the oldest first."""
@@ -164,12 +164,8 @@ class FileChangeLog:
 
     def _records(self) -> list[tuple[Cause, FileChange]]:
         """Return all changes that were not left out, in order."""
-        try:
-            lines = self._path.read_bytes().splitlines()
-        except OSError:
-            return []
         found: list[tuple[Cause, FileChange]] = []
-        for line in lines:
+        for line in self._content().splitlines():
             try:
                 record: Any = orjson.loads(line)
                 if "undone" in record:
@@ -181,18 +177,22 @@ class FileChangeLog:
                     found.append((_cause(record), _change(record)))
             except (ValueError, KeyError, TypeError) as error:
                 # The last line may be cut off.
-                log.warning("%s: a line is ignored: %s", self._path, error)
+                log.warning("%s: a line is ignored: %s", self._state.path(FILE), error)
         return found
 
     def _write(self, line: bytes) -> int:
         """Append a line; return the size of the log, 0 if it cannot be written."""
         try:
-            with open(self._path, "ab", opener=owner_only) as file:
-                file.write(line)
-                return file.tell()
+            return self._state.append(FILE, line)
         except OSError as error:
-            log.error("cannot write %s: %s", self._path, error.strerror or error)
+            log.error("cannot write %s: %s", self._state.path(FILE), error.strerror or error)
             return 0
+
+    def _content(self) -> bytes:
+        try:
+            return self._state.read(FILE) or b""
+        except OSError:
+            return b""
 
     def _shorten(self) -> None:
         """Leave out what later changes have replaced, and the oldest prompts, each with all of its changes.
@@ -214,9 +214,9 @@ class FileChangeLog:
             left -= sum(map(len, kept))
             lines[:0] = kept
         try:
-            write_text(self._path, b"".join(lines).decode())
-        except StoreError as error:
-            log.error("cannot shorten %s: %s", self._path, error)
+            self._state.write(FILE, b"".join(lines))
+        except OSError as error:
+            log.error("cannot shorten %s: %s", self._state.path(FILE), error.strerror or error)
 
 
 def _by_cause(records: Sequence[tuple[Cause, FileChange]]) -> list[tuple[Cause, list[FileChange]]]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -64,21 +66,6 @@ def write_text(path: Path, content: str) -> None:
         raise StoreError(f"cannot write {path.name!r}: {reason or error}") from error
 
 
-def remove_file(path: Path) -> bool:
-    """Remove a file; return whether there was one.
-
-    Raises:
-        StoreError: the file cannot be removed.
-    """
-    try:
-        path.unlink()
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise StoreError(f"cannot remove {path.name!r}: {error.strerror or error}") from error
-    return True
-
-
 @contextmanager
 def _refused(name: str, action: str) -> Generator[None]:
     """Turn errors of the system about a workspace file into errors of the request."""
@@ -94,25 +81,43 @@ def _refused(name: str, action: str) -> Generator[None]:
         raise StoreError(f"cannot {action} {name!r}: {error.strerror or error}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """The state of a workspace file or folder. Times are in Unix time, in milliseconds."""
+
+    is_file: bool
+    is_directory: bool
+    size: int
+    mtime_ms: float
+    birthtime_ms: float
+
+
 class WorkspaceFiles:
-    """The ``files`` folder of one session; it is created with the first file."""
+    """The ``files`` folder of one session; it is created with the first file.
+
+    The methods are asynchronous because those of other kinds of storage are; these do not wait.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def names(self) -> list[str]:
+    def path(self, name: str) -> str:
+        """Return the path of a file."""
+        return str(self.root / name)
+
+    async def names(self) -> list[str]:
         """Return the paths of all files, relative to the folder and sorted; links are left out."""
         found: list[str] = []
         for folder, _, files in walk(self.root):
             for name in files:
                 path = Path(folder, name)
-                if path.is_file() and not path.is_symlink():
+                if path.is_file() and not path.is_symlink():  # noqa: ASYNC240
                     # JSON cannot hold names that are not UTF-8.
                     with suppress(UnicodeEncodeError):
                         found.append(path.relative_to(self.root).as_posix().encode().decode())
         return sorted(found)
 
-    def read(self, name: str) -> str:
+    async def read(self, name: str) -> str:
         """Read a file.
 
         Raises:
@@ -124,7 +129,7 @@ class WorkspaceFiles:
             raise InvalidRequestError(f"there is no file {name!r} in the workspace")
         return content
 
-    def write(self, name: str, content: str) -> bool:
+    async def write(self, name: str, content: str) -> bool:
         """Create or replace a file; return whether it is new.
 
         Raises:
@@ -141,7 +146,7 @@ class WorkspaceFiles:
         write_text(path, content)
         return is_new
 
-    def stat(self, name: str) -> os.stat_result:
+    async def stat(self, name: str) -> FileState:
         """Return the state of a file or folder.
 
         Raises:
@@ -149,9 +154,17 @@ class WorkspaceFiles:
             StoreError: the path cannot be looked at.
         """
         with _refused(name, "look at"):
-            return os.stat(self._locate(name))
+            state = os.stat(self._locate(name))
+        return FileState(
+            is_file=stat.S_ISREG(state.st_mode),
+            is_directory=stat.S_ISDIR(state.st_mode),
+            size=state.st_size,
+            mtime_ms=state.st_mtime_ns / 1e6,
+            # Not all systems know when a file was created.
+            birthtime_ms=getattr(state, "st_birthtime", state.st_ctime) * 1000,
+        )
 
-    def create_folder(self, name: str, *, recursive: bool) -> None:
+    async def create_folder(self, name: str, *, recursive: bool) -> None:
         """Create a folder; ``recursive`` creates its parents, too, and allows it to exist.
 
         Raises:
@@ -166,7 +179,7 @@ class WorkspaceFiles:
             else:
                 path.mkdir(mode=0o700)
 
-    def remove(self, name: str, *, recursive: bool, force: bool) -> None:
+    async def remove(self, name: str, *, recursive: bool, force: bool) -> None:
         """Remove a file or an empty folder, with ``recursive`` any folder; with ``force``, it may be missing.
 
         Links are removed, not followed.
@@ -176,7 +189,7 @@ class WorkspaceFiles:
             StoreError: the path cannot be removed.
         """
         path = self._locate(name, follow=False)
-        if force and not os.path.lexists(path):
+        if force and not os.path.lexists(path):  # noqa: ASYNC240
             return
         with _refused(name, "remove"):
             if not path.is_dir() or path.is_symlink():
@@ -186,7 +199,7 @@ class WorkspaceFiles:
             else:
                 path.rmdir()
 
-    def rename(self, source: str, destination: str) -> bool:
+    async def rename(self, source: str, destination: str) -> bool:
         """Rename a file or folder; return whether an existing file was replaced.
 
         Raises:
@@ -196,7 +209,7 @@ class WorkspaceFiles:
         """
         before, after = self._locate(source, follow=False), self._locate(destination, follow=False)
         with _refused(source, "rename"):
-            replaced = os.path.lexists(after)
+            replaced = os.path.lexists(after)  # noqa: ASYNC240
             before.replace(after)
             return replaced
 

@@ -1,4 +1,4 @@
-"""Options of a session that outlive its process: ``options.json`` in the session's folder.
+"""Options of a session that outlive its process: ``options.json`` among the session's files.
 
 A client that resumes a session need not repeat its options; options that it gives take precedence. Only options
 without secrets are stored: no provider, token or header, and of MCP servers only what ``stored_servers.py`` allows.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from pydantic import Field, ValidationError
 
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.owner_only import owner_only
+from jumpseat.store.state_files import StateFiles
 from jumpseat_protocol.sessions import CustomAgentConfig, DefaultAgentConfig, MemoryOptions, SessionOptions
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class StoredOptions(SessionOptions):
     lost_agent_servers: dict[str, dict[str, str]] = Field(default_factory=dict)
 
 
-def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str], str] = str) -> None:
+def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[str], str] = str) -> None:
     """Write the options of a session; a failure is logged and does not affect the session.
 
     ``mask`` replaces known secrets in a string.
@@ -83,13 +82,10 @@ def write_options(folder: Path, settings: SessionSettings, mask: Callable[[str],
         sandbox_config=settings.sandbox.without_secrets() if settings.sandbox is not None else None,
         memory=MemoryOptions(enabled=settings.memory) if settings.memory is not None else None,
     )
-    draft = folder / f"{FILE}.tmp"
     try:
-        with open(draft, "wb", opener=owner_only) as file:
-            file.write(orjson.dumps(options.wire()))
-        draft.replace(folder / FILE)
-    except OSError:
-        log.exception("cannot write %s", folder / FILE)
+        state.write(FILE, orjson.dumps(options.wire()))
+    except OSError as error:
+        log.error("cannot write %s: %s", state.path(FILE), error.strerror or error)
 
 
 def _split(
@@ -123,21 +119,21 @@ def _split_agents(
     return agents, lost
 
 
-def read_options(folder: Path) -> StoredOptions:
+def read_options(state: StateFiles) -> StoredOptions:
     """Read the stored options; the result is empty if the file is missing or invalid."""
     try:
-        options = StoredOptions.model_validate(orjson.loads((folder / FILE).read_bytes()))
+        options = StoredOptions.model_validate(orjson.loads(state.read(FILE) or b""))
     except (OSError, ValueError, ValidationError):
         return StoredOptions()
     for owner in (options, *(options.custom_agents or ())):
         if owner.mcp_servers:
             owner.mcp_servers = {
-                name: value for name, value in owner.mcp_servers.items() if _usable(folder, name, value)
+                name: value for name, value in owner.mcp_servers.items() if _usable(state, name, value)
             }
     return options
 
 
-def keep_tracking(source: Path, target: Path) -> bool:
+def keep_tracking(source: StateFiles, target: StateFiles) -> bool:
     """Let a copy of a session track file changes if the session does; return whether it does.
 
     Raises:
@@ -146,18 +142,17 @@ def keep_tracking(source: Path, target: Path) -> bool:
     options = StoredOptions(enable_file_change_tracking=read_options(source).enable_file_change_tracking)
     if not options.enable_file_change_tracking:
         return False
-    with open(target / FILE, "wb", opener=owner_only) as file:
-        file.write(orjson.dumps(options.wire()))
+    target.write(FILE, orjson.dumps(options.wire()))
     return True
 
 
-def _usable(folder: Path, name: str, server: dict[str, Any]) -> bool:
+def _usable(state: StateFiles, name: str, server: dict[str, Any]) -> bool:
     """Return whether a stored server is valid; somebody may have edited the file."""
     from jumpseat_protocol.mcp import McpServerConfig
 
     try:
         McpServerConfig.model_validate(server)
     except ValidationError:
-        log.warning("%s: the MCP server %r is invalid", folder / FILE, name)
+        log.warning("%s: the MCP server %r is invalid", state.path(FILE), name)
         return False
     return True

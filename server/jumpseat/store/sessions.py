@@ -6,40 +6,33 @@ logs. Other programs may read both at any time, even while a session is live. Ne
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import iso_time, utc_now
-from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat.deep_folders import delete_folder, walk
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
-from jumpseat.owner_only import create_private_folder, owner_only, restrict_contents
-from jumpseat.store.checkpoints import Checkpoint, Checkpoints
-from jumpseat.store.client_metadata import ClientMetadata
+from jumpseat.owner_only import create_private_folder, owner_only, restrict_contents, write_new_file
 from jumpseat.store.event_log import FileEventLog, read_log
 from jumpseat.store.files import WorkspaceFiles
 from jumpseat.store.options import keep_tracking
 from jumpseat.store.ownership import Ownership, marked_by_other_program
+from jumpseat.store.plan import FILE as PLAN
 from jumpseat.store.session_database import SessionDatabase
-from jumpseat.store.workspace import Workspace, read_workspace
-from jumpseat_protocol.events import WorkingDirectoryContext
+from jumpseat.store.session_storage import SessionStorage
+from jumpseat.store.state_files import DiskFiles
+from jumpseat.store.workspace import Workspace
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
-
-if TYPE_CHECKING:
-    from jumpseat.store.file_changes import FileChangeLog
-
-log = logging.getLogger(__name__)
 
 SUMMARY_LENGTH: Final = 100
 # How much of a log is searched for a first prompt or answer, if the folder does not tell.
@@ -48,184 +41,71 @@ _PROMPT: Final = b'"type":"user.message"'
 _ANSWER: Final = b'"type":"assistant.message"'
 
 
-class SessionFolder:
-    """The files of a session."""
+class SessionFolder(SessionStorage):
+    """A session whose files lie in a folder of the disk."""
 
     def __init__(self, path: Path, tasks: TaskGroup, ownership: Ownership) -> None:
+        super().__init__(path.name, DiskFiles(path))
         self.path = path
         self._ownership = ownership
-        self.log = FileEventLog(path / "events.jsonl", tasks, self._note_time)
-        self.usage: Callable[[], Mapping[str, ModelUsage]] | None = None
-        """Returns the usage of the session, which is stored with the other changes."""
-        self._workspace: Workspace | None = None
+        self._log = FileEventLog(path / "events.jsonl", tasks, self.note_time)
 
     @property
-    def output_dir(self) -> Path:
-        """The folder for tool outputs that are too large for the model."""
-        return self.path / "temp"
+    def own_folders(self) -> tuple[Path, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return (self.path / "temp", self.path / "files")
 
     @property
-    def plan_path(self) -> Path:
-        return self.path / "plan.md"
+    def shown_path(self) -> str:
+        return str(self.path)
+
+    @property
+    def log(self) -> FileEventLog:
+        return self._log
 
     @property
     def database(self) -> SessionDatabase:
-        """The database in which the session's model keeps its todos."""
         return SessionDatabase(self.path / "session.db")
 
     @property
-    def changes(self) -> FileChangeLog:
-        """The changes that the file tools of the session have made."""
-        from jumpseat.store.file_changes import FileChangeLog
-
-        return FileChangeLog(self.path / "changes.jsonl")
-
-    @property
-    def client_metadata(self) -> ClientMetadata:
-        """The strings that clients keep with the session."""
-        return ClientMetadata(self.path / "client-metadata.json")
-
-    @property
     def files(self) -> WorkspaceFiles:
-        """The files that clients store in the session."""
         return WorkspaceFiles(self.path / "files")
 
-    @property
-    def checkpoints(self) -> Checkpoints:
-        """The summaries of the conversation."""
-        return Checkpoints(self.path / "checkpoints")
-
-    @property
-    def workspace(self) -> Workspace | None:
-        """The content of ``workspace.yaml`` of a live session."""
-        return self._workspace
-
-    @property
-    def created_by(self) -> str | None:
-        """The name of the connection token that created the session; ``None`` if that had no name."""
-        workspace = self._workspace or self.read_workspace()
-        return workspace.created_by if workspace is not None else None
+    def save_output(self, name: str, data: bytes, folder: str | None) -> str:
+        path = (Path(folder) if folder is not None else self.path / "temp") / name
+        write_new_file(path, data)
+        return str(path)
 
     def create(self, workspace: Workspace, *, is_new: bool = True) -> None:
-        """Create the folder, and make this process the owner of the session.
-
-        Raises:
-            InvalidRequestError: the session exists, but ``is_new``.
-            SessionInUseError: another process owns the session.
-            StoreError: the folder cannot be written.
-        """
         try:
             create_private_folder(self.path)
             self.claim()
-            if is_new and self.log.path.exists():
-                raise InvalidRequestError(f"session {self.path.name!r} already exists")
-            self._write_workspace(workspace)
+            if is_new and self.log.exists():
+                raise InvalidRequestError(f"session {self.session_id!r} already exists")
+            self.write_workspace(workspace)
         except OSError as error:
             raise StoreError(f"cannot create the session folder: {error.strerror or error}") from error
 
-    def set_summary(self, summary: str) -> None:
-        """Set the summary, unless there is one; from then on lists show the session."""
-        workspace = self._workspace
-        if workspace is None or workspace.summary is not None:
-            return
-        workspace.summary, workspace.updated_at = summary, utc_now()
-        try:
-            self._write_workspace(workspace)
-            # Not in `create`, where creating files takes most of the time.
-            self.checkpoints.write_index()
-        except OSError as error:
-            log.error("cannot write %s: %s", self.path / "workspace.yaml", error.strerror or error)
+    async def close(self, *, keep: bool) -> None:
+        if keep:
+            self.discard()
+        else:
+            self.log.close()
+            self.remove()
 
-    def set_marks(self, *, answered: bool, one_off: bool) -> None:
-        """Set what lists show besides the summary. The first ones are written with the summary."""
-        workspace, marks = self._workspace, (answered or None, one_off or None)
-        if workspace is None or (workspace.answered, workspace.one_off) == marks:
-            return
-        workspace.answered, workspace.one_off = marks
-        if workspace.summary is not None:
-            self._write_or_log(workspace)
+    def discard(self) -> None:
+        self.log.end()
+        self.release()
 
-    def rename(self, name: str, *, by_user: bool) -> None:
-        """Set the session's name, which lists show instead of its first prompt.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
-        self._change(name=name, user_named=by_user)
-
-    def move(self, context: WorkingDirectoryContext) -> None:
-        """Set the working directory, in which the session will be resumed.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
-        self._change(
-            cwd=context.cwd, git_root=context.git_root, repository=context.repository, branch=context.branch
-        )
-
-    def add_checkpoint(self, title: str, text: str, after: int) -> Checkpoint:
-        """Write a summary under a number above ``after``.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
-        checkpoint = self.checkpoints.add(title, text, after)
-        self._change(summary_count=len(self.checkpoints.list()))
-        return checkpoint
-
-    def drop_checkpoints(self, after: int) -> None:
-        """Remove the summaries with numbers above ``after``.
-
-        Raises:
-            StoreError: a summary cannot be removed.
-        """
-        self.checkpoints.drop_after(after)
-        self._change(summary_count=len(self.checkpoints.list()))
-
-    def _note_time(self) -> None:
-        """Write the time of the last change, for programs that read the folders themselves.
-
-        Not after every turn: replacing a file takes as long as everything else that a turn writes.
-        """
-        changed_s = self.log.changed_s()
-        if self._workspace is None or self._workspace.summary is None or changed_s is None:
-            return
-        self._write_or_log(replace(self._workspace, updated_at=iso_time(changed_s)))
-
-    def _write_or_log(self, workspace: Workspace) -> None:
-        try:
-            self._write_workspace(workspace)
-        except OSError as error:
-            log.error("cannot write %s: %s", self.path / "workspace.yaml", error.strerror or error)
-
-    def _change(self, **values: Any) -> None:
-        if self._workspace is None:
-            return
-        try:
-            self._write_workspace(replace(self._workspace, updated_at=utc_now(), **values))
-        except OSError as error:
-            raise StoreError(f"cannot write workspace.yaml: {error.strerror or error}") from error
-
-    def _write_workspace(self, workspace: Workspace) -> None:
-        """Replace ``workspace.yaml`` atomically."""
-        if self.usage is not None and (used := self.usage()):
-            workspace.usage = orjson.dumps(used).decode()
-        target = self.path / "workspace.yaml"
-        draft = target.with_suffix(f".{os.getpid()}.tmp")
-        with open(draft, "w", encoding="utf-8", opener=owner_only) as file:
-            file.write(workspace.encode())
-        draft.replace(target)
-        self._workspace = workspace
-
-    def read_workspace(self) -> Workspace | None:
-        """Read ``workspace.yaml``; return ``None`` if it is missing or invalid."""
-        return read_workspace(self.path)
+    async def delete(self) -> None:
+        # A closed session has no owner: another process may claim it first.
+        if self.path.exists():
+            self.claim()
+        self.remove()
 
     def metadata(self) -> SessionMetadata | None:
         """Return the metadata that lists show; ``None`` if the folder is no session or was never prompted."""
-        try:
-            changed_s = self.log.path.stat().st_mtime
-        except OSError:
+        changed_s = self.log.changed_s()
+        if changed_s is None:
             return None
         workspace = self.read_workspace()
         if workspace is None or (workspace.summary is None and _PROMPT not in self._beginning()):
@@ -236,22 +116,12 @@ class SessionFolder:
         return metadata
 
     def claim(self) -> None:
-        """Make this process the owner of the session. Does nothing if it is already.
-
-        Raises:
-            SessionInUseError: another process owns the session.
-            InvalidRequestError: this process owns the session under another name.
-            SessionNotFoundError: there is no such folder.
-            StoreError: the session cannot be locked.
-        """
         self._ownership.claim(self.path)
 
     def release(self) -> None:
-        """Give up the ownership of the session. Does nothing if this process does not own it."""
         self._ownership.release(self.path)
 
     def in_use(self) -> bool:
-        """Return whether another process owns the session, or a running one of another program has marked it."""
         return self._ownership.has_other_owner(self.path) or marked_by_other_program(self.path)
 
     def size_bytes(self) -> int:
@@ -388,14 +258,14 @@ class SessionStore:
             fork.create(workspace)
             with open(fork.log.path, "wb", opener=owner_only) as file:
                 file.writelines(_of_fork(record, session_id) for record in records)
-            if source.plan_path.is_file():
-                shutil.copyfile(source.plan_path, fork.plan_path)
+            if (plan := source.state.read(PLAN)) is not None:
+                fork.state.write(PLAN, plan)
             if source.files.root.is_dir():
                 shutil.copytree(source.files.root, fork.files.root, symlinks=True)
             source.checkpoints.copy_to(fork.checkpoints, _last_checkpoint(records))
             fork.drop_checkpoints(_last_checkpoint(records))
             source.database.copy_to(fork.database.path)
-            if keep_tracking(source.path, fork.path):
+            if keep_tracking(source.state, fork.state):
                 source.changes.copy_to(fork.changes, {str(record.get("id")) for record in records})
             # Copies have the modes of files that the model's tools have written.
             restrict_contents(fork.path)

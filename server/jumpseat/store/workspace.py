@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -118,12 +117,12 @@ def workspace_of(
     )
 
 
-def read_workspace(folder: Path) -> Workspace | None:
-    """Read the file of the session in ``folder``; return ``None`` if it is missing or invalid."""
+def parse_workspace(session_id: str, content: bytes) -> Workspace | None:
+    """Return the content of the file; ``None`` if it is invalid."""
     import yaml
 
     try:
-        raw: Any = yaml.safe_load((folder / "workspace.yaml").read_text(encoding="utf-8"))
+        raw: Any = yaml.safe_load(content.decode())
     except Exception:
         # Not only YAMLError: invalid dates and numbers raise errors of other types.
         return None
@@ -136,7 +135,7 @@ def read_workspace(folder: Path) -> Workspace | None:
         for name in ("git_root", "repository", "branch", "summary", "name", "created_by", "usage")
     }
     return Workspace(
-        id=folder.name,
+        id=session_id,
         cwd=_text(values.get("cwd")) or "",
         created_at=times["created_at"] or times["updated_at"] or iso_time(0),
         updated_at=times["updated_at"] or times["created_at"] or iso_time(0),

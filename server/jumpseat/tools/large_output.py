@@ -8,29 +8,25 @@ from __future__ import annotations
 import random
 import string
 import time
-from pathlib import Path
+from collections.abc import Callable
 from typing import Final
-
-from jumpseat.owner_only import create_private_folder, owner_only
 
 PREVIEW_CHARACTERS: Final = 500
 
 
-def spill(text: str, max_bytes: int, folder: Path) -> str:
+def spill(text: str, max_bytes: int, save: Callable[[str, bytes], str]) -> str:
     """Return ``text`` if it fits into ``max_bytes``, else a note about the file that it was saved to.
 
-    If the file cannot be written, the note says so, and still contains the preview.
+    ``save`` writes a new file and returns its path, or raises ``OSError``: then the note says so, and still
+    contains the preview.
     """
     # A character is one byte at least: short texts need no encoding to be measured.
     if len(text) * 4 <= max_bytes or len(data := text.encode()) <= max_bytes:
         return text
     suffix = "".join(random.choices(string.ascii_lowercase + string.digits, k=6))  # noqa: S311 - a name, no secret
-    path = folder / f"{int(time.time() * 1000)}-copilot-tool-output-{suffix}.txt"
+    name = f"{int(time.time() * 1000)}-copilot-tool-output-{suffix}.txt"
     try:
-        create_private_folder(folder)
-        with open(path, "xb", opener=owner_only) as file:
-            file.write(data)
-        saved = f"Saved to: {path}"
+        saved = f"Saved to: {save(name, data)}"
     except OSError as error:
         saved = f"It could not be saved: {error.strerror or error}"
     return (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from jumpseat.agent.memories import Memories
@@ -26,10 +25,12 @@ class Database(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """``read_text`` returns the text of a file, ``None`` if it does not exist; it may raise ``StoreError``."""
+    """``database`` returns the database of a session, ``None`` if its storage has none.
 
-    database: Callable[[Session], Database]
-    plan_path: Callable[[Session], Path]
-    read_text: Callable[[Path], str | None]
+    ``read_plan`` returns the plan of a session, ``None`` if there is none; it may raise ``StoreError``.
+    """
+
+    database: Callable[[Session], Database | None]
+    read_plan: Callable[[Session], Awaitable[str | None]]
     skills: Callable[[Session], Skills]
     memories: Memories

@@ -69,15 +69,16 @@ class WorkspaceWatch:
     """The watch over one session's workspace.
 
     ``record`` gets the changes of a command, in a thread. ``ignored`` lists the paths that git ignores. ``folder``
-    is that of the session; the folder of all sessions is never part of a workspace. ``is_running`` returns whether
-    a command of the session still runs. ``warn`` tells the user, once, that a workspace is too large.
+    is that of the session, if it has one; the folder of all sessions is never part of a workspace. ``is_running``
+    returns whether a command of the session still runs. ``warn`` tells the user, once, that a workspace is too
+    large.
     """
 
     def __init__(
         self,
         record: Callable[[Sequence[FileEdit]], None],
         ignored: Callable[[Path], Awaitable[frozenset[str]]],
-        folder: Path,
+        folder: Path | None,
         is_running: Callable[[], bool],
         warn: Callable[[str], None],
     ) -> None:
@@ -171,7 +172,7 @@ class WorkspaceWatch:
         deadline = time.monotonic() + SCAN_S
         started_ns = time.time_ns()
         files: dict[str, Signature] = {}
-        for name, signature in _walk(str(root), str(self._folder.parent), self._left_out):
+        for name, signature in _walk(str(root), self._folder and str(self._folder.parent), self._left_out):
             files[name] = signature
             if len(files) > MOST_FILES:
                 raise _TooMuchError(f"it has more than {MOST_FILES} files")
@@ -234,7 +235,7 @@ class WorkspaceWatch:
         return self._pack.read(known.place[1])
 
 
-def _walk(root: str, excluded: str, left_out: frozenset[str]) -> Iterator[tuple[str, Signature]]:
+def _walk(root: str, excluded: str | None, left_out: frozenset[str]) -> Iterator[tuple[str, Signature]]:
     """Yield the regular files below ``root`` by their relative paths."""
     folders = [""]
     while folders:

@@ -212,7 +212,7 @@ async def test_agent_stop_can_continue_the_run() -> None:
         await made.ask("go")
         assert [hook_input["stop_hook_active"] for hook_input in hook_inputs(made, "agentStop")] == [False, True]
         assert hook_inputs(made, "agentStop")[0]["stopReason"] == "end_turn"
-        assert hook_inputs(made, "agentStop")[0]["transcriptPath"] == "/log/events.jsonl"
+        assert hook_inputs(made, "agentStop")[0]["transcriptPath"] == "/project/events.jsonl"
         assert [message.content for message in made.client.payloads(events.AssistantMessage)] == ["done", "tested"]
         assert made.client.payloads(events.UserMessage)[-1].content == "Test it too."
         assert len(made.client.payloads(events.SessionIdle)) == 1

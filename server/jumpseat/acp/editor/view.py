@@ -35,7 +35,7 @@ from jumpseat.errors import JumpseatError, SessionInUseError, SessionNotFoundErr
 from jumpseat.regular_files import read_whole
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.models import session_models
-from jumpseat.store.files import read_text
+from jumpseat.store.session_database import TodoRows
 from jumpseat_protocol import events
 from jumpseat_protocol.commands import SlashCommandInfo
 
@@ -119,7 +119,7 @@ class SessionView:
     async def _announce(self) -> None:
         with suppress(SessionInUseError, SessionNotFoundError):
             self.send_commands()
-            workspace = self._server.registry.folder(self.session).workspace
+            workspace = self._server.registry.storage(self.session).workspace
             if workspace is not None and (title := workspace.name or workspace.summary):
                 self.send({"sessionUpdate": "session_info_update", "title": title})
         self._plan_changed = True
@@ -157,9 +157,9 @@ class SessionView:
                 return
             self._plan_changed = False
             try:
-                folder = self._server.registry.folder(self.session)
-                entries = entries_of_todos((await folder.database.todos()).todos)
-                entries = entries or entries_of(read_text(folder.plan_path) or "")
+                storage = self._server.registry.storage(self.session)
+                todos = await storage.database.todos() if storage.database is not None else TodoRows()
+                entries = entries_of_todos(todos.todos) or entries_of(await storage.plan.read() or "")
             except JumpseatError as error:
                 log.info("session %s: cannot read the plan: %s", self.session_id, error)
                 return

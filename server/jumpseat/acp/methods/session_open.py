@@ -19,7 +19,6 @@ from jumpseat.acp.translation.params import McpServer, NewSessionParams, OpenSes
 from jumpseat.errors import InvalidRequestError
 from jumpseat.rpc.wire_errors import invalid_params
 from jumpseat.sessions.opening import create_session, resume_session
-from jumpseat.store.event_log import read_log
 from jumpseat_protocol.events import decode_payload
 from jumpseat_protocol.sessions import SessionCreateParams, SessionOptions, SessionResumeParams
 
@@ -42,7 +41,7 @@ async def new(ctx: AcpContext, params: NewSessionParams) -> dict[str, Any]:
 async def load(ctx: AcpContext, params: OpenSessionParams) -> dict[str, Any]:
     """Resume a session, and send its history before the response."""
     view = await _resume(ctx, params)
-    log = read_log(ctx.server.registry.folder(view.session).log.path)
+    log = ctx.server.registry.storage(view.session).log.read()
     masked = ctx.server.process.secrets.mask_records(log.records)
     view.replay(decode_payload(record["type"], record.get("data")) for record in masked if "agentId" not in record)
     return await _opened_result(ctx, view)

@@ -110,13 +110,15 @@ class Callbacks:
     """Functions that a queue calls.
 
     ``run_command`` returns whether the commands queued behind it have to wait until something else is queued.
-    ``on_change`` is called when the waiting items change. ``end_run`` publishes the end of a run, which was aborted
+    ``on_change`` is called when the waiting items change. ``store`` waits, for a limited time, until the events of
+    a run are stored. ``end_run`` publishes the end of a run, which was aborted
     if its argument is true, and returns that event; ``None`` if :meth:`Queue.settle` follows, or another run.
     """
 
     run_prompt: Callable[[Prompt], Awaitable[None]]
     run_command: Callable[[QueuedCommand], Awaitable[bool]]
     on_change: Callable[[], object]
+    store: Callable[[], Awaitable[None]]
     end_run: Callable[[bool], events.Event | None]
 
 
@@ -466,6 +468,9 @@ class Queue:
         finally:
             self._current = None
             self._drop_steering()
+            # Shielded, because the end of a run is published even if the server is ending.
+            with anyio.CancelScope(shield=True):
+                await self._callbacks.store()
             self._stopped.set()
             idle = self._callbacks.end_run(aborted)
             if last is not None:

@@ -22,7 +22,7 @@ from jumpseat.agent.clock import Clock, SystemClock, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.agent.conversation.portability import Portability
-from jumpseat.agent.interfaces import EventLog, ModelSource, ToolRunner
+from jumpseat.agent.interfaces import EventLog, ModelSource, Storage, ToolRunner
 from jumpseat.agent.observation import Observers, TraceContext, headers_of
 from jumpseat.agent.permissions.judge import MAX_PROMPTS, PermissionJudge
 from jumpseat.agent.permissions.paths import PathScope
@@ -106,7 +106,7 @@ class Session:
         self,
         session_id: str,
         settings: SessionSettings,
-        event_log: EventLog,
+        storage: Storage,
         services: SessionServices,
         started_at: str,
     ) -> None:
@@ -114,6 +114,7 @@ class Session:
         self.settings = settings
         self.started_at = started_at
         self.services = services
+        self.storage = storage
         self.conversation = Conversation()
         self.clients = self._make_clients()
         self.canvases = Canvases(session_id, settings, self.clients, self.emit)
@@ -128,7 +129,7 @@ class Session:
         # The source that the `sessionStart` hook gets before the first prompt; `None` after the hook was called.
         self.start_source: str | None = "new"
         self.latest_prompts: deque[str] = deque(maxlen=MAX_PROMPTS)
-        self.permissions = self._make_permissions(event_log.path.parent)
+        self.permissions = self._make_permissions(storage.own_folders)
         self.tools: ToolRunner = services.make_tools(self)
         self.metrics = Metrics()
         self.compactor = Compactor(services.tasks)
@@ -139,6 +140,7 @@ class Session:
                 run_prompt=lambda prompt: services.run_prompt(self, prompt),
                 run_command=lambda command: services.run_command(self, command),
                 on_change=lambda: self.emit(events.PendingMessagesModified()),
+                store=storage.log.flush,
                 end_run=self._end_run,
             ),
         )
@@ -166,7 +168,7 @@ class Session:
         self.latest_message_id: str | None = None
         # The trace of the request that opened the session here.
         self.opened_in: TraceContext | None = None
-        self._log = event_log
+        self._log = storage.log
         self._changed = False
         # The sub-agents, once the session has had one.
         self.agents: RunningAgents | None = None
@@ -174,8 +176,8 @@ class Session:
     def _make_clients(self) -> Clients:
         return Clients(self.id, self.emit, self._tell)
 
-    def _make_permissions(self, folder: Path) -> Permissions:
-        """Create the permission state; ``folder`` is the session's folder on disk."""
+    def _make_permissions(self, own_folders: tuple[Path, ...]) -> Permissions:
+        """Create the permission state; ``own_folders`` are the folders on the disk that are the session's own."""
         services, settings = self.services, self.settings
         return Permissions(
             self.emit,
@@ -183,7 +185,7 @@ class Session:
             self._may_run_unasked,
             PathScope(
                 cwd=lambda: settings.cwd,
-                session_folders=(folder / "temp", folder / "files"),
+                session_folders=own_folders,
                 guarded=services.policy.guarded,
             ),
             services.policy,
@@ -334,7 +336,7 @@ class Session:
     @property
     def transcript_path(self) -> str:
         """Return the path of the session's log."""
-        return str(self._log.path)
+        return f"{self.storage.shown_path}/events.jsonl"
 
     def use_model(
         self, model: str, source: str | None, *, reasoning_effort: str | None = None, cause: str | None = None

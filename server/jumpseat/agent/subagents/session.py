@@ -42,7 +42,7 @@ class SubAgentSession(Session):
         self.identity = identity
         self._root = root
         self._on_event = on_event
-        super().__init__(root.id, settings, root.log, _services(root.services), root.started_at)
+        super().__init__(root.id, settings, root.storage, _services(root.services), root.started_at)
         self.canvases = root.canvases
         self.start_source = None
 
@@ -62,7 +62,7 @@ class SubAgentSession(Session):
     def _make_clients(self) -> Clients:
         return self.root.clients
 
-    def _make_permissions(self, folder: Path) -> Permissions:
+    def _make_permissions(self, own_folders: tuple[Path, ...]) -> Permissions:
         return self.root.permissions
 
     def emit(self, payload: events.EventPayload, *, ephemeral: bool = False) -> events.Event:

@@ -14,7 +14,7 @@ from jumpseat_protocol.sessions import SessionParams
 async def list_changes(ctx: Context, params: ChangesListParams) -> ChangesListResult:
     """Return the latest prompts that changed files, with the diffs of the files. Commands are not tracked."""
     session = ctx.registry.live(params.session_id)
-    known = await anyio.to_thread.run_sync(ctx.registry.folder(session).changes.read)
+    known = await anyio.to_thread.run_sync(ctx.registry.storage(session).changes.read)
     return ChangesListResult(
         prompts=[
             PromptChanges(
@@ -34,7 +34,7 @@ async def undo(ctx: Context, params: SessionParams) -> ChangesUndoResult:
         InvalidRequestError: a prompt is running.
     """
     session = ctx.registry.live(params.session_id)
-    outcome = await undo_latest(session, ctx.registry.folder(session).changes)
+    outcome = await undo_latest(session, ctx.registry.storage(session).changes)
     if outcome is None:
         return ChangesUndoResult()
     return ChangesUndoResult(prompt=outcome.prompt, undone=outcome.undone, left=outcome.left)

@@ -20,7 +20,7 @@ def opened_result(ctx: Context, session: Session) -> SessionOpenedResult:
     """Return the result of ``session.create`` and ``session.resume``."""
     return SessionOpenedResult(
         session_id=session.id,
-        workspace_path=str(ctx.registry.folder(session).path),
+        workspace_path=ctx.registry.storage(session).shown_path,
         start_time=session.started_at,
         mode=session.settings.mode,
         capabilities=Capabilities(

@@ -17,7 +17,6 @@ from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.interests import HEADERS, OAUTH
 from jumpseat.sessions.context import Context
-from jumpseat.store.event_log import read_log
 from jumpseat_protocol.event_log import (
     CursorResult,
     EventLogReadParams,
@@ -81,12 +80,12 @@ def read(ctx: Context, params: EventLogReadParams) -> EventLogReadResult | Await
         InvalidRequestError: the cursor is invalid.
     """
     session = ctx.registry.live(params.session_id)
-    path = ctx.registry.folder(session).log.path
+    log = ctx.registry.storage(session).log
     fits = _filter(params)
     most = min(params.max, MAX_EVENTS)
 
     def records() -> list[dict[str, Any]]:
-        return ctx.process.secrets.mask_records(read_log(path).records)
+        return ctx.process.secrets.mask_records(log.read().records)
 
     if (params.cursor is None and params.direction == "backward") or (params.cursor or "").startswith("b"):
         return _backward(session, params.cursor, fits, most, records)

@@ -46,15 +46,15 @@ def snapshot(ctx: Context, params: SessionParams) -> MetadataSnapshotResult:
     """Return the state of a session that lists and headers of user interfaces show."""
     session = ctx.registry.live(params.session_id)
     settings = session.settings
-    folder = ctx.registry.folder(session)
-    workspace = folder.workspace
-    changed_s = folder.log.changed_s()
+    storage = ctx.registry.storage(session)
+    workspace = storage.workspace
+    changed_s = storage.log.changed_s()
     return MetadataSnapshotResult(
         session_id=session.id,
         start_time=session.started_at,
         modified_time=iso_time(changed_s) if changed_s is not None else session.started_at,
-        already_in_use=folder.in_use(),
-        workspace_path=str(folder.path),
+        already_in_use=storage.in_use(),
+        workspace_path=storage.shown_path,
         working_directory=str(settings.cwd),
         current_mode=settings.mode,
         client_name=settings.client_name,
@@ -67,17 +67,17 @@ def snapshot(ctx: Context, params: SessionParams) -> MetadataSnapshotResult:
 
 def get_client_metadata(ctx: Context, params: SessionParams) -> dict[str, str]:
     """Return the strings that clients keep with the session."""
-    return ctx.registry.folder(ctx.registry.live(params.session_id)).client_metadata.read()
+    return ctx.registry.storage(ctx.registry.live(params.session_id)).client_metadata.read()
 
 
-def update_client_metadata(ctx: Context, params: ClientMetadataUpdateParams) -> dict[str, str]:
+async def update_client_metadata(ctx: Context, params: ClientMetadataUpdateParams) -> dict[str, str]:
     """Change the strings that clients keep with the session, all or none, and return them.
 
     Raises:
         InvalidRequestError: a key or value is invalid, or there are too many.
     """
-    metadata = ctx.registry.folder(ctx.registry.live(params.session_id)).client_metadata
-    return metadata.update(clear=params.clear, remove=params.remove, entries=params.set)
+    metadata = ctx.registry.storage(ctx.registry.live(params.session_id)).client_metadata
+    return await metadata.update(clear=params.clear, remove=params.remove, entries=params.set)
 
 
 def is_processing(ctx: Context, params: SessionParams) -> ProcessingResult:
@@ -103,7 +103,7 @@ def set_working_directory(ctx: Context, params: WorkingDirectoryParams) -> Worki
         raise InvalidRequestError(
             f"workingDirectory {params.working_directory!r} is not the absolute path of a directory"
         )
-    ctx.registry.folder(session).move(working_directory_context(cwd, host_git=session.settings.host_git))
+    ctx.registry.storage(session).move(working_directory_context(cwd, host_git=session.settings.host_git))
     session.settings.cwd = cwd
     refresh_found_agents(ctx, session.settings)
     session.announce_agent(session.settings.agent)
@@ -122,7 +122,7 @@ def record_context_change(ctx: Context, params: ContextChangeParams) -> EmptyRes
     context = params.context
     if os.path.normpath(context.cwd) != os.path.normpath(session.settings.cwd):
         return EmptyResult()
-    ctx.registry.folder(session).move(
+    ctx.registry.storage(session).move(
         WorkingDirectoryContext(
             cwd=str(session.settings.cwd),
             git_root=context.git_root,

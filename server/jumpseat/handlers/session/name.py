@@ -10,7 +10,7 @@ from jumpseat_protocol.state import AppliedResult, NameResult, NameSetAutoParams
 
 def get(ctx: Context, params: SessionParams) -> NameResult:
     """Return the name, or ``null`` if the session has none."""
-    workspace = ctx.registry.folder(ctx.registry.live(params.session_id)).workspace
+    workspace = ctx.registry.storage(ctx.registry.live(params.session_id)).workspace
     return NameResult(name=workspace.name if workspace else None)
 
 
@@ -22,7 +22,7 @@ def set_name(ctx: Context, params: NameSetParams) -> None:
 def set_auto(ctx: Context, params: NameSetAutoParams) -> AppliedResult:
     """Name the session after a summary, unless its user has named it or the summary is empty."""
     session = ctx.registry.live(params.session_id)
-    workspace = ctx.registry.folder(session).workspace
+    workspace = ctx.registry.storage(session).workspace
     if not params.summary.strip() or workspace is None or workspace.user_named:
         return AppliedResult(applied=False)
     set_session_name(ctx, session, params.summary, by_user=False)

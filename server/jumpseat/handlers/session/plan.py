@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jumpseat.sessions.context import Context
-from jumpseat.store.files import read_text, remove_file, write_text
+from jumpseat.store.session_database import TodoRows
 from jumpseat_protocol.events import SessionPlanChanged
 from jumpseat_protocol.plan import (
     PlanReadResult,
@@ -18,26 +18,24 @@ from jumpseat_protocol.plan import (
 from jumpseat_protocol.sessions import SessionParams
 
 
-def read(ctx: Context, params: SessionParams) -> PlanReadResult:
+async def read(ctx: Context, params: SessionParams) -> PlanReadResult:
     """Return the plan, if there is one."""
-    path = ctx.registry.folder(ctx.registry.live(params.session_id)).plan_path
-    content = read_text(path)
-    return PlanReadResult(exists=content is not None, content=content, path=str(path))
+    plan = ctx.registry.storage(ctx.registry.live(params.session_id)).plan
+    content = await plan.read()
+    return PlanReadResult(exists=content is not None, content=content, path=plan.path)
 
 
-def update(ctx: Context, params: PlanUpdateParams) -> None:
+async def update(ctx: Context, params: PlanUpdateParams) -> None:
     """Replace the plan."""
     session = ctx.registry.live(params.session_id)
-    path = ctx.registry.folder(session).plan_path
-    is_new = not path.exists()
-    write_text(path, params.content)
+    is_new = await ctx.registry.storage(session).plan.write(params.content)
     session.emit(SessionPlanChanged(operation="create" if is_new else "update"))
 
 
-def delete(ctx: Context, params: SessionParams) -> None:
+async def delete(ctx: Context, params: SessionParams) -> None:
     """Delete the plan. Does nothing if there is none."""
     session = ctx.registry.live(params.session_id)
-    if remove_file(ctx.registry.folder(session).plan_path):
+    if await ctx.registry.storage(session).plan.remove():
         session.emit(SessionPlanChanged(operation="delete"))
 
 
@@ -48,7 +46,8 @@ async def read_sql_todos(ctx: Context, params: SessionParams) -> TodosResult:
 
 async def read_sql_todos_with_dependencies(ctx: Context, params: SessionParams) -> TodosWithDependenciesResult:
     """Return the todos and the dependencies between them."""
-    found = await ctx.registry.folder(ctx.registry.live(params.session_id)).database.todos()
+    database = ctx.registry.storage(ctx.registry.live(params.session_id)).database
+    found = TodoRows() if database is None else await database.todos()
     return TodosWithDependenciesResult(
         rows=[TodoRow(**{name: _text(row.get(name)) for name in TodoRow.model_fields}) for row in found.todos],
         dependencies=[

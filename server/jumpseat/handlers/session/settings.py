@@ -13,7 +13,7 @@ from jumpseat_protocol.version import __version__
 def snapshot(ctx: Context, params: SessionParams) -> SettingsSnapshotResult:
     """Return the model, the client and the repository of a session."""
     session = ctx.registry.live(params.session_id)
-    workspace = ctx.registry.folder(session).workspace
+    workspace = ctx.registry.storage(session).workspace
     owner, _, name = ((workspace.repository if workspace is not None else None) or "").rpartition("/")
     return SettingsSnapshotResult(
         client_name=session.settings.client_name,

@@ -9,7 +9,6 @@ import anyio.to_thread
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
-from jumpseat.store.event_log import read_log
 from jumpseat_protocol.events import SessionSkillsLoaded
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.skills import (
@@ -72,8 +71,7 @@ def ensure_loaded(ctx: Context, params: SessionParams) -> None:
 async def get_invoked(ctx: Context, params: SessionParams) -> SkillsInvokedResult:
     """Return the skills that have been invoked, in order, from the log."""
     session = ctx.registry.live(params.session_id)
-    path = ctx.registry.folder(session).log.path
-    log = await anyio.to_thread.run_sync(read_log, path)
+    log = await anyio.to_thread.run_sync(ctx.registry.storage(session).log.read)
     invoked: list[InvokedSkill] = []
     prompts = 0
     for record in log.records:

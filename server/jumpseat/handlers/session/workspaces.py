@@ -1,8 +1,7 @@
-"""``session.workspaces.*``: a session's folder, the files that clients keep there, and git changes."""
+"""``session.workspaces.*``: a session's storage, the files that clients keep there, and git changes."""
 
 from __future__ import annotations
 
-import stat
 import uuid
 
 from jumpseat.errors import InvalidRequestError
@@ -12,7 +11,7 @@ from jumpseat.sessions.context import Context
 from jumpseat.sessions.rewinding import History
 from jumpseat.sessions.session_diff import session_changes
 from jumpseat.store.git_diff import DEFAULT_BRANCH, FileChange, Repository
-from jumpseat.store.sessions import SessionFolder
+from jumpseat.store.session_storage import SessionStorage
 from jumpseat_protocol.events import SessionWorkspaceFileChanged, WorkingDirectoryContext
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.workspaces import (
@@ -45,18 +44,18 @@ from jumpseat_protocol.workspaces import (
 
 
 def get_workspace(ctx: Context, params: SessionParams) -> WorkspaceResult:
-    """Return the content of ``workspace.yaml``, and the path of the session's folder."""
-    return _workspace(ctx.registry.folder(ctx.registry.live(params.session_id)))
+    """Return the content of ``workspace.yaml``, and the path of the session's storage."""
+    return _workspace(ctx.registry.storage(ctx.registry.live(params.session_id)))
 
 
-def ensure(ctx: Context, params: EnsureParams) -> WorkspaceResult:
+async def ensure(ctx: Context, params: EnsureParams) -> WorkspaceResult:
     """Return the workspace, which every session has, after storing what the host knows about the repository."""
-    folder = ctx.registry.folder(ctx.registry.live(params.session_id))
-    _store_context(folder, params.context)
-    return _workspace(folder)
+    storage = ctx.registry.storage(ctx.registry.live(params.session_id))
+    await _store_context(storage, params.context)
+    return _workspace(storage)
 
 
-def update_metadata(ctx: Context, params: UpdateMetadataParams) -> WorkspaceResult:
+async def update_metadata(ctx: Context, params: UpdateMetadataParams) -> WorkspaceResult:
     """Store what the host knows about the repository, and name the session.
 
     Raises:
@@ -65,100 +64,101 @@ def update_metadata(ctx: Context, params: UpdateMetadataParams) -> WorkspaceResu
     session = ctx.registry.live(params.session_id)
     if params.name is not None:
         set_session_name(ctx, session, params.name, by_user=True)
-    folder = ctx.registry.folder(session)
-    _store_context(folder, params.context)
-    return _workspace(folder)
+    storage = ctx.registry.storage(session)
+    await _store_context(storage, params.context)
+    return _workspace(storage)
 
 
-def list_files(ctx: Context, params: SessionParams) -> FilesResult:
-    """Return the paths of all files, relative to the files folder."""
-    return FilesResult(files=ctx.registry.folder(ctx.registry.live(params.session_id)).files.names())
+async def list_files(ctx: Context, params: SessionParams) -> FilesResult:
+    """Return the paths of all files, relative to the files storage."""
+    return FilesResult(files=await ctx.registry.storage(ctx.registry.live(params.session_id)).files.names())
 
 
-def read_file(ctx: Context, params: FileParams) -> FileResult:
+async def read_file(ctx: Context, params: FileParams) -> FileResult:
     """Read a workspace file."""
-    files = ctx.registry.folder(ctx.registry.live(params.session_id)).files
-    return FileResult(content=files.read(params.path))
+    files = ctx.registry.storage(ctx.registry.live(params.session_id)).files
+    return FileResult(content=await files.read(params.path))
 
 
-def create_file(ctx: Context, params: FileCreateParams) -> None:
+async def create_file(ctx: Context, params: FileCreateParams) -> None:
     """Write a workspace file, creating its parent folders. An existing file is replaced."""
     session = ctx.registry.live(params.session_id)
-    is_new = ctx.registry.folder(session).files.write(params.path, params.content)
+    is_new = await ctx.registry.storage(session).files.write(params.path, params.content)
     session.emit(SessionWorkspaceFileChanged(operation="create" if is_new else "update", path=params.path))
 
 
-def stat_file(ctx: Context, params: FileParams) -> FileStatResult:
-    """Return the kind, the size and the times of a file or folder.
+async def stat_file(ctx: Context, params: FileParams) -> FileStatResult:
+    """Return the kind, the size and the times of a file or storage.
 
     Raises:
         InvalidRequestError: there is no such path.
     """
-    state = ctx.registry.folder(ctx.registry.live(params.session_id)).files.stat(params.path)
+    state = await ctx.registry.storage(ctx.registry.live(params.session_id)).files.stat(params.path)
     return FileStatResult(
-        is_file=stat.S_ISREG(state.st_mode),
-        is_directory=stat.S_ISDIR(state.st_mode),
-        size=state.st_size,
-        mtime_ms=state.st_mtime_ns / 1e6,
-        # Not all systems know when a file was created.
-        birthtime_ms=getattr(state, "st_birthtime", state.st_ctime) * 1000,
+        is_file=state.is_file,
+        is_directory=state.is_directory,
+        size=state.size,
+        mtime_ms=state.mtime_ms,
+        birthtime_ms=state.birthtime_ms,
     )
 
 
-def create_directory(ctx: Context, params: DirectoryCreateParams) -> None:
-    """Create a folder. With ``recursive``, it may exist.
+async def create_directory(ctx: Context, params: DirectoryCreateParams) -> None:
+    """Create a storage. With ``recursive``, it may exist.
 
     Raises:
         InvalidRequestError: the folder exists, or its parent does not.
     """
-    files = ctx.registry.folder(ctx.registry.live(params.session_id)).files
-    files.create_folder(params.path, recursive=params.recursive)
+    files = ctx.registry.storage(ctx.registry.live(params.session_id)).files
+    await files.create_folder(params.path, recursive=params.recursive)
 
 
-def remove_path(ctx: Context, params: PathRemoveParams) -> None:
-    """Remove a file or a folder.
+async def remove_path(ctx: Context, params: PathRemoveParams) -> None:
+    """Remove a file or a storage.
 
     Raises:
         InvalidRequestError: there is no such path, or it is a folder with contents, without ``recursive``.
     """
-    files = ctx.registry.folder(ctx.registry.live(params.session_id)).files
-    files.remove(params.path, recursive=params.recursive, force=params.force)
+    files = ctx.registry.storage(ctx.registry.live(params.session_id)).files
+    await files.remove(params.path, recursive=params.recursive, force=params.force)
 
 
-def rename_path(ctx: Context, params: PathRenameParams) -> None:
-    """Rename a file or a folder. An existing file is replaced by a file.
+async def rename_path(ctx: Context, params: PathRenameParams) -> None:
+    """Rename a file or a storage. An existing file is replaced by a file.
 
     Raises:
         InvalidRequestError: there is no such path, or the destination is in the way.
     """
     session = ctx.registry.live(params.session_id)
-    replaced = ctx.registry.folder(session).files.rename(params.source, params.destination)
+    replaced = await ctx.registry.storage(session).files.rename(params.source, params.destination)
     session.emit(SessionWorkspaceFileChanged(operation="update" if replaced else "create", path=params.destination))
 
 
-def add_summary(ctx: Context, params: SummaryAddParams) -> SummaryAddResult:
+async def add_summary(ctx: Context, params: SummaryAddParams) -> SummaryAddResult:
     """Store a summary as the next checkpoint. The conversation does not change."""
     session = ctx.registry.live(params.session_id)
-    folder = ctx.registry.folder(session)
-    checkpoint = folder.add_checkpoint(params.title, params.content, session.conversation.checkpoint)
-    summary = CheckpointInfo(number=checkpoint.number, title=checkpoint.title, filename=checkpoint.path.name)
-    return SummaryAddResult(summary=summary, workspace=folder.workspace.wire() if folder.workspace else None)
+    storage = ctx.registry.storage(session)
+    checkpoint = storage.add_checkpoint(params.title, params.content, session.conversation.checkpoint)
+    await storage.state.flush()
+    summary = CheckpointInfo(number=checkpoint.number, title=checkpoint.title, filename=checkpoint.filename)
+    return SummaryAddResult(summary=summary, workspace=storage.workspace.wire() if storage.workspace else None)
 
 
-def truncate_summaries(ctx: Context, params: TruncateSummariesParams) -> WorkspaceResult:
+async def truncate_summaries(ctx: Context, params: TruncateSummariesParams) -> WorkspaceResult:
     """Remove the latest checkpoints until ``keepCount`` are left."""
-    folder = ctx.registry.folder(ctx.registry.live(params.session_id))
-    kept = folder.checkpoints.list()[: params.keep_count]
-    folder.drop_checkpoints(kept[-1].number if kept else 0)
-    return _workspace(folder)
+    storage = ctx.registry.storage(ctx.registry.live(params.session_id))
+    kept = storage.checkpoints.list()[: params.keep_count]
+    storage.drop_checkpoints(kept[-1].number if kept else 0)
+    await storage.state.flush()
+    return _workspace(storage)
 
 
 def list_checkpoints(ctx: Context, params: SessionParams) -> CheckpointsResult:
     """Return the checkpoints: summaries that compaction has written."""
-    found = ctx.registry.folder(ctx.registry.live(params.session_id)).checkpoints.list()
+    found = ctx.registry.storage(ctx.registry.live(params.session_id)).checkpoints.list()
     return CheckpointsResult(
         checkpoints=[
-            CheckpointInfo(number=checkpoint.number, title=checkpoint.title, filename=checkpoint.path.name)
+            CheckpointInfo(number=checkpoint.number, title=checkpoint.title, filename=checkpoint.filename)
             for checkpoint in found
         ]
     )
@@ -166,19 +166,19 @@ def list_checkpoints(ctx: Context, params: SessionParams) -> CheckpointsResult:
 
 def read_checkpoint(ctx: Context, params: CheckpointParams) -> CheckpointResult:
     """Read a checkpoint."""
-    folder = ctx.registry.folder(ctx.registry.live(params.session_id))
-    return CheckpointResult(content=folder.checkpoints.read(params.number))
+    storage = ctx.registry.storage(ctx.registry.live(params.session_id))
+    return CheckpointResult(content=storage.checkpoints.read(params.number))
 
 
-def save_large_paste(ctx: Context, params: LargePasteParams) -> LargePasteResult:
+async def save_large_paste(ctx: Context, params: LargePasteParams) -> LargePasteResult:
     """Save a text that is too long for a prompt as a file, which a prompt can mention."""
     session = ctx.registry.live(params.session_id)
-    files = ctx.registry.folder(session).files
+    files = ctx.registry.storage(session).files
     name = f"paste-{uuid.uuid4().hex[:12]}.txt"
-    files.write(name, params.content)
+    await files.write(name, params.content)
     session.emit(SessionWorkspaceFileChanged(operation="create", path=name))
     size = len(params.content.encode())
-    return LargePasteResult(saved=SavedPaste(file_path=str(files.root / name), filename=name, size_bytes=size))
+    return LargePasteResult(saved=SavedPaste(file_path=files.path(name), filename=name, size_bytes=size))
 
 
 async def diff(ctx: Context, params: DiffParams) -> DiffResult:
@@ -229,15 +229,15 @@ async def diff(ctx: Context, params: DiffParams) -> DiffResult:
     return result
 
 
-def _workspace(folder: SessionFolder) -> WorkspaceResult:
-    workspace = folder.workspace
-    return WorkspaceResult(workspace=workspace.wire() if workspace else None, path=str(folder.path))
+def _workspace(storage: SessionStorage) -> WorkspaceResult:
+    workspace = storage.workspace
+    return WorkspaceResult(workspace=workspace.wire() if workspace else None, path=storage.shown_path)
 
 
-def _store_context(folder: SessionFolder, context: WorkspaceContext | None) -> None:
-    if context is not None and folder.workspace is not None:
-        known = folder.workspace
-        folder.move(
+async def _store_context(storage: SessionStorage, context: WorkspaceContext | None) -> None:
+    if context is not None and storage.workspace is not None:
+        known = storage.workspace
+        storage.move(
             WorkingDirectoryContext(
                 cwd=known.cwd,
                 git_root=context.git_root or known.git_root,
@@ -245,6 +245,7 @@ def _store_context(folder: SessionFolder, context: WorkspaceContext | None) -> N
                 branch=context.branch or known.branch,
             )
         )
+        await storage.state.flush()
 
 
 async def _since_branching(

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-import anyio.to_thread
 from pydantic import Field
 
 from jumpseat.agent.session.session import Session
@@ -67,7 +66,7 @@ def source(session: Session, resources: Resources) -> SessionTool:
 
 async def _run(session: Session, resources: Resources, ctx: ToolContext, args: ExitPlanModeArgs) -> ToolOutcome:
     try:
-        plan = await anyio.to_thread.run_sync(resources.read_text, resources.plan_path(session))
+        plan = await resources.read_plan(session)
         response = await ask_about_plan(
             session,
             ExitPlanModeParams(

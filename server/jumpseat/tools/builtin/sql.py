@@ -12,7 +12,7 @@ from pydantic import Field
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import StoreError
-from jumpseat.tools.resources import Database, Resources
+from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool
 from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.events import SessionTodosChanged
@@ -37,11 +37,16 @@ TOOL: Final = Described(
 
 def source(session: Session, resources: Resources) -> SessionTool:
     """Return the session's tool."""
-    run = partial(_run, session, resources.database(session))
-    return SessionTool(TOOL.bound(run, lambda args: args.description or "Query the session's database"))
+    tool = TOOL.bound(
+        partial(_run, session, resources), lambda args: args.description or "Query the session's database"
+    )
+    return SessionTool(tool, lambda: resources.database(session) is not None)
 
 
-async def _run(session: Session, database: Database, ctx: ToolContext, args: SqlArgs) -> ToolOutcome:
+async def _run(session: Session, resources: Resources, ctx: ToolContext, args: SqlArgs) -> ToolOutcome:
+    database = resources.database(session)
+    if database is None:
+        return failure("This session has no database.")
     try:
         text, todos_changed = await database.run(args.query)
     except StoreError as error:

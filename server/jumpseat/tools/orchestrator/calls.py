@@ -9,7 +9,6 @@ answer do not run. Whatever happens on the way, cancellation included, each call
 from __future__ import annotations
 
 from itertools import groupby
-from pathlib import Path
 from typing import Final, cast
 
 import anyio
@@ -36,16 +35,13 @@ TOO_MANY: Final = "This tool call did not run: only the first {most} calls of on
 class ToolCalls:
     """Runs the calls of one session, the first ``most`` of each answer.
 
-    Outputs that are too large for the model go to ``output_dir``.
+    Outputs that are too large for the model go to the storage of the session.
     """
 
-    def __init__(
-        self, session: Session, tools: OfferedTools, execution: CallExecution, output_dir: Path, most: int
-    ) -> None:
+    def __init__(self, session: Session, tools: OfferedTools, execution: CallExecution, most: int) -> None:
         self._session = session
         self._tools = tools
         self._execution = execution
-        self._output_dir = output_dir
         self._most = most
 
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
@@ -119,7 +115,9 @@ class ToolCalls:
         if not config.enabled:
             return text
         return spill(
-            text, config.max_size_bytes, Path(config.output_dir) if config.output_dir else self._output_dir
+            text,
+            config.max_size_bytes,
+            lambda name, data: self._session.storage.save_output(name, data, config.output_dir or None),
         )
 
     def excess_outcome(self) -> ToolOutcome:

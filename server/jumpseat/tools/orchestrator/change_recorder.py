@@ -19,11 +19,11 @@ from jumpseat_protocol import events
 class ChangeRecorder:
     """The recorder of one session. The watch over its workspace begins with the first command.
 
-    ``folder`` is that of the session, ``is_running`` returns whether a command still runs.
+    ``folder`` is that of the session, if it is on the disk; ``is_running`` returns whether a command still runs.
     """
 
     def __init__(
-        self, session: Session, environment: Environment, folder: Path, is_running: Callable[[], bool]
+        self, session: Session, environment: Environment, folder: Path | None, is_running: Callable[[], bool]
     ) -> None:
         self._session = session
         self._environment = environment

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -32,15 +31,16 @@ if TYPE_CHECKING:
 class ToolOrchestrator:
     """Implements :class:`jumpseat.agent.interfaces.ToolRunner`.
 
-    Outputs that are too large for the model go to ``output_dir``.
+    Outputs that are too large for the model go to the storage of the session.
     """
 
-    def __init__(self, session: Session, environment: Environment, output_dir: Path) -> None:
+    def __init__(self, session: Session, environment: Environment) -> None:
         sandbox = session_sandbox(session, environment.sandboxes) if environment.sandboxes is not None else None
         self._shells = Shells(session.services.tasks, session.clients.terminals, sandbox)
         self._tools = OfferedTools(session, environment)
+        folder = next((folder.parent for folder in session.storage.own_folders), None)
         self._changes = ChangeRecorder(
-            session, environment, output_dir.parent, lambda: any(shell.alive for shell in self._shells)
+            session, environment, folder, lambda: any(shell.alive for shell in self._shells)
         )
         execution = CallExecution(session, environment, self._tools, self._shells, self._changes)
         self._session = session
@@ -50,7 +50,7 @@ class ToolOrchestrator:
         self._session_id = session.id
         # What a sub-agent leaves behind ends with the session.
         self._descendants = environment.descendants if session.identity is None else None
-        self._calls = ToolCalls(session, self._tools, execution, output_dir, environment.calls_per_answer)
+        self._calls = ToolCalls(session, self._tools, execution, environment.calls_per_answer)
 
     async def discover(self, prompt: str) -> None:
         await self._tools.discover(prompt)
