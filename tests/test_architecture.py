@@ -58,7 +58,7 @@ ROOMS: dict[str, set[str]] = {
     "agent.compaction": {
         *("agent", "agent.conversation", "agent.model_calls", "agent.session", "errors", "log_fields"),
     },
-    "agent.subagents": {"agent", "agent.permissions", "agent.session", "errors"},
+    "agent.subagents": {"agent", "agent.conversation", "agent.permissions", "agent.session", "errors"},
     "agent.turns": {
         *("agent", "agent.compaction", "agent.conversation", "agent.model_calls", "agent.session"),
         "errors",

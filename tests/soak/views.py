@@ -90,8 +90,7 @@ def problem_of_calls(log: Sequence[JsonObject], *, ended: bool) -> str | None:
             left[agent, data["toolCallId"]] -= 1
             if left[agent, data["toolCallId"]] < 0:
                 return f"call {data['toolCallId']} has more than one result"
-    # A sub-agent that a killed server has left has no results either.
-    without = [call for (agent, call), count in left.items() if count and not agent]
+    without = [call for (_, call), count in left.items() if count]
     return f"calls without a result: {without}" if ended and without else None
 
 

@@ -10,26 +10,31 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
 
 if TYPE_CHECKING:
-    from jumpseat.agent.subagents.subagents import SubAgents
+    from jumpseat.agent.subagents.history import AgentHistory
 
 
 def replay_records(session: Session, records: Iterable[dict[str, Any]]) -> None:
     """Apply the events of a log to ``session``: its conversation, model, mode and agent."""
     settings = session.settings
-    agents: SubAgents | None = None
-    for event_id, agent_id, payload in decode_records(records):
-        if agent_id is not None:
+    agents: AgentHistory | None = None
+    for event in decode_records(records):
+        event_id, agent_id, payload = event
+        if agents is None and (agent_id is not None or _starts_agent(payload)):
             # Imported late: most sessions have no sub-agents.
             from jumpseat.agent.subagents.subagents import sub_agents
 
-            agents = sub_agents(session)
-            agents.restore(agent_id, payload)
+            agents = sub_agents(session).history()
+        if agents is not None:
+            agents.apply(event)
+        if agent_id is not None:
             session.count_for_agent(event_id, payload)
             continue
         session.apply(event_id, payload)
-        if agents is not None:
-            agents.mark_told(payload)
         replay_setting(settings, payload)
+
+
+def _starts_agent(payload: events.EventPayload | events.UnknownPayload) -> bool:
+    return isinstance(payload, events.ToolExecutionStart) and payload.tool_name == "task"
 
 
 def replay_setting(settings: SessionSettings, payload: events.EventPayload | events.UnknownPayload) -> None:

@@ -1,20 +1,42 @@
-"""Rebuild the sub-agents of a resumed session from the events of its log."""
+"""Rebuild the sub-agents of a session from the events of its log."""
 
 from __future__ import annotations
 
-from jumpseat.agent.subagents.subagent import Exchange, SubAgent
+from typing import Any
+
+from jumpseat.agent.session.session import LoggedEvent
+from jumpseat.agent.subagents import texts
+from jumpseat.agent.subagents.subagent import Exchange, SubAgent, find_named
 from jumpseat_protocol import events
 
 
-def restore(
-    agents: dict[str, SubAgent], agent_id: str, payload: events.EventPayload | events.UnknownPayload
-) -> None:
-    """Apply an event of the sub-agent ``agent_id`` to ``agents``.
+class AgentHistory:
+    """The ``agents`` that a log tells about, by id; complete after :meth:`apply` was called with all events.
 
-    An agent whose end is missing stays ``running`` until :meth:`SubAgents.end_interrupted` ends it.
+    An agent whose end is missing is still ``running`` then.
     """
-    if isinstance(payload, events.SubagentStarted):
-        agents[agent_id] = SubAgent(
+
+    def __init__(self, agents: dict[str, SubAgent]) -> None:
+        self.agents = agents
+        # The arguments of calls that start agents, and the agents that calls read; by agent that calls, and call.
+        self._starting: dict[tuple[str | None, str], dict[str, Any]] = {}
+        self._reading: dict[tuple[str | None, str], SubAgent] = {}
+
+    def apply(self, event: LoggedEvent) -> None:
+        """Apply the next event, of the main agent or of a sub-agent."""
+        event_id, agent_id, payload = event
+        if isinstance(payload, events.SubagentStarted) and agent_id is not None:
+            self._start(agent_id, payload)
+        if agent_id is not None and (agent := self.agents.get(agent_id)) is not None:
+            agent.past.append((event_id, payload))
+            agent.last_event_id = event_id
+            _apply(agent, payload)
+        self._note_calls(agent_id, payload)
+
+    def _start(self, agent_id: str, payload: events.SubagentStarted) -> None:
+        call = self._starting.pop((payload.parent_id, payload.tool_call_id), {})
+        model, effort = call.get("model"), call.get("reasoning_effort")
+        self.agents[agent_id] = SubAgent(
             id=agent_id,
             type=payload.agent_name,
             name=payload.agent_display_name,
@@ -24,37 +46,55 @@ def restore(
             started_at="",
             mode=payload.execution_mode or "sync",
             model=payload.model,
+            requested_model=model if isinstance(model, str) else None,
+            requested_effort=effort if isinstance(effort, str) else None,
         )
-    if (agent := agents.get(agent_id)) is None:
-        return
-    agent.count(payload) if not isinstance(payload, events.UnknownPayload) else None
+
+    def _note_calls(self, caller: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
+        """Note the calls that start agents, and the events that show that an agent's outcome is known."""
+        match payload:
+            case events.ToolExecutionStart(tool_name="task"):
+                self._starting[caller, payload.tool_call_id] = payload.arguments
+            case events.ToolExecutionStart(tool_name="read_agent", arguments={"agent_id": str(wanted)}):
+                if (agent := find_named(self.agents, wanted)) is not None:
+                    self._reading[caller, payload.tool_call_id] = agent
+            case events.ToolExecutionComplete():
+                self._starting.pop((caller, payload.tool_call_id), None)
+                agent = self._reading.pop((caller, payload.tool_call_id), None)
+                if agent is not None and payload.success and agent.status != "running":
+                    agent.unread = False
+            case events.SystemNotification(kind={"agentId": str(told)}) if told in self.agents:
+                self.agents[told].unread = False
+            case _:
+                pass
+
+
+def _apply(agent: SubAgent, payload: events.EventPayload | events.UnknownPayload) -> None:
+    if not isinstance(payload, events.UnknownPayload):
+        agent.count(payload)
     match payload:
         case events.UserMessage(source=str(source)) if source.startswith("agent-"):
             agent.exchanges.append(Exchange(payload.content))
-            agent.status = "running"
+            agent.status, agent.error = "running", None
+            if agent.ended:
+                # Nobody waits for the answer to a later message.
+                agent.mode = "background"
         case events.AssistantMessage(tool_requests=[]) if agent.exchanges:
             agent.exchanges[-1].answer = payload.content
             if agent.ended:
-                agent.status = "idle"
+                agent.status, agent.unread = "idle", True
         case events.SubagentCompleted():
             agent.ended = True
             agent.status = "cancelled" if payload.cancelled else "idle"
             agent.unread = agent.mode == "background" and not payload.cancelled
         case events.SubagentFailed():
-            agent.ended, agent.status, agent.error = True, "failed", payload.error
-            agent.unread = agent.mode == "background"
+            _fail(agent, payload.error)
+        case events.SessionWarning(warning_type=texts.INTERRUPTION):
+            _fail(agent, payload.message)
         case _:
             pass
 
 
-def mark_told(agents: dict[str, SubAgent], payload: events.EventPayload | events.UnknownPayload) -> None:
-    """Apply an event of the main agent, which may show that it was told about a sub-agent."""
-    match payload:
-        case events.SystemNotification():
-            told = payload.kind.get("agentId")
-        case events.ToolExecutionStart(tool_name="read_agent", arguments={"agent_id": told}):
-            pass
-        case _:
-            return
-    if isinstance(told, str) and (agent := agents.get(told)) is not None:
-        agent.unread = False
+def _fail(agent: SubAgent, error: str) -> None:
+    agent.ended, agent.status, agent.error = True, "failed", error
+    agent.unread = agent.mode == "background"

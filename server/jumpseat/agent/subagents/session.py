@@ -37,7 +37,7 @@ class SubAgentSession(Session):
         root: Session,
         identity: SubAgentIdentity,
         settings: SessionSettings,
-        on_event: Callable[[events.EventPayload], None],
+        on_event: Callable[[events.Event], None],
     ) -> None:
         self.identity = identity
         self._root = root
@@ -79,7 +79,7 @@ class SubAgentSession(Session):
             self.apply(event.id, event.payload)
         else:
             self.metrics.apply(event.payload)
-        self._on_event(event.payload)
+        self._on_event(event)
         return event
 
     def fail(self, payload: events.SessionError) -> events.Event:
@@ -127,13 +127,12 @@ def _services(of_root: SessionServices) -> SessionServices:
     )
 
 
-def settings_for(parent: Session, agent: CustomAgentConfig) -> SessionSettings:
-    """Return the settings of a sub-agent that ``parent`` starts.
+def settings_for(settings: SessionSettings, agent: CustomAgentConfig) -> SessionSettings:
+    """Return the settings of a sub-agent that an agent with ``settings`` starts.
 
     The client's text for the system message is left out: it describes the main agent. An agent without tools of its
     own has those of the agent that starts it.
     """
-    settings = parent.settings
     if agent.tools is None and settings.custom_agent is not None:
         agent = agent.model_copy(update={"tools": settings.custom_agent.tools})
     return replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -16,8 +17,14 @@ from jumpseat_protocol import events
 AgentStatus: TypeAlias = Literal["running", "idle", "failed", "cancelled"]
 """``idle`` agents have answered, and can be sent another message."""
 
+LoggedPayload: TypeAlias = tuple[str | None, events.EventPayload | events.UnknownPayload]
+"""An event read from the log: its id, and its payload."""
+
 AgentMode: TypeAlias = Literal["sync", "background"]
 """Whether the call that started an agent waits for its answer."""
+
+INTERRUPTED: Final = "The server ended while the agent was working."
+"""The error of an agent that was at work when an earlier process ended."""
 
 ACTIVITY_KEPT: Final = 20
 """The number of an agent's latest tool calls that its progress shows."""
@@ -55,6 +62,7 @@ class SubAgent:
     exchanges: list[Exchange] = field(default_factory=list[Exchange])
     model: str | None = None
     requested_model: str | None = None
+    requested_effort: str | None = None
     error: str | None = None
     stop_reason: str | None = None
     unread: bool = False
@@ -62,6 +70,12 @@ class SubAgent:
     """Whether the end of the agent's first run is in the log."""
     metrics: Metrics = field(default_factory=Metrics)
     tool_calls: int = 0
+    open_calls: list[str] = field(default_factory=list[str])
+    """The calls of the agent's model that have no result yet."""
+    last_event_id: str | None = None
+    """The last event of the agent in the log."""
+    past: list[LoggedPayload] = field(default_factory=list[LoggedPayload])
+    """The events of an agent of an earlier process, from which :mod:`.revival` makes a session."""
     tokens: int = 0
     activity: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     active_since: str | None = None
@@ -88,10 +102,16 @@ class SubAgent:
         """Return whether a call waits for the answer."""
         return self.mode == "sync" and not self.moved.is_set()
 
+    @property
+    def was_interrupted(self) -> bool:
+        """Return whether an earlier process has ended in the middle of the agent's work."""
+        return self.status == "failed" and self.error == INTERRUPTED
+
     def begin(self, now_s: float) -> None:
         """Note that the agent begins to work."""
         self.status, self.error, self.stop_reason = "running", None, None
         self.active_since, self.idle_since, self.ended_at = utc_now(), None, None
+        self.started_at = self.started_at or self.active_since
         self.begun_s, self.done = now_s, anyio.Event()
 
     def count(self, payload: events.EventPayload) -> None:
@@ -102,7 +122,18 @@ class SubAgent:
             case events.AssistantMessage():
                 now = utc_now()
                 self.tool_calls += len(payload.tool_requests)
+                self.open_calls += [call.tool_call_id for call in payload.tool_requests]
                 self.activity += [(call.intention_summary or call.name, now) for call in payload.tool_requests]
                 del self.activity[:-ACTIVITY_KEPT]
+            case events.ToolExecutionComplete() if payload.tool_call_id in self.open_calls:
+                self.open_calls.remove(payload.tool_call_id)
             case _:
                 pass
+
+
+def find_named(agents: Mapping[str, SubAgent], name: str) -> SubAgent | None:
+    """Return an agent by its id, or by its name if only one has that name."""
+    if (agent := agents.get(name)) is not None:
+        return agent
+    named = [agent for agent in agents.values() if agent.name == name]
+    return named[0] if len(named) == 1 else None

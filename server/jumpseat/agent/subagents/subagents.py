@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 import anyio
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.session.queue import Prompt, Run
-from jumpseat.agent.session.session import Session
+from jumpseat.agent.session.session import LoggedEvent, Session
 from jumpseat.agent.session.sub_agents import AgentLimits, SubAgentIdentity
 from jumpseat.agent.subagents import texts
 from jumpseat.agent.subagents.definitions import find_agent, startable_agents
-from jumpseat.agent.subagents.history import mark_told, restore
+from jumpseat.agent.subagents.history import AgentHistory
+from jumpseat.agent.subagents.outcome import answer_of, end_event, error_of, interruption_events
+from jumpseat.agent.subagents.revival import identity_of, revive, with_choice
 from jumpseat.agent.subagents.session import SubAgentSession, settings_for
-from jumpseat.agent.subagents.subagent import AgentMode, Exchange, SubAgent
+from jumpseat.agent.subagents.subagent import INTERRUPTED, AgentMode, Exchange, SubAgent, find_named
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat_protocol import events
 
@@ -53,10 +56,7 @@ class SubAgents:
 
     def find(self, agent_id: str) -> SubAgent | None:
         """Return an agent by its id, or by its name if only one has that name."""
-        if (agent := self._agents.get(agent_id)) is not None:
-            return agent
-        named = [agent for agent in self._agents.values() if agent.name == agent_id]
-        return named[0] if len(named) == 1 else None
+        return find_named(self._agents, agent_id)
 
     def children(self, parent_id: str | None) -> list[SubAgent]:
         """Return the agents that an agent has started; ``None`` is the main agent."""
@@ -106,8 +106,7 @@ class SubAgents:
             raise InvalidRequestError(f"Unknown agent_type: {type_name[:100]}. Valid types are: {known}")
         depth = 1 if parent.identity is None else parent.identity.depth + 1
         self._check_limits(depth)
-        chosen = {"model": model, "reasoning_effort": reasoning_effort}
-        config = config.model_copy(update={key: value for key, value in chosen.items() if value is not None})
+        config = with_choice(config, model, reasoning_effort)
         agent_id = str(uuid.uuid4())
         agent = SubAgent(
             id=agent_id,
@@ -119,11 +118,12 @@ class SubAgents:
             started_at=utc_now(),
             mode=mode,
             requested_model=model,
+            requested_effort=reasoning_effort,
         )
         identity = SubAgentIdentity(agent_id, agent.call_id, agent.parent_id, depth, parent.cause)
-        settings = settings_for(parent, config)
+        settings = settings_for(parent.settings, config)
         session = agent.session = SubAgentSession(
-            self._root, identity, settings, lambda payload: self._handle_event(agent, payload)
+            self._root, identity, settings, partial(self._handle_event, agent)
         )
         agent.metrics = session.metrics
         of_model = settings.for_model()
@@ -165,10 +165,12 @@ class SubAgents:
             raise SessionNotFoundError(self._root.id)
         if depth > limits.depth:
             raise InvalidRequestError(f"No agent was started: agents may start others {limits.depth} deep.")
-        if sum(agent.status == "running" for agent in self._agents.values()) >= limits.running:
-            raise InvalidRequestError(
-                f"No agent was started: {limits.running} agents work already. Wait for one of them."
-            )
+        self._check_running()
+
+    def _check_running(self) -> None:
+        running = self.limits.running
+        if sum(agent.status == "running" for agent in self._agents.values()) >= running:
+            raise InvalidRequestError(f"No agent was started: {running} agents work already. Wait for one of them.")
 
     async def wait(self, agent: SubAgent) -> None:
         """Wait until ``agent`` has ended or was moved to the background; end it if the wait is cancelled."""
@@ -188,22 +190,30 @@ class SubAgents:
 
     # --- working ----------------------------------------------------------------------------------------------
 
-    def send(self, agent: SubAgent, message: str, sender: str) -> bool:
-        """Send a message to an agent; returns ``False`` if it takes none. A working agent gets it afterwards.
+    def send(self, agent: SubAgent, message: str, sender: str) -> str | None:
+        """Send a message to an agent; return why it takes none, if so. A working agent gets the message afterwards.
+
+        An agent of an earlier process continues the conversation that the log has.
 
         Raises:
             StoreError: the log cannot be written.
         """
-        session = agent.session
-        if session is None or self._closed or agent.status not in ("running", "idle"):
-            return False
-        if agent.status == "running":
-            self._ask(agent, session, message, sender)
-        else:
-            # Nobody waits for this answer.
-            agent.mode = "background"
-            self._begin(agent, session, message, sender)
-        return True
+        if self._closed or not (agent.status in ("running", "idle") or agent.was_interrupted):
+            return f"Agent {agent.id} takes no messages: its status is {agent.status}."
+        if agent.status == "running" and agent.session is not None:
+            self._ask(agent, agent.session, message, sender)
+            return None
+        if agent.session is None and not agent.past:
+            return f"Agent {agent.id} takes no messages any more: only the last {self.limits.kept} agents are kept."
+        try:
+            self._check_running()
+            session = agent.session or revive(self._root, self._agents, agent, partial(self._handle_event, agent))
+        except InvalidRequestError as error:
+            return str(error)
+        # Nobody waits for this answer.
+        agent.mode = "background"
+        self._begin(agent, session, message, sender)
+        return None
 
     def _begin(self, agent: SubAgent, session: SubAgentSession, message: str, sender: str) -> None:
         agent.begin(anyio.current_time())
@@ -240,7 +250,7 @@ class SubAgents:
             if open_exchange is not None and open_exchange.run is not None:
                 run = open_exchange.run
                 await run.done.wait()
-                open_exchange.answer, open_exchange.run = _answer_of(run), None
+                open_exchange.answer, open_exchange.run = answer_of(run), None
                 continue
             child = next((one for one in self.children(agent.id) if one.status == "running" or one.unread), None)
             if child is None or run.aborted or run.error is not None or session.queue.closed:
@@ -251,7 +261,7 @@ class SubAgents:
                 session.send(prompt)
                 run = prompt.run
                 await run.done.wait()
-                agent.exchanges[-1].answer = _answer_of(run) or agent.exchanges[-1].answer
+                agent.exchanges[-1].answer = answer_of(run) or agent.exchanges[-1].answer
 
     def _end(self, agent: SubAgent, session: SubAgentSession, run: Run) -> None:
         """Publish the end of an agent's work, and tell the agent that has started it."""
@@ -259,7 +269,7 @@ class SubAgents:
         duration_s = now_s - agent.begun_s
         agent.active_s += duration_s
         agent.active_since, agent.idle_since = None, utc_now()
-        agent.error = _error_of(agent, run)
+        agent.error = error_of(agent, run)
         if agent.error is not None:
             agent.status = "failed"
         else:
@@ -280,37 +290,14 @@ class SubAgents:
     def _publish_end(self, agent: SubAgent, session: SubAgentSession, duration_ms: int) -> None:
         agent.ended = True
         try:
-            if agent.error is not None:
-                session.emit(
-                    events.SubagentFailed(
-                        tool_call_id=agent.call_id,
-                        agent_name=agent.type,
-                        agent_display_name=agent.name,
-                        error=agent.error,
-                        model=agent.model,
-                        total_tool_calls=agent.tool_calls,
-                        total_tokens=agent.tokens,
-                        duration_ms=duration_ms,
-                    )
-                )
-            else:
-                session.emit(
-                    events.SubagentCompleted(
-                        tool_call_id=agent.call_id,
-                        agent_name=agent.type,
-                        agent_display_name=agent.name,
-                        model=agent.model,
-                        cancelled=True if agent.status == "cancelled" else None,
-                        total_tool_calls=agent.tool_calls,
-                        total_tokens=agent.tokens,
-                        duration_ms=duration_ms,
-                    )
-                )
+            session.emit(end_event(agent, duration_ms))
         except StoreError as error:
             log.error("session %s: cannot write the end of a sub-agent to the log: %s", self._root.id, error)
 
-    def _handle_event(self, agent: SubAgent, payload: events.EventPayload) -> None:
-        agent.count(payload)
+    def _handle_event(self, agent: SubAgent, event: events.Event) -> None:
+        agent.count(event.payload)
+        if event.persisted:
+            agent.last_event_id = event.id
         most = self.limits.tokens
         if most is not None and agent.tokens > most and agent.stop_reason is None and agent.session is not None:
             agent.stop_reason = texts.TOO_MANY_TOKENS.format(tokens=most)
@@ -435,37 +422,47 @@ class SubAgents:
 
     # --- agents of an earlier process -------------------------------------------------------------------------
 
-    def restore(self, agent_id: str, payload: events.EventPayload | events.UnknownPayload) -> None:
-        """Update an agent with an event of the log that an earlier process has written."""
-        restore(self._agents, agent_id, payload)
-
-    def mark_told(self, payload: events.EventPayload | events.UnknownPayload) -> None:
-        """Note that an event of the main agent in the log shows that it was told about a sub-agent."""
-        mark_told(self._agents, payload)
+    def history(self) -> AgentHistory:
+        """Return the object that rebuilds the agents of earlier processes from the events of the log."""
+        return AgentHistory(self._agents)
 
     def end_interrupted(self) -> None:
-        """Publish the end of the agents that were at work when an earlier process ended.
+        """Publish the end of the agents that were at work when an earlier process ended, innermost first.
 
         Raises:
             StoreError: the log cannot be written.
         """
-        for agent in self:
+        for agent in reversed(list(self)):
             if agent.status == "running":
-                agent.status, agent.error, agent.ended_at = "failed", texts.INTERRUPTED, utc_now()
+                agent.status, agent.error, agent.ended_at = "failed", INTERRUPTED, utc_now()
                 agent.unread = agent.mode == "background"
-                if not agent.ended:
-                    agent.ended = True
-                    identity = SubAgentIdentity(agent.id, agent.call_id, agent.parent_id, depth=1)
-                    self._root.emit_for(
-                        identity,
-                        events.SubagentFailed(
-                            tool_call_id=agent.call_id,
-                            agent_name=agent.type,
-                            agent_display_name=agent.name,
-                            error=agent.error,
-                            model=agent.model,
-                        ),
-                    )
+                identity = identity_of(self._agents, agent, self._root)
+                for payload in list(interruption_events(agent)):
+                    event = self._root.emit_for(identity, payload)
+                    agent.count(payload)
+                    agent.past.append((event.id, payload))
+                    agent.last_event_id = event.id
+                agent.ended = True
+        restored = [agent for agent in self if agent.past]
+        for agent in restored[: max(0, len(restored) - self.limits.kept)]:
+            agent.past.clear()
+
+    def rewind(self, history: Iterable[LoggedEvent]) -> None:
+        """Go back to the agents of a shortened log; no agent may be at work.
+
+        An agent that has lost events continues from those that are left.
+        """
+        left = AgentHistory({})
+        for event in history:
+            left.apply(event)
+        former, self._agents = self._agents, left.agents
+        for agent in former.values():
+            now = left.agents.get(agent.id)
+            if now is not None and now.last_event_id == agent.last_event_id:
+                agent.unread = now.unread
+                self._agents[agent.id] = agent
+            elif agent.session is not None:
+                self._root.services.tasks.start_soon(agent.session.close)
 
 
 def sub_agents(session: Session) -> SubAgents:
@@ -479,20 +476,3 @@ def sub_agents(session: Session) -> SubAgents:
 
 def _custom(parent: Session) -> set[str]:
     return {agent.name for agent in parent.settings.agents}
-
-
-def _answer_of(run: Run) -> str | None:
-    """Return the text of a run's answer; ``None`` if it has none, or one that only calls tools."""
-    payload = run.answer.payload if run.answer is not None else None
-    if not isinstance(payload, events.AssistantMessage) or payload.tool_requests or run.aborted:
-        return None
-    return payload.content or None
-
-
-def _error_of(agent: SubAgent, run: Run) -> str | None:
-    """Return why an agent has failed; ``None`` if it has answered, or was ended by somebody."""
-    if agent.stop_reason is not None:
-        return agent.stop_reason
-    if run.error is not None and isinstance(run.error.payload, events.SessionError):
-        return run.error.payload.message
-    return texts.NO_ANSWER if not run.aborted and agent.exchanges[-1].answer is None else None

@@ -13,7 +13,8 @@ STARTED: Final = (
 )
 MOVED: Final = "Agent moved to background (agent_id: {id}). You'll be notified when it completes."
 NO_ANSWER: Final = "Agent completed but produced no response."
-INTERRUPTED: Final = "The server ended while the agent was working."
+INTERRUPTION: Final = "agent_interrupted"
+"""The type of the warning that the server ended while an agent worked on a message after its first task."""
 TIMED_OUT: Final = "The agent was ended because it worked for more than {seconds:g} s."
 TOO_MANY_TOKENS: Final = "The agent was ended because it used more than {tokens} tokens."
 
@@ -59,6 +60,8 @@ def report(agent: SubAgent, elapsed_s: float, since: int) -> str:
             head = f"Agent is idle (waiting for messages). {facts}"
         case "failed":
             head = f"Agent failed. {facts}, error: {agent.error}"
+            if agent.was_interrupted:
+                head += " write_agent lets it go on, with the conversation so far."
         case "cancelled":
             head = f"Agent was cancelled. {facts}"
     blocks = [head]

@@ -134,7 +134,7 @@ def send_message(ctx: Context, params: SendTaskMessageParams) -> SendTaskMessage
     session = ctx.registry.live(params.session_id)
     agent = _agent(session, params.id)
     sender = params.from_agent_id or session.id
-    if agent is None or not sub_agents(session).send(agent, params.message, sender):
+    if agent is None or sub_agents(session).send(agent, params.message, sender) is not None:
         return SendTaskMessageResult(sent=False, error="Agent not found or not accepting messages")
     return SendTaskMessageResult(sent=True)
 

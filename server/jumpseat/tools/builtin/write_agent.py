@@ -46,8 +46,8 @@ async def _run(session: Session, _ctx: ToolContext, args: WriteAgentArgs) -> Too
         agent = agents.find(args.agent_id)
         if agent is None or agent.id == own_id:
             return failure("Agent not found")
-        if not agents.send(agent, args.message, sender):
-            return failure(f"Agent {agent.id} takes no messages: its status is {agent.status}.")
+        if (problem := agents.send(agent, args.message, sender)) is not None:
+            return failure(problem)
         return ToolOutcome(f"Message delivered to agent {agent.id}. Use read_agent to check the agent's response.")
     if args.scope is not None:
         found = {agent.id: agent for agent in agents.of_scope(session.identity, args.scope)}
@@ -56,7 +56,7 @@ async def _run(session: Session, _ctx: ToolContext, args: WriteAgentArgs) -> Too
     lines: list[str] = []
     for agent_id, agent in found.items():
         status = "unknown" if agent is None else agent.status
-        delivered = agent is not None and agent.id != own_id and agents.send(agent, args.message, sender)
+        delivered = agent is not None and agent.id != own_id and agents.send(agent, args.message, sender) is None
         lines.append(f"- {agent_id}, {'delivered' if delivered else 'not delivered'}, task_status={status}")
     delivered_to = sum(", delivered," in line for line in lines)
     return ToolOutcome(
