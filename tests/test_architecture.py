@@ -67,6 +67,7 @@ ROOMS: dict[str, set[str]] = {
         *("agent", "agent.permissions", "agent.session", "errors", "git", "owner_only", "regular_files"),
         *("deep_folders", "toml_text", "validation"),
     },
+    "store.session_fs": {"errors", "store"},
     "adapters": {"validation", "agent", "agent.conversation", "declared", "errors", "json_text"},
     "adapters.wires": {"adapters", "agent", "errors"},
     "adapters.providers": {"adapters", "adapters.wires", "agent", "errors"},
@@ -125,7 +126,7 @@ ROOMS: dict[str, set[str]] = {
     "sessions": {
         *("git", "log_fields", "sandbox"),
         *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
-        *("agent.session", "agent.subagents", "agent.turns", "errors", "mcp", "store"),
+        *("agent.session", "agent.subagents", "agent.turns", "errors", "mcp", "store", "store.session_fs"),
         *("tools", "tools.builtin", "tools.declared", "tools.orchestrator", "working_directory"),
     },
     "completion": {

@@ -6,8 +6,7 @@ declared when it created or joined the session. Answers are validated; an invali
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import Field, StrictBool
 
@@ -264,29 +263,3 @@ class QueuedCommandResult(WireModel):
 
     handled: StrictBool
     stop_processing_queue: StrictBool = False
-
-
-class Callback(NamedTuple):
-    """The types of a request's params and of its result, which is ``object`` if any JSON is a result."""
-
-    params: type[WireModel]
-    result: type[Any]
-
-
-SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
-    "hooks.invoke": Callback(HooksInvokeParams, HooksInvokeResult),
-    "userInput.request": Callback(UserInputRequestParams, UserInputResponse),
-    "exitPlanMode.request": Callback(ExitPlanModeParams, ExitPlanModeResponse),
-    "autoModeSwitch.request": Callback(AutoModeSwitchParams, AutoModeSwitchResponse),
-    "systemMessage.transform": Callback(SystemMessageTransformParams, SystemMessageTransformResult),
-    "providerToken.getToken": Callback(ProviderTokenParams, ProviderTokenResult),
-    "gitHubToken.getToken": Callback(GitHubTokenParams, GitHubTokenResult),
-    "llmInference.httpRequestStart": Callback(HttpRequestStartParams, EmptyAnswer),
-    "llmInference.httpRequestChunk": Callback(HttpRequestChunkParams, EmptyAnswer),
-    "canvas.open": Callback(CanvasOpenParams, CanvasOpenResult),
-    "canvas.action.invoke": Callback(CanvasActionParams, object),
-    "canvas.close": Callback(CanvasCloseParams, EmptyAnswer),
-    "tool.call": Callback(ToolCallParams, ToolCallResult),
-    "permission.request": Callback(PermissionRequestParams, PermissionRequestResult),
-}
-"""Every request that the server may send to a client."""

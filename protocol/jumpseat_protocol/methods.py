@@ -46,6 +46,7 @@ MODULES: Final = (
     "mcp",
     "provider",
     "llm_inference",
+    "session_fs",
     "adapters",
     "complete",
     "declared_tools",

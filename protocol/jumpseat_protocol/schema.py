@@ -23,11 +23,11 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from jumpseat_protocol import shell
-from jumpseat_protocol.callbacks import SERVER_REQUESTS
 from jumpseat_protocol.complete import EVENT, CompleteEvent
 from jumpseat_protocol.envelope import ErrorObject, RequestId
 from jumpseat_protocol.events import EVENT_TYPES, Payload, SessionMode
 from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION
+from jumpseat_protocol.server_requests import SERVER_REQUESTS
 from jumpseat_protocol.telemetry import EVENT as GITHUB_TELEMETRY
 from jumpseat_protocol.telemetry import GitHubTelemetryParams
 from jumpseat_protocol.wire import WireModel

@@ -322,7 +322,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
     "not implemented": (
         "plugins.applyInstall",
         "plugins.planInstall",
-        "sessionFs.setProvider",
         "session.autopilotObjective.getState",
         "session.tools.getSubagentSettings",
         "session.workspaces.writeAutopilotObjective",

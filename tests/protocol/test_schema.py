@@ -11,10 +11,10 @@ from typing import Any, Final, cast
 import pytest
 
 from jumpseat.cli import wants_schema
-from jumpseat_protocol.callbacks import SERVER_REQUESTS
 from jumpseat_protocol.events import EVENT_TYPES, Event, Payload
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.schema import DIALECT, encoded
+from jumpseat_protocol.server_requests import SERVER_REQUESTS
 from jumpseat_protocol.wire import WireModel
 from tests.protocol.json_schema import SCHEMA_FILE, Document
 from tests.protocol.samples import VARIANTS, sample

@@ -12,7 +12,8 @@ import pytest
 
 from jumpseat.errors import StoreError
 from jumpseat.store import session_database
-from jumpseat.store.session_database import SessionDatabase, TodoRows, split_statements
+from jumpseat.store.session_database import SessionDatabase, TodoRows
+from jumpseat.store.sql_text import split_statements
 
 pytestmark = pytest.mark.anyio
 

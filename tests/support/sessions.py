@@ -189,6 +189,10 @@ class FolderStorage:
         return str(self.folder)
 
     @property
+    def virtual_files(self) -> None:
+        return None
+
+    @property
     def own_folders(self) -> tuple[Path, ...]:
         return (self.folder / "temp", self.folder / "files")
 

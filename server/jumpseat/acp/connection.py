@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -43,6 +43,9 @@ from jumpseat_protocol.wire import WireModel
 
 log = logging.getLogger(__name__)
 
+if TYPE_CHECKING:
+    from jumpseat_protocol.session_fs import SetFsProviderParams
+
 R = TypeVar("R", bound=WireModel)
 
 ACP: Final = Dialect("$/cancel_request", "requestId", error_of, NOTIFICATIONS.keys())
@@ -58,6 +61,7 @@ class AcpConnection:
         self.handshake_done = True
         self.protocol: int | None = PROTOCOL_VERSION
         self.streams: set[str] = set()
+        self.session_fs: SetFsProviderParams | None = None
         self.wants_telemetry = False
         self.tasks = tasks
         self._on_close = on_close
@@ -149,6 +153,9 @@ class AcpConnection:
 
     async def github_token(self, params: GitHubTokenParams) -> GitHubTokenResult:
         _unsupported("provide tokens")
+
+    async def ask_session_fs(self, method: str, params: WireModel, result: type[R]) -> R:
+        _unsupported("store sessions")
 
     async def open_canvas(self, params: CanvasOpenParams) -> CanvasOpenResult:
         _unsupported("show canvases")

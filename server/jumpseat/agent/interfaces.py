@@ -35,6 +35,22 @@ class EventLog(Protocol):
         ...
 
 
+class VirtualFiles(Protocol):
+    """The files of a session that are not on the disk."""
+
+    def covers(self, path: str) -> bool:
+        """Return whether an absolute path leads to one of these files, existing or not."""
+        ...
+
+    async def load(self, path: str) -> bytes | list[str] | None:
+        """Return the content of a file, or the names in a folder; ``None`` if there is nothing at the path.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        ...
+
+
 class Storage(Protocol):
     """The place where a session is stored."""
 
@@ -51,6 +67,11 @@ class Storage(Protocol):
     @property
     def own_folders(self) -> tuple[Path, ...]:
         """The folders on the disk that the server made for the session's model."""
+        ...
+
+    @property
+    def virtual_files(self) -> VirtualFiles | None:
+        """The files that are not on the disk, if there are any."""
         ...
 
     def save_output(self, name: str, data: bytes, folder: str | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
 import orjson
@@ -68,6 +68,9 @@ HELD_CHARS: Final = 8 << 20
 # A turn waits once this long for a client that does not read; later turns do not wait.
 DRAIN_TIMEOUT_S: Final = 10.0
 
+if TYPE_CHECKING:
+    from jumpseat_protocol.session_fs import SetFsProviderParams
+
 R = TypeVar("R", bound=WireModel)
 
 
@@ -95,6 +98,7 @@ class Connection:
         self.protocol: int | None = None
         self.wants_telemetry = False
         self.streams: set[str] = set()
+        self.session_fs: SetFsProviderParams | None = None
         self._protocol2: Protocol2 | None = None
         self._tasks = tasks
         self._on_close = on_close
@@ -235,6 +239,9 @@ class Connection:
 
     async def close_canvas(self, params: CanvasCloseParams) -> None:
         await self._ask("canvas.close", params, EmptyAnswer)
+
+    async def ask_session_fs(self, method: str, params: WireModel, result: type[R]) -> R:
+        return await self._ask(method, params, result)
 
     async def _ask(self, method: str, params: WireModel, result: type[R]) -> R:
         answer = await self.peer.ask(method, params.wire())

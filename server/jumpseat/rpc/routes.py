@@ -47,6 +47,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "auth.getStatus": "auth:get_status",
     "instructions.discover": "instructions:discover",
     "instructions.getDiscoveryPaths": "instructions:get_discovery_paths",
+    "sessionFs.setProvider": "session_fs:set_provider",
     "llmInference.setProvider": "llm_inference:set_provider",
     "llmInference.httpResponseStart": "llm_inference:http_response_start",
     "llmInference.httpResponseChunk": "llm_inference:http_response_chunk",

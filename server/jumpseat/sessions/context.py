@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.client import Client
@@ -21,11 +21,15 @@ from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat_protocol import events
+from jumpseat_protocol.wire import WireModel
 
 if TYPE_CHECKING:
     from jumpseat.store.agents import AgentLibrary
     from jumpseat.store.installed_plugins import InstalledPlugins
     from jumpseat.store.marketplaces import Marketplaces
+    from jumpseat_protocol.session_fs import SetFsProviderParams
+
+R = TypeVar("R", bound=WireModel)
 
 
 class Caller(Client, Protocol):
@@ -34,7 +38,8 @@ class Caller(Client, Protocol):
     ``access`` is ``None`` until the handshake, if the server requires a connection token. ``handshake_done``
     becomes true when the client sends ``connect``, which older clients do not. ``protocol`` is set by the first
     request. ``wants_telemetry`` is true for a client that receives ``gitHubTelemetry.event``. ``streams`` are the
-    ids of the answers of ``jumpseat.complete`` that are being streamed.
+    ids of the answers of ``jumpseat.complete`` that are being streamed. ``session_fs`` describes the virtual file
+    system in which the client's sessions are stored, if it has registered one.
     """
 
     access: Access | None
@@ -42,6 +47,7 @@ class Caller(Client, Protocol):
     protocol: int | None
     wants_telemetry: bool
     streams: set[str]
+    session_fs: SetFsProviderParams | None
 
     def admit(self) -> None:
         """Lift the limits that apply until the first valid request."""
@@ -55,6 +61,10 @@ class Caller(Client, Protocol):
     @property
     def connected(self) -> bool:
         """Return whether the client has not hung up."""
+        ...
+
+    async def ask_session_fs(self, method: str, params: WireModel, result: type[R]) -> R:
+        """See :class:`jumpseat.store.session_fs.file_system.FileSystemClient`."""
         ...
 
     def notify(self, method: str, params: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import logging
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
@@ -22,6 +23,14 @@ from jumpseat.sessions.context import Context
 from jumpseat.sessions.forwarding import forward_opening
 from jumpseat.sessions.login import login_of_options
 from jumpseat.sessions.options import adopt, apply_options, check_agent, limit_tracking, requests_tokens
+from jumpseat.sessions.session_fs import (
+    announce_failures,
+    initial_cwd,
+    new_storage,
+    store_opening,
+    stored_session,
+    take_over,
+)
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.options import read_options
 from jumpseat_protocol.events import SessionResume, SessionSkillsLoaded
@@ -33,6 +42,9 @@ from jumpseat_protocol.sessions import (
     SessionOptions,
     SessionResumeParams,
 )
+
+if TYPE_CHECKING:
+    from jumpseat.store.session_fs.storage import ClientStorage
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +61,7 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     if params.cloud is not None:
         raise UnsupportedError("session.create with cloud")
     session_id = params.session_id or str(uuid.uuid4())
-    settings = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, session_id))
+    settings = SessionSettings(cwd=initial_cwd(ctx) or Path.cwd(), login=login_of_options(ctx, params, session_id))
     ctx.process.user_settings.apply(settings)
     apply_options(settings, params)
     if settings.agent is not None:
@@ -62,13 +74,18 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     skills = await ctx.process.skills.find(settings)
     ctx.process.skills.prepare(skills)
     _check_connected(ctx)
-    session = ctx.registry.create(session_id, settings, _attachment(ctx, params))
+    storage = await new_storage(ctx, session_id)
+    session = ctx.registry.create(session_id, settings, _attachment(ctx, params), storage)
+    if storage is not None:
+        announce_failures(session, storage)
     session.opened_in = trace_of(params.traceparent, params.tracestate)
     session.announce_agent(None)
     ctx.registry.store_options(session)
     if loaded := skills.to_wire():
         session.emit(SessionSkillsLoaded(skills=loaded))
     ctx.mcp.begin(session)
+    if storage is not None:
+        await store_opening(ctx, session, storage)
     forward_opening(ctx, session, params, "session_start")
     _log_opening(ctx, session, "session created")
     return session
@@ -89,9 +106,11 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     apply_options(options_alone, params)
     ctx.models.check(options_alone)
     await ctx.models.copilot.authenticate(options_alone)
-    cwd = options_alone.cwd if params.working_directory else await _current_directory(ctx, params.session_id)
+    storage = await stored_session(ctx, params.session_id)
+    cwd = options_alone.cwd if params.working_directory else await _current_directory(ctx, params, storage)
     await ctx.process.declarations.read(cwd)
-    await ctx.registry.take(params.session_id, abort=params.take_over)
+    if storage is None:
+        await ctx.registry.take(params.session_id, abort=params.take_over)
     try:
         live = await _live_session(ctx, params)
         _check_connected(ctx)
@@ -100,8 +119,12 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
         if live is not None:
             session, agent = live, live.settings.agent
             _join(ctx, session, attachment, params)
+            if ctx.connection.session_fs is not None:
+                take_over(ctx, session)
         else:
-            session, agent = _load(ctx, attachment, params)
+            session, agent = _load(ctx, attachment, params, storage)
+            if storage is not None:
+                announce_failures(session, storage)
     except BaseException:
         ctx.registry.release(params.session_id)
         raise
@@ -170,14 +193,17 @@ def _join(ctx: Context, session: Session, attachment: Attachment, params: Sessio
         session.start_source = "resume"
 
 
-def _load(ctx: Context, attachment: Attachment, params: SessionResumeParams) -> tuple[Session, str | None]:
-    """Load a session from the disk and attach a client; returns the session and the agent that its log names.
+def _load(
+    ctx: Context, attachment: Attachment, params: SessionResumeParams, storage: ClientStorage | None
+) -> tuple[Session, str | None]:
+    """Load a session from its storage, by default from the disk, and attach a client.
 
-    The settings come from the log, then from the stored options, then from ``params``.
+    Returns the session and the agent that its log names. The settings come from the log, then from the stored
+    options, then from ``params``.
     """
     registry = ctx.registry
-    cwd = registry.stored_cwd(params.session_id) or Path.cwd()
-    session = registry.load(params.session_id, SessionSettings(cwd=cwd))
+    cwd = _stored_cwd(ctx, params.session_id, storage)
+    session = registry.load(params.session_id, SessionSettings(cwd=cwd), storage)
     settings = session.settings
     agent = settings.agent
     try:
@@ -289,7 +315,15 @@ def _without_slash(command: ClientCommand) -> ClientCommand:
     return command.model_copy(update={"name": name})
 
 
-async def _current_directory(ctx: Context, session_id: str) -> Path:
+async def _current_directory(ctx: Context, params: SessionResumeParams, storage: ClientStorage | None) -> Path:
     """Return the working directory of a session, live or stored; that of the process if the folder is gone."""
-    live = await ctx.registry.find_live(session_id)
-    return live.settings.cwd if live is not None else ctx.registry.stored_cwd(session_id) or Path.cwd()
+    live = await ctx.registry.find_live(params.session_id)
+    return live.settings.cwd if live is not None else _stored_cwd(ctx, params.session_id, storage)
+
+
+def _stored_cwd(ctx: Context, session_id: str, storage: ClientStorage | None) -> Path:
+    if storage is None:
+        return ctx.registry.stored_cwd(session_id) or Path.cwd()
+    workspace = storage.read_workspace()
+    # The folder may exist for the client only.
+    return Path(workspace.cwd) if workspace is not None and workspace.cwd else initial_cwd(ctx) or Path.cwd()

@@ -101,6 +101,7 @@ class SessionRegistry:
         self._models = models
         self._environment = environment
         self._announce = announce
+        self.tasks = tasks
         self._live: dict[str, Session] = {}
         self._closing: dict[str, anyio.Event] = {}
         # Set once the request that creates or loads the session has ended.
@@ -350,6 +351,21 @@ class SessionRegistry:
         storage = self._storages.pop(session.id, None)
         if storage is not None:
             storage.discard()
+
+    async def abandon(self, session: Session) -> None:
+        """Close a new session that could not be stored."""
+        created_by = self._storages[session.id].created_by
+        with anyio.CancelScope(shield=True):
+            await self.close(session)
+        self._announce("session.deleted", session.id, None, created_by)
+
+    def has_sessions_beside(self, client: Client) -> bool:
+        """Return whether a visible session is open on the disk, or has this client."""
+        visible = [session for session_id in self._live if (session := self._find(session_id)) is not None]
+        return any(
+            isinstance(self._storages[session.id], SessionFolder) or session.clients.get(client) is not None
+            for session in visible
+        )
 
     def live_sessions(self) -> list[Session]:
         """Return the live sessions of all clients."""

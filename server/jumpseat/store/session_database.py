@@ -6,8 +6,6 @@ memory and size, and have access to this file only. A call is one transaction. s
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +17,19 @@ import anyio.to_thread
 
 from jumpseat.errors import StoreError
 from jumpseat.owner_only import owner_only
+from jumpseat.store.sql_text import (
+    MAX_ROWS,
+    READING_PRAGMAS,
+    SCHEMA,
+    TODO_TABLES,
+    VERBS,
+    changed_rows,
+    first_word,
+    format_rows,
+    main_verb,
+    report,
+    statements_of,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,42 +41,6 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_MEMORY: Final = 256 * 1024 * 1024
 """Limit on SQLite's memory in this process: sorting and grouping happen in memory."""
 MAX_VALUE: Final = 4 * 1024 * 1024
-MAX_QUERY: Final = 256 * 1024
-MAX_STATEMENTS: Final = 200
-MAX_ROWS: Final = 1000
-"""Limit on the rows of one result that the model gets."""
-MAX_SHOWN: Final = 256 * 1024
-"""Limit on the rows of one result that the model gets, in characters."""
-
-SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS todos (
-    id TEXT PRIMARY KEY,
-    title TEXT NOT NULL,
-    description TEXT,
-    status TEXT DEFAULT 'pending',
-    created_at TEXT DEFAULT CURRENT_TIMESTAMP,
-    updated_at TEXT DEFAULT CURRENT_TIMESTAMP
-);
-CREATE TABLE IF NOT EXISTS todo_deps (
-    todo_id TEXT NOT NULL,
-    depends_on TEXT NOT NULL,
-    PRIMARY KEY (todo_id, depends_on)
-);
-"""
-TODO_TABLES: Final = frozenset({"todos", "todo_deps"})
-
-# Strings, names and comments are one token each, so that a semicolon in them ends no statement.
-_TOKEN: Final = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|\Z)|;|[^;'\"`\[/-]+|.", re.DOTALL
-)
-_COMMENTS: Final = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))+", re.DOTALL)
-_TRIGGER_END: Final = re.compile(r"\bend\s*;\Z", re.IGNORECASE)
-_WORD: Final = re.compile(r"[A-Za-z]+")
-# Pragmas that only read, and the one that full text search needs.
-_PRAGMAS: Final = frozenset(
-    {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list", "data_version"}
-)
-_VERBS: Final = {"INSERT": "inserted", "REPLACE": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
 
 
 @dataclass(slots=True)
@@ -126,13 +101,7 @@ class SessionDatabase:
 
         # Replaces lone surrogates, which a model may send.
         query = query.encode("utf-8", "replace").decode()
-        if len(query) > MAX_QUERY:
-            raise StoreError(f"The query is longer than {MAX_QUERY} characters. Split it.")
-        statements = list(split_statements(query))
-        if not statements:
-            raise StoreError("The query contains no statement.")
-        if len(statements) > MAX_STATEMENTS:
-            raise StoreError(f"The query has more than {MAX_STATEMENTS} statements. Split it.")
+        statements = statements_of(query)
         place = 0
         try:
             with closing(self._open()) as connection:
@@ -144,7 +113,7 @@ class SessionDatabase:
                     results.append(_execute(connection, guard, statement))
                 guard.lift()
                 connection.execute("COMMIT")
-                return _report(results), guard.todos_changed
+                return report(results), guard.todos_changed
         except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
             where = f"Statement {place} failed, and nothing was changed: " if len(statements) > 1 else ""
             raise StoreError(where + _reason(error, running)) from None
@@ -233,7 +202,7 @@ class _Guard:
     def _judge(
         self, action: int, first: str | None, second: str | None, _database: str | None, _trigger: str | None
     ) -> int:
-        if action in self._denied or (action == self._pragma and first not in _PRAGMAS):
+        if action in self._denied or (action == self._pragma and first not in READING_PRAGMAS):
             return self._deny
         if action == self._function and second in ("load_extension", "readfile", "writefile", "fts3_tokenizer"):
             return self._deny
@@ -244,108 +213,26 @@ class _Guard:
         return self._ok
 
 
-def split_statements(query: str) -> Iterator[str]:
-    """Yield the statements of ``query``, without those that consist of comments.
-
-    Raises:
-        StoreError: a trigger has too many statements to find its end in time.
-    """
-    import sqlite3
-
-    pending: list[str] = []
-    in_create = False
-    looked = 0
-    for match in _TOKEN.finditer(query):
-        pending.append(match[0])
-        if match[0] != ";":
-            continue
-        if in_create and not _TRIGGER_END.search("".join(pending[-8:])):
-            continue
-        text = "".join(pending)
-        # The body of a trigger has semicolons of its own.
-        in_create = _first_word(text) == "CREATE" and not sqlite3.complete_statement(text)
-        looked += in_create
-        if looked > MAX_STATEMENTS:
-            raise StoreError("The query has a trigger with too many statements.")
-        if not in_create:
-            pending.clear()
-            if _first_word(text):
-                yield text.strip()
-    text = "".join(pending)
-    if _first_word(text):
-        yield text.strip()
-
-
-def _first_word(statement: str) -> str:
-    """Return the first word of a statement in capitals; empty if there is nothing to run."""
-    comments = _COMMENTS.match(statement)
-    rest = statement[comments.end() if comments else 0 :]
-    word = _WORD.match(rest)
-    return word[0].upper() if word else rest.strip("; \t\r\n")[:1]
-
-
 def _execute(connection: sqlite3.Connection, guard: _Guard, statement: str) -> tuple[str, str]:
     """Run one statement; return its first word and its result as text."""
-    kind = _first_word(statement)
+    kind = first_word(statement)
     if kind in ("BEGIN", "COMMIT", "END"):
         return kind, "Not needed: the statements of a call run as one transaction."
     guard.begin()
     before = connection.total_changes
     cursor = connection.execute(statement)
-    rows = _fetch(cursor) if cursor.description is not None else None
+    names = [column[0] for column in cursor.description or ()]
+    rows = format_rows(names, cursor) if names else None
     changed = connection.total_changes - before
     guard.done(bool(changed) or kind in ("DROP", "ALTER"))
     if rows is not None:
         return kind, rows
-    verb = _VERBS.get(_main_verb(statement) if kind == "WITH" else kind)
+    verb = VERBS.get(main_verb(statement) if kind == "WITH" else kind)
     if verb is None:
         return kind, "Schema operation completed successfully."
     # The cursor does not know these for statements that begin with WITH.
     count, last = connection.execute("SELECT changes(), last_insert_rowid()").fetchone() if changed else (0, 0)
-    text = f"{count} row(s) {verb}."
-    return kind, f"{text} Last inserted row ID: {last}." if verb == "inserted" and count else text
-
-
-def _main_verb(statement: str) -> str:
-    """Return the verb of a statement that begins with WITH; empty if it only reads."""
-    words = (
-        word.upper() for word in _WORD.findall(_TOKEN.sub(lambda m: " " if m[0][0] in "'\"`[" else m[0], statement))
-    )
-    return next((word for word in words if word in _VERBS), "")
-
-
-def _fetch(cursor: sqlite3.Cursor) -> str:
-    """Format rows as a table with one line per row, up to the limits of this module."""
-    names = [column[0] for column in cursor.description]
-    lines = [" | ".join(names)]
-    size = len(lines[0])
-    for number, row in enumerate(cursor):
-        line = " | ".join(map(_format_value, row))
-        if number >= MAX_ROWS or size + len(line) > MAX_SHOWN:
-            lines.append(f"[Only the first {number} rows are shown. Use LIMIT to select fewer.]")
-            break
-        lines.append(line)
-        size += len(line)
-    return "\n".join(lines) if len(lines) > 1 else f"No rows. Columns: {', '.join(names)}"
-
-
-def _format_value(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bytes):
-        return f"<{len(value)} bytes>"
-    return str(value).replace("\\", "\\\\").replace("\n", "\\n") if isinstance(value, str) else str(value)
-
-
-def _report(results: list[tuple[str, str]]) -> str:
-    if len(results) == 1:
-        return results[0][1]
-    shown = [f"{place}. {kind}\n{_indented(text)}" for place, (kind, text) in enumerate(results, 1)]
-    return f"Executed {len(results)} statement(s):\n\n" + "\n\n".join(shown)
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"   {line}" for line in text.split("\n"))
+    return kind, changed_rows(verb, count, last)
 
 
 def _reason(error: Exception, running: _Running) -> str:

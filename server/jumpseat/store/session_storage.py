@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import orjson
 
 from jumpseat.agent.clock import iso_time, utc_now
+from jumpseat.agent.interfaces import VirtualFiles
 from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat.store.checkpoints import Checkpoint, Checkpoints
 from jumpseat.store.client_metadata import ClientMetadata
@@ -178,6 +179,11 @@ class SessionStorage:
     def database(self) -> StoredDatabase | None:
         """The database of the session's model; ``None`` if the storage has none."""
         raise NotImplementedError
+
+    @property
+    def virtual_files(self) -> VirtualFiles | None:
+        """The files that are not on the disk, if there are any."""
+        return None
 
     def save_output(self, name: str, data: bytes, folder: str | None) -> str:
         """Store a tool output that is too large for the model, in ``folder`` if given; returns its path.

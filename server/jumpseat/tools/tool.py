@@ -22,6 +22,7 @@ import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
+from jumpseat.agent.interfaces import VirtualFiles
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.permissions.permissions import UNGUARDED, ApprovalLimits
 from jumpseat.agent.permissions.questions import Verdict
@@ -138,6 +139,7 @@ class ToolContext:
     free answer is allowed; it raises ``ClientCallError`` if nobody answers. ``line`` is set for sequential tools.
     ``confined_only`` is set if the call is allowed only because it stays in the sandbox. ``confine_reading`` puts
     the server's own git into a sandbox in which it can only read.
+    ``virtual_files`` are those of the session that are not on the disk.
     ``refused`` words the outcome if the turn is aborted; a tool may set it while it prepares a call.
     """
 
@@ -157,6 +159,11 @@ class ToolContext:
     confined_only: bool = False
     refused: Refused | None = None
     confine_reading: Confine | None = None
+    virtual_files: VirtualFiles | None = None
+
+    def is_virtual(self, path: str) -> bool:
+        """Return whether an absolute path leads to a file of the session that is not on the disk."""
+        return self.virtual_files is not None and self.virtual_files.covers(path)
 
     def resolve(self, path: str) -> Path:
         """Make ``path`` absolute against the working directory; expand ``~``, keep symbolic links."""

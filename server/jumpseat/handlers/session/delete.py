@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jumpseat.errors import SessionInUseError, SessionNotFoundError
 from jumpseat.sessions.context import Context
+from jumpseat.sessions.session_fs import delete_session
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 
@@ -13,7 +14,7 @@ async def delete(ctx: Context, params: SessionParams) -> SuccessResult:
 
     So does a session that another process has open."""
     try:
-        await ctx.registry.delete(params.session_id)
+        await delete_session(ctx, params.session_id)
     except (SessionInUseError, SessionNotFoundError) as error:
         return SuccessResult(success=False, error=str(error))
     return SuccessResult()

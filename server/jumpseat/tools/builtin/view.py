@@ -18,6 +18,8 @@ from pydantic import Field
 from jumpseat.agent.blocks import ImageBlock
 from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES
 from jumpseat.agent.conversation.media import image_type
+from jumpseat.agent.interfaces import VirtualFiles
+from jumpseat.errors import StoreError
 from jumpseat.tools.files import SNIFF_BYTES, is_binary, problem, readable
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import ReadPermission
@@ -35,10 +37,31 @@ class ViewArgs(ToolArgs):
 
 
 async def run_view(ctx: ToolContext, args: ViewArgs) -> ToolOutcome:
+    if ctx.virtual_files is not None and ctx.is_virtual(args.path):
+        return await _view_virtual(ctx.virtual_files, args)
     path = ctx.resolve(args.path)
     await ctx.files.open(path)
     # A disk may be slow, and a folder may have a million entries.
     return await anyio.to_thread.run_sync(_view, ctx, args, path, abandon_on_cancel=True)
+
+
+async def _view_virtual(files: VirtualFiles, args: ViewArgs) -> ToolOutcome:
+    try:
+        found = await files.load(args.path)
+    except StoreError as error:
+        return failure(str(error))
+    if found is None:
+        return failure(f"Path {args.path} does not exist.")
+    if isinstance(found, list):
+        return ToolOutcome("\n".join(found[:SHOWN_ENTRIES]) or "(empty directory)")
+    return _view_lines(args, BytesIO(found))
+
+
+def _permission(ctx: ToolContext, args: ViewArgs) -> ReadPermission | None:
+    # The client itself has the files that are not on the disk.
+    if ctx.is_virtual(args.path):
+        return None
+    return ReadPermission(intention=_intention(args), path=str(ctx.resolve(args.path)))
 
 
 def _view(ctx: ToolContext, args: ViewArgs, path: Path) -> ToolOutcome:
@@ -156,7 +179,7 @@ TOOL: Final = BuiltinTool(
     args=ViewArgs,
     run=run_view,
     intention=_intention,
-    permission=lambda ctx, args: ReadPermission(intention=_intention(args), path=str(ctx.resolve(args.path))),
+    permission=_permission,
     position=60,
     read_only=True,
 )

@@ -285,6 +285,7 @@ class CallExecution:
             files=Files(self._session.clients.files(), self._changes.record),
             web=self._environment.web,
             confine_reading=reading_sandbox(self._session, self._environment.sandboxes),
+            virtual_files=self._session.storage.virtual_files,
         )
 
     async def _run_changed(

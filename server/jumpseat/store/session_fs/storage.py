@@ -1,0 +1,142 @@
+"""The storage of a session in a virtual file system."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.store.checkpoints import FOLDER as CHECKPOINTS
+from jumpseat.store.client_metadata import FILE as CLIENT_METADATA
+from jumpseat.store.file_changes import FILE as CHANGES
+from jumpseat.store.options import FILE as OPTIONS
+from jumpseat.store.session_fs.database import ClientDatabase
+from jumpseat.store.session_fs.file_system import FileSystem
+from jumpseat.store.session_fs.files import ClientFiles
+from jumpseat.store.session_fs.log import FILE as EVENTS
+from jumpseat.store.session_fs.log import ClientEventLog
+from jumpseat.store.session_fs.workspace_files import ClientWorkspaceFiles
+from jumpseat.store.session_storage import WORKSPACE, SessionStorage
+from jumpseat.store.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+CLOSE_S: Final = 5.0
+"""Time that a client has to store the last changes of a session that is closed."""
+_FILES: Final = (WORKSPACE, OPTIONS, EVENTS, CLIENT_METADATA, CHANGES)
+
+
+class ClientStorage(SessionStorage):
+    """A session that its client stores. Nothing prevents two processes from opening it: the client has to."""
+
+    def __init__(self, file_system: FileSystem, tasks: TaskGroup) -> None:
+        self.file_system = file_system
+        self._files = ClientFiles(file_system, tasks)
+        super().__init__(file_system.session_id, self._files)
+        self._log = ClientEventLog(self._files)
+        self._database = ClientDatabase(file_system) if file_system.provider.sqlite else None
+
+    @classmethod
+    async def new(cls, file_system: FileSystem, tasks: TaskGroup) -> ClientStorage:
+        """Prepare the storage of a new session.
+
+        Raises:
+            InvalidRequestError: the client has stored a session with this id.
+            StoreError: the client fails.
+        """
+        if await file_system.exists(file_system.provider.path(EVENTS)):
+            raise InvalidRequestError(f"session {file_system.session_id!r} already exists")
+        return cls(file_system, tasks)
+
+    @classmethod
+    async def stored(cls, file_system: FileSystem, tasks: TaskGroup) -> ClientStorage:
+        """Read a stored session.
+
+        Raises:
+            SessionNotFoundError: the client has not stored a session with this id.
+            StoreError: the client fails.
+        """
+        storage = cls(file_system, tasks)
+        await storage._files.refresh(EVENTS)
+        if not storage.log.exists():
+            raise SessionNotFoundError(file_system.session_id)
+        await storage._files.load([name for name in _FILES if name != EVENTS], CHECKPOINTS)
+        return storage
+
+    @property
+    def shown_path(self) -> str:
+        return self.file_system.provider.path()
+
+    @property
+    def files(self) -> ClientWorkspaceFiles:
+        return ClientWorkspaceFiles(self.file_system)
+
+    @property
+    def log(self) -> ClientEventLog:
+        return self._log
+
+    @property
+    def client_files(self) -> ClientFiles:
+        """The small files."""
+        return self._files
+
+    @property
+    def database(self) -> ClientDatabase | None:
+        return self._database
+
+    def save_output(self, name: str, data: bytes, folder: str | None) -> str:
+        path = self.file_system.provider.path(folder or "temp", name)
+        self._files.write_new(path, data)
+        return path
+
+    @property
+    def virtual_files(self) -> ClientStorage:
+        return self
+
+    def covers(self, path: str) -> bool:
+        """See :class:`jumpseat.agent.interfaces.VirtualFiles`, also for the next method."""
+        provider = self.file_system.provider
+        return provider.is_absolute(path) and provider.relative(path) is not None
+
+    async def load(self, path: str) -> bytes | list[str] | None:
+        # The file may be one of the last changes.
+        await self._files.flush()
+        state = await self.file_system.stat(path)
+        if state is None:
+            return None
+        if state.is_directory:
+            entries = await self.file_system.entries(path)
+            return sorted(f"{entry.name}/" if entry.type == "directory" else entry.name for entry in entries)
+        content = await self.file_system.read(path)
+        return None if content is None else content.encode("utf-8", "replace")
+
+    def claim(self) -> None:
+        """Do nothing: only the client knows who else opens the session."""
+
+    def release(self) -> None:
+        """Do nothing."""
+
+    def in_use(self) -> bool:
+        return False
+
+    def create(self, workspace: Workspace, *, is_new: bool = True) -> None:
+        self.write_workspace(workspace)
+
+    async def close(self, *, keep: bool) -> None:
+        self.note_time()
+        with anyio.move_on_after(CLOSE_S), suppress(StoreError):
+            await self._files.flush()
+        if self._files.unsaved:
+            log.error("session %s: closed before its client had stored its last changes", self.session_id)
+        self.discard()
+
+    def discard(self) -> None:
+        self._log.end()
+        self._files.end()
+
+    async def delete(self) -> None:
+        await self.file_system.remove(self.shown_path, recursive=True, force=True)
