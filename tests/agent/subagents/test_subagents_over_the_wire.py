@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.fake_copilot import ALICE, fake_copilot
 from tests.support.server import JsonObject, Wire, calls, running_server
 
 pytestmark = pytest.mark.anyio
@@ -371,6 +372,17 @@ async def test_clients_start_move_cancel_and_remove_tasks(tmp_path: Path) -> Non
         assert await wire.call("session.tasks.remove", one) == {"removed": True}
         error = await wire.error_of("session.tasks.startAgent", here | agent | {"agentType": "nosuch"})
         assert error["message"].startswith("Unknown agent_type: nosuch.")
+
+
+async def test_an_agent_is_not_started_with_a_model_that_the_provider_does_not_list(tmp_path: Path) -> None:
+    async with fake_copilot() as copilot, running_server(tmp_path, env=copilot.environ) as server:
+        created = await server.wire.call("session.create", {"gitHubToken": ALICE, "model": "by-chat"})
+        here = {"sessionId": created["sessionId"]}
+        agent = here | {"agentType": "explore", "name": "scout", "prompt": "look", "model": "no-such-model"}
+        error = await server.wire.error_of("session.tasks.startAgent", agent)
+        assert error["message"] == "No agent was started: the provider has no model 'no-such-model'."
+        assert await server.wire.call("session.tasks.list", here) == {"tasks": []}
+        assert copilot.called_models() == []
 
 
 async def test_a_killed_server_loses_no_agent_and_runs_none_twice(tmp_path: Path) -> None:

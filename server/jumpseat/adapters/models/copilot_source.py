@@ -212,7 +212,8 @@ class CopilotSource:
             if name is None:
                 raise ConfigError("the Copilot API lists no usable model")
         # Unlisted names are tried all the same, because lists lag behind.
-        info = next((model for model in models if model.id == name), ModelInfo(id=name))
+        info = next((model for model in models if model.id == name), None)
+        listed, info = info is not None, info or ModelInfo(id=name)
         # The API requires clients of its own protocol to identify themselves.
         agent = f"{user_agent(settings.client_name)} (Copilot API)"
         endpoint = replace(await account.endpoint(), user_agent=agent)
@@ -232,6 +233,7 @@ class CopilotSource:
             name,
             info,
             byok=False,
+            listed=listed,
             find_auto=find_auto if name != AUTO else None,
         )
 

@@ -157,7 +157,10 @@ class SubAgents:
             JumpseatError: the model is not available.
         """
         wanted = replace(parent.settings, model=model, agent=None)
-        await parent.services.models.resolve(wanted, ask_token=parent.clients.ask_token)
+        resolved = await parent.services.models.resolve(wanted, ask_token=parent.clients.ask_token)
+        if not resolved.listed:
+            # Unlike the model of a session, this one is the choice of a model, or fails when nobody looks.
+            raise InvalidRequestError(f"No agent was started: the provider has no model {model!r}.")
 
     def _check_limits(self, depth: int) -> None:
         limits = self.limits
