@@ -92,9 +92,9 @@ class ResolvedModel:
     """A model ready to be called. ``wire_name`` is the provider's name for it.
 
     ``info`` holds the facts stated by the user or the provider, and governs requests. ``filled`` is ``info`` with
-    its gaps filled from the list of known models. ``listed`` is false for a model that the provider's list, which may
-    lag behind, does not have. ``find_auto`` returns the name under which the provider chooses a
-    model itself, or ``None`` where it has no such name. ``explain`` explains a failed call to the user.
+    its gaps filled from the list of known models. ``listed`` is false for a model that the provider's list, which
+    may lag behind, does not have. ``find_auto`` returns the name under which the provider chooses a model itself,
+    or ``None`` where it has no such name. ``explain`` explains a failed call to the user.
     """
 
     model: Model
