@@ -27,7 +27,7 @@ from tests.support.forked import ForkedProcess, Program, executable, fork
 from tests.support.toolchains import Sdk
 
 TransportKind: TypeAlias = Literal["stdio", "tcp", "uri"]
-Scenario: TypeAlias = Literal["converse", "abort", "choose", "inspect", "identify", "call_back"]
+Scenario: TypeAlias = Literal["converse", "abort", "choose", "inspect", "identify", "share", "call_back"]
 
 DRIVERS = Path(__file__).parent / "drivers"
 HOSTS_KEY = "a-key-of-the-host"
@@ -101,8 +101,8 @@ class Host:
         otherwise it approves them all. With ``callbacks`` it has handlers for ``hooks`` (by their type), for a
         ``question`` to its user, for a ``form``, and one that rewrites the ``tone`` section; the values are their
         answers, ``"throw"`` for an exception. ``attachments`` go with each prompt of old hosts, and with
-        those of ``choose``; only ``identify`` looks at ``logins``, only old hosts at ``system_message`` and
-        ``excluded_tools``, and at ``decides``: without it they have no permission handler.
+        those of ``choose``; only ``identify`` and ``share`` look at ``logins``, only old hosts at
+        ``system_message`` and ``excluded_tools``, and at ``decides``: without it they have no permission handler.
         """
         provider = model and {"type": "openai", "base_url": model.base_url, "api_key": HOSTS_KEY}
         async with self._reachable_server() as transport:

@@ -61,6 +61,36 @@ function until(type) {
     return new Promise((resolve) => waiting.push({ type, resolve }));
 }
 
+// The files of one session, in an object of the application.
+function memoryFiles(files) {
+    const read = async (path) => {
+        if (!(path in files)) {
+            throw Object.assign(new Error(path), { code: "ENOENT" });
+        }
+        return files[path];
+    };
+    const below = (path) => Object.keys(files).filter((name) => name.startsWith(`${path}/`));
+    return {
+        readFile: read,
+        writeFile: async (path, content) => void (files[path] = content),
+        appendFile: async (path, content) => void (files[path] = (files[path] ?? "") + content),
+        exists: async (path) => path in files,
+        stat: async (path) => {
+            const now = new Date().toISOString();
+            const size = Buffer.byteLength(await read(path));
+            return { isFile: true, isDirectory: false, size, mtime: now, birthtime: now };
+        },
+        mkdir: async () => {},
+        readdir: async (path) => below(path).map((name) => name.slice(path.length + 1)),
+        readdirWithTypes: async () => [],
+        rm: async (path) => void delete files[path],
+        rename: async (source, destination) => {
+            files[destination] = await read(source);
+            delete files[source];
+        },
+    };
+}
+
 function sessionOptions() {
     const encrypt = defineTool("encrypt_string", {
         description: "Encrypts a string",
@@ -218,6 +248,47 @@ const SCENARIOS = {
             await session.disconnect();
         }
         report.quota = (await client.rpc.account.getQuota({ gitHubToken: plan.logins[0].token })).quotaSnapshots;
+    },
+
+    // Let each user have a connection, a session in files of the user, and another connection that resumes it.
+    async share() {
+        const talk = async ([login, stores, sessionId], resume) => {
+            const user = new CopilotClient({
+                mode: "empty",
+                connection: connection(),
+                sessionFs: { initialCwd: "/workspace", sessionStatePath: "/session-state", conventions: "posix" },
+            });
+            await user.start();
+            try {
+                const { tools, onPermissionRequest } = sessionOptions();
+                const options = {
+                    tools,
+                    onPermissionRequest,
+                    model: login.model,
+                    gitHubToken: login.token,
+                    availableTools: ["custom:encrypt_string"],
+                    createSessionFsProvider: (session) => memoryFiles((stores[session.sessionId] ??= {})),
+                };
+                const session = resume
+                    ? await user.resumeSession(sessionId, options)
+                    : await user.createSession({ ...options, sessionId });
+                seen.session_id = session.sessionId;
+                const message = await session.sendAndWait({ prompt: plan.prompts[0] });
+                await session.disconnect();
+                return message.data.content;
+            } finally {
+                await user.stop();
+            }
+        };
+        const users = plan.logins.map((login, number) => [login, {}, `user-${number}`]);
+        const answers = await Promise.all(users.map((user) => talk(user, false)));
+        const again = await Promise.all(users.map((user) => talk(user, true)));
+        const [[login, stores], [, , foreign]] = users;
+        const stolen = await talk([login, stores, foreign], true).catch((error) => ({ error: String(error.message) }));
+        const files = users.map(([, known]) =>
+            Object.fromEntries(Object.entries(known).map(([name, content]) => [name, Object.keys(content).sort()])),
+        );
+        seen.report = { answers: [answers, again], files, stolen };
     },
 };
 

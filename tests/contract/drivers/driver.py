@@ -13,12 +13,18 @@ import logging
 import re
 import sys
 import traceback
+from datetime import UTC, datetime
 from importlib.metadata import version
 
 from copilot import CopilotClient, RuntimeConnection, define_tool
 from copilot.rpc import AccountGetQuotaRequest, PermissionDecisionReject
 from copilot.session import PermissionHandler
 from pydantic import BaseModel
+
+try:
+    from copilot.session_fs_provider import SessionFsFileInfo, SessionFsProvider
+except ImportError:  # an older version
+    SessionFsFileInfo, SessionFsProvider = None, object
 
 TIME_LIMIT_S = 30
 
@@ -231,7 +237,102 @@ async def identify(client, plan, recorder):
     recorder.seen["report"]["quota"] = quota.to_dict()["quotaSnapshots"]
 
 
-SCENARIOS = {"converse": converse, "abort": abort, "choose": choose, "inspect": inspect, "identify": identify}
+class MemoryFiles(SessionFsProvider):
+    """The files of one session, in a dictionary of the application."""
+
+    def __init__(self, files):
+        self.files = files
+
+    async def read_file(self, path):
+        if path not in self.files:
+            raise FileNotFoundError(path)
+        return self.files[path]
+
+    async def write_file(self, path, content, mode=None):
+        self.files[path] = content
+
+    async def append_file(self, path, content, mode=None):
+        self.files[path] = self.files.get(path, "") + content
+
+    async def exists(self, path):
+        return path in self.files
+
+    async def stat(self, path):
+        content = await self.read_file(path)
+        now = datetime.now(UTC)
+        return SessionFsFileInfo(True, False, len(content.encode()), now, now)
+
+    async def mkdir(self, path, recursive, mode=None):
+        pass
+
+    async def readdir(self, path):
+        return [name.removeprefix(f"{path}/") for name in self.files if name.startswith(f"{path}/")]
+
+    async def readdir_with_types(self, path):
+        return []
+
+    async def rm(self, path, recursive, force):
+        del self.files[path]
+
+    async def rename(self, src, dest):
+        self.files[dest] = self.files.pop(src)
+
+
+async def share(_client, plan, recorder):
+    """Let each user have a connection, a session in files of the user, and another connection that resumes it."""
+
+    async def talk(login, stores, session_id, *, resume):
+        client = CopilotClient(
+            mode="empty",
+            connection=connection(plan),
+            session_fs={
+                "initial_working_directory": "/workspace",
+                "session_state_path": "/session-state",
+                "conventions": "posix",
+            },
+        )
+        await client.start()
+        try:
+            options = {name: session_options(plan, recorder)[name] for name in ("tools", "on_permission_request")}
+            options |= {"model": login["model"], "github_token": login["token"]}
+            options |= {"available_tools": ["custom:encrypt_string"]}
+            options["create_session_fs_handler"] = lambda session: MemoryFiles(
+                stores.setdefault(session.session_id, {})
+            )
+            if resume:
+                session = await client.resume_session(session_id, **options)
+            else:
+                session = await client.create_session(session_id=session_id, **options)
+            recorder.seen["session_id"] = session.session_id
+            message = await session.send_and_wait(plan["prompts"][0])
+            await session.disconnect()
+            return message.data.content
+        finally:
+            await client.stop()
+
+    users = [(login, {}, f"user-{number}") for number, login in enumerate(plan["logins"])]
+    answers = await asyncio.gather(*(talk(*user, resume=False) for user in users))
+    again = await asyncio.gather(*(talk(*user, resume=True) for user in users))
+    try:
+        (login, stores, _), (*_, foreign) = users
+        stolen = await talk(login, stores, foreign, resume=True)
+    except Exception as error:
+        stolen = {"error": str(error)}
+    recorder.seen["report"] = {
+        "answers": [answers, again],
+        "files": [{name: sorted(files) for name, files in stores.items()} for _, stores, _ in users],
+        "stolen": stolen,
+    }
+
+
+SCENARIOS = {
+    "converse": converse,
+    "abort": abort,
+    "choose": choose,
+    "inspect": inspect,
+    "identify": identify,
+    "share": share,
+}
 
 
 async def run():
