@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo quick test check coverage mutants soak kills load fuzz bench dist installs sbom audit clean
+.PHONY: help demo quick test check coverage mutants soak kills load long fuzz bench dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -25,6 +25,7 @@ help:
 	@echo "make soak      take random steps of random clients, and check the rules (ARGS='--steps 1000000 --jobs 2')"
 	@echo "make kills     kill servers at random moments, resume and compare      (ARGS='--kills 1000')"
 	@echo "make load      put a server under a mixed load, and check that nothing grows   (ARGS='--minutes 60')"
+	@echo "make long      hold a session of 300 turns with sub-agents, compactions and rewinds  (ARGS='--turns 1000')"
 	@echo "make fuzz      search for inputs that break a parser (ARGS='--target framing --runs 100000')"
 	@echo "make bench     measure start, memory and turns"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
@@ -57,6 +58,9 @@ kills: $(VENV)/.installed-test
 
 load: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak.load $(ARGS)
+
+long: $(VENV)/.installed-test
+	$(BIN)/python -m tests.soak.long $(ARGS)
 
 fuzz: $(VENV)/.installed-fuzz
 	$(BIN)/python -m tests.fuzz $(ARGS)

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Final
 
 _PR_SET_DUMPABLE: Final = 4
+_M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
+_LARGE: Final = 1 << 20
+"""The size of a block in bytes from which on it is taken from the system and returned to it."""
 _ENVIRONMENT: Final = slice(47, 49)
 """The start and end of the environment, among the fields of ``/proc/PID/stat`` after the name."""
 
@@ -44,9 +47,11 @@ def protect_memory(credentials: Collection[str]) -> None:
 
 
 def use_one_arena() -> None:
-    """Let all threads take memory from one place, so that less of it is lost in gaps.
+    """Let all threads take memory from one place, and large blocks from the system, so that less is lost in gaps.
 
     By default, glibc gives threads places of their own, which grow over hours. Threads of Python take turns anyway.
+    It also takes large blocks from the system only until one was returned, and afterwards from the same place: the
+    log of a long session would leave a gap there each time.
     Has no effect on threads that have used memory before, and with other C libraries.
     """
     if sys.platform != "linux":
@@ -56,3 +61,4 @@ def use_one_arena() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)
+        mallopt(_M_MMAP_THRESHOLD, _LARGE)

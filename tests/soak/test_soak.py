@@ -1,4 +1,4 @@
-"""Short parts of `make soak`, `make kills` and `make load`."""
+"""Short parts of `make soak`, `make kills`, `make load` and `make long`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from tests.soak.__main__ import run
 from tests.soak.kills import kill_often
 from tests.soak.load import run_load
+from tests.soak.long import hold
 from tests.soak.world import World
 
 
@@ -39,6 +40,14 @@ def test_a_client_that_hangs_up_while_it_opens_a_session_is_not_attached(tmp_pat
 @pytest.mark.anyio
 async def test_nothing_announced_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
     assert await kill_often(tmp_path, 10, seed=0) > 100
+
+
+@pytest.mark.anyio
+async def test_a_session_of_all_kinds_of_turns_is_the_same_in_a_fresh_process(tmp_path: Path) -> None:
+    session = await hold(tmp_path, 13, replay_every=7)
+    assert (session.rewinds, session.replays) == (1, 2)
+    assert session.agents >= 15
+    assert session.requests >= 60
 
 
 @pytest.mark.anyio

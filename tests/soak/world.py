@@ -344,7 +344,7 @@ class World:
 
     def log_of(self, session: str) -> list[JsonObject]:
         """Return the events in the log of a session."""
-        return read_log(self._home / "session-state" / session / "events.jsonl").records
+        return list(read_log(self._home / "session-state" / session / "events.jsonl").records)
 
     def check(self) -> None:
         """Check the rules for a server at rest."""

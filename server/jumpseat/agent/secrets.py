@@ -72,11 +72,11 @@ class Secrets:
         left = len(text) - place
         return any(len(value) > left and value.startswith(text[place:]) for value in self._values)
 
-    def mask_records(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def mask_records(self, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Mask events in wire form, which may have been logged before a secret was added."""
-        return (
-            [{**record, "data": self.mask(record.get("data"))} for record in records] if self._values else records
-        )
+        if not self._values:
+            return list(records)
+        return [{**record, "data": self.mask(record.get("data"))} for record in records]
 
     def _mask_value(self, value: Any) -> Any:
         if isinstance(value, str):

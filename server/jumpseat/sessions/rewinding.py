@@ -60,7 +60,8 @@ class History:
         storage = registry.storage(session)
 
         def read() -> History:
-            records = session.services.secrets.mask_records(storage.log.read().records)
+            prompts = (record for record in storage.log.read().records if record["type"] == "user.message")
+            records = session.services.secrets.mask_records(prompts)
             changes = storage.changes.after_messages() if session.settings.file_tracking else {}
             return cls(list(_prompts(records)), changes)
 

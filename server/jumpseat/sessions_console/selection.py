@@ -124,7 +124,7 @@ def read_records(folder: SessionFolder) -> list[dict[str, Any]]:
     Raises:
         StoreError: the log cannot be read.
     """
-    return read_log(folder.log.path).records
+    return list(read_log(folder.log.path).records)
 
 
 def read_transcript(folder: SessionFolder) -> Transcript:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -32,8 +33,26 @@ QUIET_S: Final = 0.2
 class Replay:
     """The content of a log: its events as JSON objects, and the size of a torn last line, which is left out."""
 
-    records: list[dict[str, Any]]
+    records: Iterable[dict[str, Any]]
     torn_bytes: int
+
+
+class Records(Iterable[dict[str, Any]]):
+    """The valid events among the lines of a log, parsed by each iteration.
+
+    The events of a long session take many times the memory of its log, most of which would stay with the process.
+    """
+
+    def __init__(self, lines: bytes) -> None:
+        self._lines = lines
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (record for line in BytesIO(self._lines) if (record := parse_record(line)) is not None)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Records | list) and list(self) == list(cast("Iterable[object]", other))
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
 
 
 class FileEventLog:
@@ -177,12 +196,11 @@ def read_log(path: Path) -> Replay:
 
 def parse_log(data: bytes) -> Replay:
     """Parse the content of a log; invalid lines are left out."""
-    complete, _, torn = data.rpartition(b"\n")
-    records = [record for line in complete.split(b"\n") if (record := parse_record(line)) is not None]
-    if torn and (whole := parse_record(torn)) is not None:
-        # Only the line end is missing; the event itself is complete.
-        return Replay([*records, whole], 0)
-    return Replay(records, len(torn))
+    end = data.rfind(b"\n") + 1
+    # If only the line end is missing, the event itself is complete.
+    if end == len(data) or parse_record(data[end:]) is not None:
+        return Replay(Records(data), 0)
+    return Replay(Records(data[:end]), len(data) - end)
 
 
 def parse_record(line: bytes) -> dict[str, Any] | None:
@@ -205,8 +223,7 @@ def truncate_log(path: Path, event_id: str) -> tuple[Replay, int] | None:
         InvalidRequestError: the event is the first one, which a log must have.
         StoreError: the log cannot be read or truncated.
     """
-    remaining: list[dict[str, Any]] = []
-    removed = 0
+    remaining = removed = 0
     cut_at: int | None = None
     offset = 0
     try:
@@ -216,22 +233,20 @@ def truncate_log(path: Path, event_id: str) -> tuple[Replay, int] | None:
                 if cut_at is None and record is not None and record.get("id") == event_id:
                     cut_at = offset
                 offset += len(line)
-                if record is None:
-                    continue
-                if cut_at is None:
-                    remaining.append(record)
-                else:
-                    removed += 1
+                if record is not None:
+                    remaining, removed = remaining + (cut_at is None), removed + (cut_at is not None)
             if cut_at is None:
                 return None
             if not remaining:
                 raise InvalidRequestError("the first event cannot be removed: delete the session instead")
+            file.seek(0)
+            left = file.read(cut_at)
             file.truncate(cut_at)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StoreError(f"cannot truncate the session log: {error.strerror or error}") from error
-    return Replay(remaining, 0), removed
+    return Replay(Records(left), 0), removed
 
 
 def repair_log(path: Path) -> Replay:

@@ -237,7 +237,7 @@ class SessionStore:
             InvalidRequestError: there is no such event, or no prompt to copy.
             StoreError: the copy cannot be written.
         """
-        records = read_log(source.log.path).records
+        records = list(read_log(source.log.path).records)
         if up_to is not None:
             place = next((place for place, record in enumerate(records) if record.get("id") == up_to), None)
             if place is None:

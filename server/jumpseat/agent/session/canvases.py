@@ -59,6 +59,10 @@ class Canvases:
         self._open: dict[str, _Open] = {}
         clients.on_change.append(self._handle_change)
 
+    def detach(self) -> None:
+        """Stop following the clients."""
+        self._clients.on_change.remove(self._handle_change)
+
     # --- canvases -------------------------------------------------------------------------------------------------
 
     def provided(self, canvas_id: str | None = None, provider: str | None = None) -> list[Provided]:

@@ -13,11 +13,15 @@ from jumpseat_protocol import events
 class AgentHistory:
     """The ``agents`` that a log tells about, by id; complete after :meth:`apply` was called with all events.
 
-    An agent whose end is missing is still ``running`` then.
+    An agent whose end is missing is still ``running`` then. Only the ``kept`` agents that have got the latest
+    messages keep their past.
     """
 
-    def __init__(self, agents: dict[str, SubAgent]) -> None:
+    def __init__(self, agents: dict[str, SubAgent], kept: int) -> None:
         self.agents = agents
+        self._most_kept = kept
+        # The agents with a past, in the order of their latest messages.
+        self._kept: dict[str, SubAgent] = {}
         # The arguments of calls that start agents, and the agents that calls read; by agent that calls, and call.
         self._starting: dict[tuple[str | None, str], dict[str, Any]] = {}
         self._reading: dict[tuple[str | None, str], SubAgent] = {}
@@ -28,7 +32,10 @@ class AgentHistory:
         if isinstance(payload, events.SubagentStarted) and agent_id is not None:
             self._start(agent_id, payload)
         if agent_id is not None and (agent := self.agents.get(agent_id)) is not None:
-            agent.past.append((event_id, payload))
+            if isinstance(payload, events.SubagentStarted | events.UserMessage):
+                self._keep(agent)
+            if agent.past is not None:
+                agent.past.append((event_id, payload))
             agent.last_event_id = event_id
             _apply(agent, payload)
         self._note_calls(agent_id, payload)
@@ -48,7 +55,17 @@ class AgentHistory:
             model=payload.model,
             requested_model=model if isinstance(model, str) else None,
             requested_effort=effort if isinstance(effort, str) else None,
+            past=[],
         )
+
+    def _keep(self, agent: SubAgent) -> None:
+        """Let the agent be the last to lose its past, and limit the number of those that have one."""
+        if agent.past is None:
+            return
+        self._kept.pop(agent.id, None)
+        self._kept[agent.id] = agent
+        if len(self._kept) > self._most_kept:
+            self._kept.pop(next(iter(self._kept))).past = None
 
     def _note_calls(self, caller: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         """Note the calls that start agents, and the events that show that an agent's outcome is known."""

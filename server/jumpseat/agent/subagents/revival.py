@@ -29,9 +29,9 @@ def revive(
     session = SubAgentSession(
         root, identity_of(agents, agent, root), _settings(root.settings, agents, agent), on_event
     )
-    for event_id, payload in agent.past:
+    for event_id, payload in agent.past or ():
         session.apply(event_id, payload)
-    agent.past.clear()
+    agent.past = None
     agent.session, agent.metrics = session, session.metrics
     agent.model = session.settings.for_model().model
     return session

@@ -43,6 +43,7 @@ class SubAgentSession(Session):
         self._root = root
         self._on_event = on_event
         super().__init__(root.id, settings, root.storage, _services(root.services), root.started_at)
+        self.canvases.detach()
         self.canvases = root.canvases
         self.start_source = None
 

@@ -74,8 +74,8 @@ class SubAgent:
     """The calls of the agent's model that have no result yet."""
     last_event_id: str | None = None
     """The last event of the agent in the log."""
-    past: list[LoggedPayload] = field(default_factory=list[LoggedPayload])
-    """The events of an agent of an earlier process, from which :mod:`.revival` makes a session."""
+    past: list[LoggedPayload] | None = None
+    """The events of an agent of an earlier process, from which :mod:`.revival` makes a session; if kept."""
     tokens: int = 0
     activity: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     active_since: str | None = None

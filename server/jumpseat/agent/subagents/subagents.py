@@ -206,7 +206,7 @@ class SubAgents:
         if agent.status == "running" and agent.session is not None:
             self._ask(agent, agent.session, message, sender)
             return None
-        if agent.session is None and not agent.past:
+        if agent.session is None and agent.past is None:
             return f"Agent {agent.id} takes no messages any more: only the last {self.limits.kept} agents are kept."
         try:
             self._check_running()
@@ -427,7 +427,7 @@ class SubAgents:
 
     def history(self) -> AgentHistory:
         """Return the object that rebuilds the agents of earlier processes from the events of the log."""
-        return AgentHistory(self._agents)
+        return AgentHistory(self._agents, self.limits.kept)
 
     def end_interrupted(self) -> None:
         """Publish the end of the agents that were at work when an earlier process ended, innermost first.
@@ -443,19 +443,17 @@ class SubAgents:
                 for payload in list(interruption_events(agent)):
                     event = self._root.emit_for(identity, payload)
                     agent.count(payload)
-                    agent.past.append((event.id, payload))
+                    if agent.past is not None:
+                        agent.past.append((event.id, payload))
                     agent.last_event_id = event.id
                 agent.ended = True
-        restored = [agent for agent in self if agent.past]
-        for agent in restored[: max(0, len(restored) - self.limits.kept)]:
-            agent.past.clear()
 
     def rewind(self, history: Iterable[LoggedEvent]) -> None:
         """Go back to the agents of a shortened log; no agent may be at work.
 
         An agent that has lost events continues from those that are left.
         """
-        left = AgentHistory({})
+        left = AgentHistory({}, self.limits.kept)
         for event in history:
             left.apply(event)
         former, self._agents = self._agents, left.agents
