@@ -21,11 +21,6 @@ from copilot.rpc import AccountGetQuotaRequest, PermissionDecisionReject
 from copilot.session import PermissionHandler
 from pydantic import BaseModel
 
-try:
-    from copilot.session_fs_provider import SessionFsFileInfo, SessionFsProvider
-except ImportError:  # an older version
-    SessionFsFileInfo, SessionFsProvider = None, object
-
 TIME_LIMIT_S = 30
 
 
@@ -237,45 +232,50 @@ async def identify(client, plan, recorder):
     recorder.seen["report"]["quota"] = quota.to_dict()["quotaSnapshots"]
 
 
-class MemoryFiles(SessionFsProvider):
-    """The files of one session, in a dictionary of the application."""
+def memory_files(files):
+    """Return the files of one session, in a dictionary of the application."""
+    # Older versions do not have it.
+    from copilot.session_fs_provider import SessionFsFileInfo, SessionFsProvider
 
-    def __init__(self, files):
-        self.files = files
+    class MemoryFiles(SessionFsProvider):
+        def __init__(self, files):
+            self.files = files
 
-    async def read_file(self, path):
-        if path not in self.files:
-            raise FileNotFoundError(path)
-        return self.files[path]
+        async def read_file(self, path):
+            if path not in self.files:
+                raise FileNotFoundError(path)
+            return self.files[path]
 
-    async def write_file(self, path, content, mode=None):
-        self.files[path] = content
+        async def write_file(self, path, content, mode=None):
+            self.files[path] = content
 
-    async def append_file(self, path, content, mode=None):
-        self.files[path] = self.files.get(path, "") + content
+        async def append_file(self, path, content, mode=None):
+            self.files[path] = self.files.get(path, "") + content
 
-    async def exists(self, path):
-        return path in self.files
+        async def exists(self, path):
+            return path in self.files
 
-    async def stat(self, path):
-        content = await self.read_file(path)
-        now = datetime.now(UTC)
-        return SessionFsFileInfo(True, False, len(content.encode()), now, now)
+        async def stat(self, path):
+            content = await self.read_file(path)
+            now = datetime.now(UTC)
+            return SessionFsFileInfo(True, False, len(content.encode()), now, now)
 
-    async def mkdir(self, path, recursive, mode=None):
-        pass
+        async def mkdir(self, path, recursive, mode=None):
+            pass
 
-    async def readdir(self, path):
-        return [name.removeprefix(f"{path}/") for name in self.files if name.startswith(f"{path}/")]
+        async def readdir(self, path):
+            return [name.removeprefix(f"{path}/") for name in self.files if name.startswith(f"{path}/")]
 
-    async def readdir_with_types(self, path):
-        return []
+        async def readdir_with_types(self, path):
+            return []
 
-    async def rm(self, path, recursive, force):
-        del self.files[path]
+        async def rm(self, path, recursive, force):
+            del self.files[path]
 
-    async def rename(self, src, dest):
-        self.files[dest] = self.files.pop(src)
+        async def rename(self, src, dest):
+            self.files[dest] = self.files.pop(src)
+
+    return MemoryFiles(files)
 
 
 async def share(_client, plan, recorder):
@@ -296,7 +296,7 @@ async def share(_client, plan, recorder):
             options = {name: session_options(plan, recorder)[name] for name in ("tools", "on_permission_request")}
             options |= {"model": login["model"], "github_token": login["token"]}
             options |= {"available_tools": ["custom:encrypt_string"]}
-            options["create_session_fs_handler"] = lambda session: MemoryFiles(
+            options["create_session_fs_handler"] = lambda session: memory_files(
                 stores.setdefault(session.session_id, {})
             )
             if resume:
