@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -35,6 +35,8 @@ from jumpseat.store.workspace import Workspace
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 
 SUMMARY_LENGTH: Final = 100
+MOST_LISTED: Final = 20_000
+"""Number of sessions whose list entries are kept in memory: about a kilobyte each."""
 # How much of a log is searched for a first prompt or answer, if the folder does not tell.
 SCAN_BYTES: Final = 1 << 18
 _PROMPT: Final = b'"type":"user.message"'
@@ -108,7 +110,11 @@ class SessionFolder(SessionStorage):
         if changed_s is None:
             return None
         workspace = self.read_workspace()
-        if workspace is None or (workspace.summary is None and _PROMPT not in self._beginning()):
+        return None if workspace is None else self.metadata_of(workspace, changed_s)
+
+    def metadata_of(self, workspace: Workspace, changed_s: float) -> SessionMetadata | None:
+        """Return the metadata of a session with this workspace; ``None`` if it was never prompted."""
+        if workspace.summary is None and _PROMPT not in self._beginning():
             return None
         metadata = workspace.metadata(iso_time(changed_s))
         if not workspace.answered and self._is_unanswered():
@@ -155,6 +161,15 @@ class SessionFolder(SessionStorage):
             return b""
 
 
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What a list shows of a session, for as long as its two files have not changed."""
+
+    state: tuple[int, int, int, int]
+    metadata: SessionMetadata | None
+    created_by: str | None
+
+
 class SessionStore:
     """All sessions under one home."""
 
@@ -163,6 +178,7 @@ class SessionStore:
         self._root = home / "session-state"
         self._tasks = tasks
         self._sees: Callable[[str | None], bool] | None = None
+        self._listed: dict[str, _Listed] = {}
 
     def seen_by(self, sees: Callable[[str | None], bool]) -> SessionStore:
         """Return a view in which only those sessions exist for whose ``created_by`` ``sees`` is true."""
@@ -193,8 +209,32 @@ class SessionStore:
 
     def list(self) -> list[SessionMetadata]:
         """Return all sessions that were prompted, the last changed first."""
-        found = [metadata for folder in self._folders() if (metadata := folder.metadata()) is not None]
+        found: list[SessionMetadata] = []
+        for name in self._names():
+            listed = self._look(name)
+            if listed is not None and listed.metadata is not None and self._sees_token(listed.created_by):
+                found.append(listed.metadata)
         return sorted(found, key=lambda metadata: metadata.modified_time, reverse=True)
+
+    def _look(self, name: str) -> _Listed | None:
+        """Return what lists show of a session, from memory if its files have not changed."""
+        path = f"{self._root}/{name}"
+        try:
+            events, workspace = os.stat(f"{path}/events.jsonl"), os.stat(f"{path}/workspace.yaml")
+        except OSError:
+            return None
+        # Times alone do not tell: file systems count them in milliseconds.
+        state = (events.st_mtime_ns, events.st_size, workspace.st_mtime_ns, workspace.st_ino)
+        listed = self._listed.get(name)
+        if listed is None or listed.state != state:
+            folder = SessionFolder(self._root / name, self._tasks, self.ownership)
+            stored = folder.read_workspace()
+            metadata = folder.metadata_of(stored, events.st_mtime) if stored is not None else None
+            listed = _Listed(state, metadata, stored.created_by if stored is not None else None)
+            if len(self._listed) >= MOST_LISTED:
+                self._listed.clear()
+            self._listed[name] = listed
+        return listed
 
     def last_id(self) -> str | None:
         """Return the id of the session that changed last; ``None`` if there are no sessions."""
@@ -275,17 +315,22 @@ class SessionStore:
         fork.release()
 
     def _folders(self) -> Iterator[SessionFolder]:
-        try:
-            names = os.listdir(self._root)
-        except OSError:
-            return
-        for name in filter(_is_name, names):
+        for name in self._names():
             folder = SessionFolder(self._root / name, self._tasks, self.ownership)
             if self._is_seen(folder):
                 yield folder
 
+    def _names(self) -> Iterator[str]:
+        try:
+            return filter(_is_name, os.listdir(self._root))
+        except OSError:
+            return iter(())
+
     def _is_seen(self, folder: SessionFolder) -> bool:
         return self._sees is None or self._sees(folder.created_by)
+
+    def _sees_token(self, created_by: str | None) -> bool:
+        return self._sees is None or self._sees(created_by)
 
 
 def _last_checkpoint(records: Sequence[dict[str, Any]]) -> int:

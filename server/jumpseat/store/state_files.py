@@ -5,16 +5,18 @@ They lie in a folder of the disk, or in the virtual file system of a client (``s
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 from typing import Final, Protocol
 
 from jumpseat.errors import StoreError
 from jumpseat.owner_only import create_private_folder, owner_only
-from jumpseat.regular_files import read_whole
 
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 """Largest file that is read."""
+_FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class StateFiles(Protocol):
@@ -92,11 +94,17 @@ class DiskFiles:
 
     def read(self, name: str) -> bytes | None:
         try:
-            return read_whole(self.root / name, LARGEST_BYTES)
+            # Does not wait for a pipe that somebody has put there.
+            fd = os.open(f"{self.root}/{name}", os.O_RDONLY | _FLAGS)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except ValueError as error:
-            raise OSError(str(error)) from None
+        with open(fd, "rb", buffering=0) as file:
+            state = os.fstat(fd)
+            if not stat.S_ISREG(state.st_mode):
+                raise OSError(errno.EINVAL, "not a regular file")
+            if state.st_size > LARGEST_BYTES:
+                raise OSError(errno.EFBIG, f"more than {LARGEST_BYTES} bytes")
+            return file.readall()
 
     def names(self, folder: str) -> list[str]:
         try:
