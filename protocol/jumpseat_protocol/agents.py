@@ -10,8 +10,10 @@ from pydantic import Field, StrictBool
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
-AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin"]
-"""The kind of folder that an agent's file is in; ``inherited`` is above the working directory."""
+AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin", "builtin"]
+"""The kind of folder that an agent's file is in; ``inherited`` is above the working directory.
+``builtin`` are those of the server.
+"""
 
 
 class AgentListParams(WireModel):
@@ -21,7 +23,9 @@ class AgentListParams(WireModel):
 
 
 class AgentInfo(WireModel):
-    """``id`` equals ``name``. ``prompt`` is set on request; ``path`` and ``source`` are set for agents in files."""
+    """``id`` equals ``name``. ``prompt`` is set on request, ``path`` for agents in files, ``source`` for those and
+    the built-in ones.
+    """
 
     name: str
     display_name: str

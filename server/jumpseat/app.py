@@ -218,6 +218,7 @@ class App:
                             database=lambda session: self.registry.storage(session).database,
                             read_plan=lambda session: self.registry.storage(session).plan.read(),
                             skills=self.skills.for_session,
+                            find_agents=lambda settings: self.agents.find(settings),
                             memories=memories,
                         )
                     ),

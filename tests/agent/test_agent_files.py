@@ -10,6 +10,7 @@ import pytest
 
 from jumpseat.store.agents import SUFFIXES, TOOLS
 from jumpseat.tools.builtin import BUILTIN_NAMES
+from tests.support.fake_openai import fake_openai, says
 from tests.support.mcp_servers import status, stdio
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
@@ -44,6 +45,32 @@ PROVIDER = {"type": "openai", "baseUrl": "http://127.0.0.1:1/v1", "apiKey": "k"}
 
 async def select(wire: Wire, session: str, name: str = "reviewer") -> JsonObject:
     return (await wire.call("session.agent.select", {"sessionId": session, "name": name}))["agent"]
+
+
+async def test_the_model_may_start_agents_in_files_from_its_first_request_on(tmp_path: Path) -> None:
+    write(tmp_path / "home" / "agents")
+    write(tmp_path / "home" / "agents", "hidden.md", front="description: Hides.\ninfer: false")
+    write(tmp_path / "home" / "agents", "explore.md", front="description: Explores better.")
+    async with fake_openai({"hi": [says("hello")]}) as model, running_server(tmp_path) as server:
+        wire = server.wire
+        provider = {"type": "openai", "baseUrl": model.base_url, "apiKey": "k"}
+        session = await wire.create(provider, model="m", excludedBuiltinAgents=["research"])
+        await wire.prompt(session, "hi")
+        (tool,) = (t["function"] for t in model.requests[0]["tools"] if t["function"]["name"] == "task")
+        asked = {"sessionId": session, "includeBuiltInAgents": True}
+        listed = (await wire.call("session.agent.list", asked))["agents"]
+        with_own = await list_agents(wire, session)
+
+    offered = tool["parameters"]["properties"]["agent_type"]["enum"]
+    assert set(offered) == {"explore", "task", "general-purpose", "code-review", "security-review", "reviewer"}
+    assert "- reviewer: Reviews." in tool["description"]
+    assert "- explore: Explores better." in tool["description"]
+    sources = {agent["name"]: agent["source"] for agent in listed}
+    assert sources == {
+        **dict.fromkeys(("explore", "hidden", "reviewer"), "user"),
+        **dict.fromkeys(("task", "general-purpose", "code-review", "security-review"), "builtin"),
+    }
+    assert with_own.keys() == {"explore", "hidden", "reviewer"}
 
 
 async def test_a_session_can_run_an_agent_of_the_user(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from typing import Protocol
 
 from jumpseat.agent.memories import Memories
 from jumpseat.agent.session.session import Session
+from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Skills
+from jumpseat_protocol.sessions import CustomAgentConfig
 
 
 class Database(Protocol):
@@ -27,10 +29,12 @@ class Database(Protocol):
 class Resources:
     """``database`` returns the database of a session, ``None`` if its storage has none.
 
-    ``read_plan`` returns the plan of a session, ``None`` if there is none; it may raise ``StoreError``.
+    ``find_agents`` reads the custom agents in files, blocking. ``read_plan`` returns the plan of a session,
+    ``None`` if there is none; it may raise ``StoreError``.
     """
 
     database: Callable[[Session], Database | None]
     read_plan: Callable[[Session], Awaitable[str | None]]
     skills: Callable[[Session], Skills]
+    find_agents: Callable[[SessionSettings], list[CustomAgentConfig]]
     memories: Memories

@@ -85,6 +85,12 @@ BUILT_IN: Final = (
 """The agents that every session has, unless its client excludes them."""
 
 
+def built_in_agents(settings: SessionSettings) -> list[BuiltInAgent]:
+    """Return the built-in agents of a session, without those that are excluded or replaced by a custom agent."""
+    replaced = {*settings.excluded_builtin_agents, *(agent.name for agent in settings.agents)}
+    return [agent for agent in BUILT_IN if agent.name not in replaced]
+
+
 def startable_agents(settings: SessionSettings) -> dict[str, str]:
     """Return the descriptions of the agents that models may start in a session, by name: built-in ones first."""
     excluded = settings.excluded_builtin_agents

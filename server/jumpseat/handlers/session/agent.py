@@ -6,6 +6,7 @@ import anyio.to_thread
 
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.subagents.definitions import built_in_agents
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.agents import agent_to_wire
 from jumpseat.sessions.context import Context
@@ -21,11 +22,21 @@ from jumpseat_protocol.sessions import CustomAgentConfig, SessionParams
 
 
 async def list_agents(ctx: Context, params: AgentListParams) -> AgentListResult:
-    """Return the custom agents: those of clients in the given order, then those in files. None are built in."""
+    """Return the custom agents: those of clients in the given order, then those in files; built-in ones on request.
+
+    Built-in agents work as sub-agents only, and cannot be selected.
+    """
     settings = ctx.registry.live(params.session_id).settings
     if not settings.found_agents:
         await _find_agents(ctx, settings)
     agents = [agent_to_wire(agent, with_prompt=params.include_prompt) for agent in settings.agents]
+    if params.include_built_in_agents:
+        agents += [
+            agent_to_wire(agent.config(), with_prompt=params.include_prompt).model_copy(
+                update={"source": "builtin", "user_invocable": False}
+            )
+            for agent in built_in_agents(settings)
+        ]
     return AgentListResult(agents=agents)
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final, Literal, cast
 
+import anyio.to_thread
 from pydantic import Field
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
+from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.subagents.definitions import startable_agents
 from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.sessions import CustomAgentConfig
 
 LISTED: Final = 120
 """The most characters of an agent's description that models are shown."""
@@ -40,16 +44,19 @@ TOOL: Final = Described(
 )
 
 
-def source(session: Session, _resources: Resources) -> TaskTools:
+def source(session: Session, resources: Resources) -> TaskTools:
     """Return the session's tool."""
-    return TaskTools(session)
+    return TaskTools(session, resources.find_agents)
 
 
 class TaskTools:
     """The source of one session's tool, which is offered while there are agents that may be started."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, find_agents: Callable[[SessionSettings], list[CustomAgentConfig]]) -> None:
         self._session = session
+        self._find_agents = find_agents
+        # The working directory in which agent files were searched.
+        self._searched_in: Path | None = None
         self._types: dict[str, str] = {}
         self._tool: TaskTool | None = None
 
@@ -65,7 +72,13 @@ class TaskTools:
         return {self._tool.name: self._tool}
 
     async def ready(self) -> None:
-        """Return at once."""
+        """Search for agents in files before the first request, and after the working directory has changed."""
+        session, settings = self._session, self._session.settings
+        if settings.cwd == self._searched_in or session.identity or not session.services.agent_limits.depth:
+            return
+        self._searched_in = settings.cwd
+        if not settings.found_agents:
+            settings.found_agents = await anyio.to_thread.run_sync(self._find_agents, settings)
 
     async def close(self, grace_s: float) -> None:
         """Do nothing: sub-agents end with the session."""
