@@ -328,7 +328,7 @@ class World:
             return True
         # The prompt that the model answers: the one that runs, or one that has steered it.
         prompt = live.queue.prompt
-        asked = [prompt.text if prompt is not None else "", *live.latest_prompts]
+        asked = [prompt.text if prompt is not None else "", *live.history.latest_prompts]
         agents = sub_agents(live) if live.agents is not None else ()
         tasks = [agent.exchanges[-1].message for agent in agents if agent.status == "running"]
         return live.working and any(text.startswith("hang") for text in (asked[0], asked[-1], *tasks))

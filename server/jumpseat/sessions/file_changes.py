@@ -37,7 +37,7 @@ def record_changes(log: FileChangeLog, session: Session, prompt: Prompt, edits: 
     """Keep the changes of files with the session."""
     title = " ".join(session.services.secrets.mask(prompt.text).split())[:PROMPT_CHARS]
     title = title.encode("utf-8", "replace").decode()
-    cause = Cause(prompt.interaction_id, title, session.latest_message_id)
+    cause = Cause(prompt.interaction_id, title, session.history.latest_message_id)
     log.add(cause, map(_change_of, edits))
 
 

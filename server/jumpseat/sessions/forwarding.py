@@ -26,7 +26,7 @@ def forward_opening(ctx: Context, session: Session, options: SessionOptions, kin
     event = GitHubTelemetryEvent(
         kind=kind,
         properties={name: value for name, value in properties.items() if value},
-        metrics={"events": session.event_count},
+        metrics={"events": session.history.event_count},
         session_id=session.id,
         created_at=utc_now(),
         client=GitHubTelemetryClient(

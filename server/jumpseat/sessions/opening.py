@@ -158,7 +158,7 @@ def _log_opening(ctx: Context, session: Session, message: str) -> None:
             client_name=settings.client_name,
             model=settings.model,
             cwd=str(settings.cwd),
-            events=session.event_count,
+            events=session.history.event_count,
             mode=session.permissions.mode,
         ),
     )
@@ -184,7 +184,9 @@ def _join(ctx: Context, session: Session, attachment: Attachment, params: Sessio
     settings = session.settings
     changed = replace(settings)
     apply_options(changed, params)
-    limit_tracking(changed, was_on=settings.file_tracking, has_prompts=session.latest_message_id is not None)
+    limit_tracking(
+        changed, was_on=settings.file_tracking, has_prompts=session.history.latest_message_id is not None
+    )
     check_agent(ctx, changed, params)
     check_choice(params.tool_choice, {*session.tools.names(changed), *attachment.tools})
     session.attach(attachment)
@@ -214,7 +216,7 @@ def _load(
         settings.lost_agent_servers = stored.lost_agent_servers
         was_tracked = settings.file_tracking
         apply_options(settings, params)
-        limit_tracking(settings, was_on=was_tracked, has_prompts=session.latest_message_id is not None)
+        limit_tracking(settings, was_on=was_tracked, has_prompts=session.history.latest_message_id is not None)
         check_agent(ctx, settings, params)
         check_choice(params.tool_choice, session.tools.names())
         if session.agents is not None:
@@ -239,7 +241,7 @@ def _announce_resume(ctx: Context, session: Session, params: SessionResumeParams
     session.emit(
         SessionResume(
             resume_time=utc_now(),
-            event_count=session.event_count,
+            event_count=session.history.event_count,
             events_file_size_bytes=ctx.registry.storage(session).log.size_bytes(),
             continue_pending_work=params.continue_pending_work,
             session_was_active=was_active,

@@ -28,10 +28,11 @@ from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
+from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.queue import QueuedCommand
-from jumpseat.agent.session.session import AllowOldClients, LoggedEvent, Session, SessionServices
+from jumpseat.agent.session.session import AllowOldClients, Session, SessionServices
 from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
@@ -434,7 +435,7 @@ class SessionRegistry:
         try:
             await session.close(grace_s)
         finally:
-            keep = session.first_prompt is not None or session.id in self._loaded
+            keep = session.history.first_prompt is not None or session.id in self._loaded
             self._loaded.discard(session.id)
             try:
                 await storage.close(keep=keep)
@@ -442,7 +443,7 @@ class SessionRegistry:
                 self._storages.pop(session.id, None)
                 del self._closing[session.id]
                 closed.set()
-            log.info("session closed", extra=fields(session=session.id, events=session.event_count))
+            log.info("session closed", extra=fields(session=session.id, events=session.history.event_count))
 
     async def delete(self, session_id: str) -> None:
         """Close a session and delete its files.
@@ -602,7 +603,7 @@ class SessionRegistry:
         return cwd if cwd is not None and os.path.isdir(cwd) else None
 
     def _metadata(self, session: Session) -> SessionMetadata:
-        prompt = session.first_prompt
+        prompt = session.history.first_prompt
         return SessionMetadata(
             session_id=session.id,
             start_time=session.started_at,
@@ -612,9 +613,9 @@ class SessionRegistry:
 
     def _handle_change(self, session: Session) -> None:
         storage = self._storages.get(session.id)
-        if storage is not None and session.first_prompt is not None:
-            storage.set_marks(answered=session.answered, one_off=session.settings.one_off)
-            storage.set_summary(shorten(session.first_prompt))
+        if storage is not None and session.history.first_prompt is not None:
+            storage.set_marks(answered=session.history.answered, one_off=session.settings.one_off)
+            storage.set_summary(shorten(session.history.first_prompt))
         self._announce(
             "session.updated",
             session.id,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from jumpseat.agent.session.session import LoggedEvent, Session
+from jumpseat.agent.session.history import LoggedEvent
+from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
 

@@ -79,7 +79,7 @@ async def test_session_start_is_called_once_and_its_context_precedes_the_prompt(
             ("two", None),
         ]
         assert users[0].transformed_content == "We use tabs."
-        assert made.session.first_prompt == "one"
+        assert made.session.history.first_prompt == "one"
 
 
 async def test_a_hook_can_replace_the_prompt_and_the_wrapped_text() -> None:

@@ -67,7 +67,7 @@ async def _resume(ctx: AcpContext, params: OpenSessionParams) -> SessionView:
     session = await resume_session(ctx.server, _validate("session/load", SessionResumeParams, options))
     session.permissions.path_scope.added_folders = folders
     view = ctx.open(session)
-    view.translator.titled = session.first_prompt is not None
+    view.translator.titled = session.history.first_prompt is not None
     ctx.server.connection.catch_up(session.id, session.open_questions())
     return view
 

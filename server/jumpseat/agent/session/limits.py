@@ -7,7 +7,8 @@ model is told the remaining credits with each prompt. Without credits it is no l
 from __future__ import annotations
 
 from jumpseat.agent.model import NANO
-from jumpseat.agent.session.session import LIMITS_SOURCE, Session
+from jumpseat.agent.session.history import LIMITS_SOURCE
+from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderQuotaError
 from jumpseat_protocol.events import SessionLimits
@@ -29,7 +30,7 @@ def add_status(session: Session) -> None:
         " session_limits_status messages supersede earlier ones. Be frugal; avoid optional exploration and"
         " unnecessary tool calls.\n</session_limits_status>"
     )
-    if status != session.last_limits_status:
+    if status != session.history.last_limits_status:
         session.add_context(status, LIMITS_SOURCE)
 
 

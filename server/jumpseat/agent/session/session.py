@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from anyio.abc import TaskGroup
 
@@ -20,11 +19,10 @@ from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import Clock, SystemClock, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
-from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.agent.conversation.portability import Portability
 from jumpseat.agent.interfaces import EventLog, ModelSource, Storage, ToolRunner
 from jumpseat.agent.observation import Observers, TraceContext, headers_of
-from jumpseat.agent.permissions.judge import MAX_PROMPTS, PermissionJudge
+from jumpseat.agent.permissions.judge import PermissionJudge
 from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import CANCELLED
@@ -34,6 +32,7 @@ from jumpseat.agent.session.canvases import Canvases
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
 from jumpseat.agent.session.event_buffer import EventBuffer
+from jumpseat.agent.session.history import History, LoggedEvent
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, Hooks
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue import Callbacks, Prompt, Queue, QueuedCommand
@@ -47,15 +46,9 @@ from jumpseat_protocol.permissions import CustomToolPermission, PermissionReques
 
 log = logging.getLogger(__name__)
 
-LIMITS_SOURCE: Final = "session_limits"
-"""The source of messages that tell the model the remaining credits."""
 
 AllowOldClients: TypeAlias = bool | Literal["client_tools"]
 """Whether calls that a client of protocol 2 cannot be asked about run: all, or only those of its own tools."""
-
-
-LoggedEvent: TypeAlias = tuple[str | None, str | None, events.EventPayload | events.UnknownPayload]
-"""An event read from the log: its id, the id of the sub-agent that it belongs to, if any, and its payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +108,7 @@ class Session:
         self.started_at = started_at
         self.services = services
         self.storage = storage
-        self.conversation = Conversation()
+        self.history = History()
         self.clients = self._make_clients()
         self.canvases = Canvases(session_id, settings, self.clients, self.emit)
         self.hooks = Hooks(
@@ -128,7 +121,6 @@ class Session:
         )
         # The source that the `sessionStart` hook gets before the first prompt; `None` after the hook was called.
         self.start_source: str | None = "new"
-        self.latest_prompts: deque[str] = deque(maxlen=MAX_PROMPTS)
         self.permissions = self._make_permissions(storage.own_folders)
         self.tools: ToolRunner = services.make_tools(self)
         self.metrics = Metrics()
@@ -154,18 +146,6 @@ class Session:
         # Why the model of the custom agent is not available; the client has been warned.
         self.agent_model_missing = ""
         self._event_buffer: EventBuffer | None = None
-        self.event_count = 0
-        self.first_prompt: str | None = None
-        self.answered = False
-        # The tools and groups of tools that prompts have mentioned.
-        self.mentions: set[str] = set()
-        # The tools that were called, or activated by a tool search.
-        self.tools_in_use: set[str] = set()
-        # The last message to the model about remaining credits.
-        self.last_limits_status: str | None = None
-        self.last_event_id: str | None = None
-        # The event of the last prompt in the log, which later changes of files belong to.
-        self.latest_message_id: str | None = None
         # The trace of the request that opened the session here.
         self.opened_in: TraceContext | None = None
         self._log = storage.log
@@ -193,7 +173,7 @@ class Session:
                 services.models,
                 settings,
                 self.clients.ask_token,
-                lambda: self.latest_prompts,
+                lambda: self.history.latest_prompts,
                 services.policy.judge,
                 services.observers,
                 self.id,
@@ -233,7 +213,7 @@ class Session:
         event.agent_id = agent.id
         if event.persisted:
             self._log.append(event)
-            self._count(event.id)
+            self.history.count(event.id)
             self._changed = True
         self.metrics.apply_of_agent(event.payload)
         self._announce(event)
@@ -241,7 +221,7 @@ class Session:
 
     def _make_event(self, payload: events.EventPayload, *, ephemeral: bool) -> events.Event:
         payload = self.services.secrets.mask(payload) if self.services.secrets else payload
-        event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload, ephemeral=ephemeral)
+        event = events.Event(str(uuid.uuid4()), utc_now(), self.history.last_event_id, payload, ephemeral=ephemeral)
         if isinstance(payload, events.UserMessage):
             event.id = payload.message_id
         return event
@@ -254,27 +234,24 @@ class Session:
 
     def count_for_agent(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         """Count an event of a sub-agent, from the log."""
-        self._count(event_id)
+        self.history.count(event_id)
         self.metrics.apply_of_agent(payload)
 
     def rewind(self, history: Iterable[LoggedEvent]) -> None:
         """Rebuild the conversation from ``history`` after the log was truncated. Settings and metrics stay."""
         self.compactor.last_size = None
-        self.conversation = Conversation()
-        self.event_count = 0
-        self.last_event_id = None
-        self.latest_message_id = None
-        self.last_limits_status = None
-        self.mentions.clear()
-        self.tools_in_use.clear()
-        self.latest_prompts.clear()
-        for event_id, agent_id, payload in history:
+        left = list(history)
+        self.history.rewind(left)
+        for _, agent_id, payload in left:
             if agent_id is None:
-                self._advance(event_id, payload)
-            else:
-                self._count(event_id)
+                self._apply_to_canvases(payload)
         if self._event_buffer is not None:
             self._event_buffer.invalidate()
+
+    @property
+    def conversation(self) -> Conversation:
+        """Return the conversation so far."""
+        return self.history.conversation
 
     @property
     def event_buffer(self) -> EventBuffer:
@@ -283,39 +260,17 @@ class Session:
             self._event_buffer = EventBuffer()
         return self._event_buffer
 
-    def _count(self, event_id: str | None) -> None:
-        self.last_event_id = event_id
-        self.event_count += 1
-
     def _advance(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
-        self._count(event_id)
-        if isinstance(payload, events.UserMessage) and payload.is_prompt:
-            self.latest_message_id = event_id
-        match payload:
-            case events.UserMessage(source=None):
-                self.first_prompt = self.first_prompt if self.first_prompt is not None else payload.content
-                self.latest_prompts.append(payload.content)
-                self.mentions.update(mentions(payload.content))
-            case events.UserMessage(source=source) if source == LIMITS_SOURCE:
-                self.last_limits_status = payload.content
-            case events.SessionCompactionComplete(success=True) | events.SessionContextCleared():
-                # Neither a summary nor a new conversation contains the message.
-                self.last_limits_status = None
-            case events.AssistantMessage():
-                self.answered = True
-            case events.ToolExecutionStart():
-                self.tools_in_use.add(payload.tool_name)
-            case events.ToolSearchActivated():
-                self.tools_in_use.update(payload.tool_names)
-            case events.SessionCanvasRecorded() | events.SessionCanvasRemoved():
-                self.canvases.apply(payload)
-            case _:
-                pass
-        self.conversation.apply(payload)
+        self.history.apply(event_id, payload)
+        self._apply_to_canvases(payload)
+
+    def _apply_to_canvases(self, payload: events.EventPayload | events.UnknownPayload) -> None:
+        if isinstance(payload, (events.SessionCanvasRecorded, events.SessionCanvasRemoved)):
+            self.canvases.apply(payload)
 
     def _announce(self, event: events.Event, only: Client | None = None) -> None:
         if self._event_buffer is not None:
-            self._event_buffer.add(event, self.event_count)
+            self._event_buffer.add(event, self.history.event_count)
         for client in self.clients if only is None else [only]:
             client.deliver(self.id, event)
 
@@ -608,7 +563,7 @@ class Session:
 
     def _announce_ephemeral(self, payload: events.EventPayload, only: Client | None = None) -> events.Event:
         payload = self.services.secrets.mask(payload)
-        event = events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload)
+        event = events.Event(str(uuid.uuid4()), utc_now(), self.history.last_event_id, payload)
         self._announce(event, only)
         return event
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jumpseat.agent.session.session import LoggedEvent
+from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.subagents import texts
 from jumpseat.agent.subagents.subagent import Exchange, SubAgent, find_named
 from jumpseat_protocol import events

@@ -110,7 +110,7 @@ class SubAgentSession(Session):
         return self._unpublished(events.AssistantIdle(aborted=aborted or None))
 
     def _unpublished(self, payload: events.EventPayload) -> events.Event:
-        return events.Event(str(uuid.uuid4()), utc_now(), self.last_event_id, payload, ephemeral=True)
+        return events.Event(str(uuid.uuid4()), utc_now(), self.history.last_event_id, payload, ephemeral=True)
 
 
 def _ignore_change(_session: Session) -> None:

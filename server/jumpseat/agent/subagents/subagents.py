@@ -17,8 +17,9 @@ from typing import Literal, TypeAlias
 import anyio
 
 from jumpseat.agent.clock import utc_now
+from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.queue import Prompt, Run
-from jumpseat.agent.session.session import LoggedEvent, Session
+from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.sub_agents import AgentLimits, SubAgentIdentity
 from jumpseat.agent.subagents import texts
 from jumpseat.agent.subagents.definitions import find_agent, startable_agents

@@ -123,7 +123,7 @@ def _forward(
 ) -> EventLogReadResult:
     """Return the events that exist now, from the buffer if it reaches back far enough, otherwise from the log."""
     end = _end(session)
-    entries = session.event_buffer.since(cursor.number, cursor.written, session.event_count)
+    entries = session.event_buffer.since(cursor.number, cursor.written, session.history.event_count)
     found: list[tuple[dict[str, Any], Cursor]] = []
     status = "ok"
     if entries is not None:
@@ -131,7 +131,7 @@ def _forward(
             if (event.persisted or params.include_ephemeral) and fits(record := event.wire()):
                 last_id = event.id if event.persisted else event.parent_id or ""
                 found.append((record, Cursor(written, place, last_id)))
-    elif cursor.written < session.event_count or cursor.last_id != end.last_id:
+    elif cursor.written < session.history.event_count or cursor.last_id != end.last_id:
         history = records()
         start = cursor.written
         if start > len(history) or (start and history[start - 1].get("id") != cursor.last_id):
@@ -175,7 +175,7 @@ def _backward(
 
 
 def _end(session: Session) -> Cursor:
-    return Cursor(session.event_count, session.event_buffer.end, session.last_event_id or "")
+    return Cursor(session.history.event_count, session.event_buffer.end, session.history.last_event_id or "")
 
 
 def _parse_cursor(text: str) -> Cursor:

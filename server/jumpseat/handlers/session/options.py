@@ -44,7 +44,7 @@ def update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     # Not the checked copy: `use_model` may have removed adapter settings that the new model does not take.
     was_tracked = settings.file_tracking
     apply_options(settings, params)
-    limit_tracking(settings, was_on=was_tracked, has_prompts=session.latest_message_id is not None)
+    limit_tracking(settings, was_on=was_tracked, has_prompts=session.history.latest_message_id is not None)
     settings.found_agents = changed.found_agents
     if settings.cwd != cwd:
         refresh_found_agents(ctx, settings)

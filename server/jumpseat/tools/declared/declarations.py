@@ -115,7 +115,11 @@ class SessionDeclarations:
     async def discover(self, prompt: str) -> None:
         settings = self._session.settings
         requested = (name.removeprefix("custom:") for name in settings.named_tools() if not name.endswith("*"))
-        names = {*requested, *mentions(prompt), *self._session.mentions} - self._session.clients.tools().keys()
+        names = {
+            *requested,
+            *mentions(prompt),
+            *self._session.history.mentions,
+        } - self._session.clients.tools().keys()
         if self._tools is not None or self._declarations.may_exist(settings.cwd, names):
             await self._load().discover(names, mentions(prompt))
 

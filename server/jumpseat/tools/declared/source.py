@@ -173,7 +173,7 @@ class DeclaredTools:
     def _requested_names(self) -> set[str]:
         """Return the tools and groups named by the user, the client, its agent or the configuration."""
         named = (name.removeprefix("custom:") for name in self._session.settings.named_tools())
-        return {*named, *self._always, *self._session.mentions, *self._mentioned_now}
+        return {*named, *self._always, *self._session.history.mentions, *self._mentioned_now}
 
     def _named(self, known: Mapping[str, Known]) -> set[str]:
         """Return the tools that were named, directly or by a group."""

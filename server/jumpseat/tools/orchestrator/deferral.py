@@ -57,7 +57,7 @@ class Deferral:
             return {}
         if TOOL_SEARCH not in tools and not Filter(settings).offers(TOOL_SEARCH, "builtin"):
             return {}
-        shown = {*self._session.tools_in_use, TOOL_SEARCH, *needed}
+        shown = {*self._session.history.tools_in_use, TOOL_SEARCH, *needed}
         return {name: tool for name, tool in deferrable.items() if name not in shown}
 
     def _too_many(self, tools: Mapping[str, Tool], deferrable: Mapping[str, Tool]) -> bool:
@@ -103,7 +103,7 @@ def guidance(names: Collection[str]) -> str:
 
 def activate(session: Session, names: Iterable[str], strategy: str) -> list[str]:
     """Put tools in use, so that requests contain them; return the names that are new."""
-    new = [name for name in dict.fromkeys(names) if name not in session.tools_in_use]
+    new = [name for name in dict.fromkeys(names) if name not in session.history.tools_in_use]
     if new:
         session.emit(events.ToolSearchActivated(strategy=strategy, tool_names=new))
     return new

@@ -93,7 +93,7 @@ class OfferedTools:
 
     def _hidden(self, tools: Mapping[str, Tool], needed: str | None = None) -> dict[str, Tool]:
         """Return the deferred tools: those that are neither in use nor mentioned by the user."""
-        named = {*self._session.mentions, *self._mentioned_now}
+        named = {*self._session.history.mentions, *self._mentioned_now}
         named.update(*(self._members(name, tools) for name in list(named)))
         return self._deferral.select(tools, named if needed is None else {*named, needed})
 

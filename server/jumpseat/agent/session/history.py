@@ -1,0 +1,87 @@
+"""What the persisted events of a session add up to: the conversation, and facts about the prompts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from jumpseat.agent.conversation.conversation import Conversation
+from jumpseat.agent.conversation.mentions import mentions
+from jumpseat.agent.permissions.judge import MAX_PROMPTS
+from jumpseat_protocol import events
+
+LIMITS_SOURCE: Final = "session_limits"
+"""The source of messages that tell the model the remaining credits."""
+
+LoggedEvent: TypeAlias = tuple[str | None, str | None, events.EventPayload | events.UnknownPayload]
+"""An event read from the log: its id, the id of the sub-agent that it belongs to, if any, and its payload."""
+
+
+class History:
+    """The history of one session, or of one sub-agent."""
+
+    def __init__(self) -> None:
+        self.conversation = Conversation()
+        self.event_count = 0
+        self.last_event_id: str | None = None
+        # The event of the last prompt in the log, which later changes of files belong to.
+        self.latest_message_id: str | None = None
+        self.first_prompt: str | None = None
+        self.answered = False
+        self.latest_prompts: deque[str] = deque(maxlen=MAX_PROMPTS)
+        # The tools and groups of tools that prompts have mentioned.
+        self.mentions: set[str] = set()
+        # The tools that were called, or activated by a tool search.
+        self.tools_in_use: set[str] = set()
+        # The last message to the model about remaining credits.
+        self.last_limits_status: str | None = None
+
+    def apply(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
+        """Add an event."""
+        self.count(event_id)
+        if isinstance(payload, events.UserMessage) and payload.is_prompt:
+            self.latest_message_id = event_id
+        match payload:
+            case events.UserMessage(source=None):
+                self.first_prompt = self.first_prompt if self.first_prompt is not None else payload.content
+                self.latest_prompts.append(payload.content)
+                self.mentions.update(mentions(payload.content))
+            case events.UserMessage(source=source) if source == LIMITS_SOURCE:
+                self.last_limits_status = payload.content
+            case events.SessionCompactionComplete(success=True) | events.SessionContextCleared():
+                # Neither a summary nor a new conversation contains the message.
+                self.last_limits_status = None
+            case events.AssistantMessage():
+                self.answered = True
+            case events.ToolExecutionStart():
+                self.tools_in_use.add(payload.tool_name)
+            case events.ToolSearchActivated():
+                self.tools_in_use.update(payload.tool_names)
+            case _:
+                pass
+        self.conversation.apply(payload)
+
+    def count(self, event_id: str | None) -> None:
+        """Count an event that is in the log, but in the history of a sub-agent."""
+        self.last_event_id = event_id
+        self.event_count += 1
+
+    def rewind(self, left: Iterable[LoggedEvent]) -> None:
+        """Rebuild the history after the log was truncated to ``left``.
+
+        The first prompt stays that of the session, and what was answered was answered.
+        """
+        self.conversation = Conversation()
+        self.event_count = 0
+        self.last_event_id = None
+        self.latest_message_id = None
+        self.last_limits_status = None
+        self.mentions.clear()
+        self.tools_in_use.clear()
+        self.latest_prompts.clear()
+        for event_id, agent_id, payload in left:
+            if agent_id is None:
+                self.apply(event_id, payload)
+            else:
+                self.count(event_id)
