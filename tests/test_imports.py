@@ -48,6 +48,13 @@ def test_a_server_and_a_client_import_the_types_of_model_calls_without_sessions_
         assert not {name for name in loaded if name.startswith(late)}
 
 
+def test_creating_sessions_and_sending_prompts_import_nothing_of_failures_logins_and_other_methods() -> None:
+    loaded = loaded_by("import jumpseat.app; from jumpseat.handlers.session import create, send")
+    late = ("accounts", "agents", "queue", "telemetry")
+    assert not loaded & {f"jumpseat_protocol.{name}" for name in late}
+    assert not loaded & {"jumpseat.adapters.models.explanations", "jumpseat.adapters.models.diagnosis"}
+
+
 def test_a_server_imports_no_provider_no_schema_generator_and_nothing_of_the_language_server_protocol() -> None:
     loaded = loaded_by("import jumpseat.app, jumpseat.rpc.routes")
     assert "jumpseat_protocol.schema" not in loaded

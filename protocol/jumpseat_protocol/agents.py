@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.sessions import AgentSource, SessionParams
 from jumpseat_protocol.wire import Method, WireModel
-
-AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin", "builtin"]
-"""The kind of folder that an agent's file is in; ``inherited`` is above the working directory.
-``builtin`` are those of the server.
-"""
 
 
 class AgentListParams(WireModel):

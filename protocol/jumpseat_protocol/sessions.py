@@ -238,6 +238,12 @@ class CapiOptions(WireModel):
     enable_web_socket_responses: StrictBool | None = None
 
 
+AgentSource: TypeAlias = Literal["user", "project", "inherited", "plugin", "builtin"]
+"""The kind of folder that an agent's file is in; ``inherited`` is above the working directory.
+``builtin`` are those of the server.
+"""
+
+
 class CustomAgentConfig(WireModel):
     """An agent that the client defines.
 

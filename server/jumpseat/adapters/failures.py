@@ -131,19 +131,18 @@ _REFUSED_CODES: Final = frozenset(
         "unprocessable",
     }
 )
-_CONTEXT_TEXT: Final = re.compile(
+# Patterns for failures are compiled with the first one.
+_CONTEXT_TEXT: Final = (
     r"context[ _](?:length|window|size)|maximum context|prompt is too long|input is too long"
     r"|too many (?:input )?tokens|(?:input|prompt) tokens? (?:count )?.{0,40}exceed"
     r"|exceed.{0,40}(?:context|maximum number of (?:input )?tokens)"
-    r"|reduce the length of the (?:messages|prompt|input)",
-    re.IGNORECASE,
+    r"|reduce the length of the (?:messages|prompt|input)"
 )
-_QUOTA_TEXT: Final = re.compile(
-    r"quota.{0,80}exceeded|exceeded.{0,80}quota|credit balance is too low|insufficient (?:balance|credits|funds)",
-    re.IGNORECASE | re.DOTALL,
+_QUOTA_TEXT: Final = (
+    r"quota.{0,80}exceeded|exceeded.{0,80}quota|credit balance is too low|insufficient (?:balance|credits|funds)"
 )
 # xAI, whose code names the argument.
-_AUTH_TEXT: Final = re.compile(r"(?:incorrect|invalid) api key", re.IGNORECASE)
+_AUTH_TEXT: Final = r"(?:incorrect|invalid) api key"
 # Tools in general, not one tool nor a part of its definition.
 _TOOLS: Final = (
     r"(?<!hosted )(?:\btools?\b(?!\[|\.\w| ['\"`])|\btool[ _-](?:use|calls?|calling)\b"
@@ -151,12 +150,11 @@ _TOOLS: Final = (
 )
 _NOT: Final = r"(?:not|n't|un)[ -]?(?:yet )?(?:be )?(?:support|enabled|available|allowed)"
 # Anthropic, which has no code for it; Azure, where a gateway omits the code.
-_FILTER_TEXT: Final = re.compile(r"blocked by content filter|content management policy", re.IGNORECASE)
+_FILTER_TEXT: Final = r"blocked by content filter|content management policy"
 # Ollama, OpenRouter, OpenAI and its likes, Gemini and Mistral; then vLLM and llama.cpp, started without tools.
-_NO_TOOLS_TEXT: Final = re.compile(
+_NO_TOOLS_TEXT: Final = (
     rf"{_TOOLS}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}{_TOOLS}|no endpoints found that support {_TOOLS}"
-    r"|requires --enable-auto-tool-choice|tools? param(?:eter)? requires --jinja",
-    re.IGNORECASE,
+    r"|requires --enable-auto-tool-choice|tools? param(?:eter)? requires --jinja"
 )
 # Credentials with a recognizable form; providers echo keys, and not only the one that was sent.
 _TOKEN_SHAPES: Final = re.compile(
@@ -339,33 +337,39 @@ def _kind(
     codes = {code.lower() for code in details.codes}
     text = details.message
     server_side = status is not None and status >= 500
-    if not server_side and (codes & _FILTER_CODES or _FILTER_TEXT.search(text)):
+    if not server_side and (codes & _FILTER_CODES or re.search(_FILTER_TEXT, text, re.IGNORECASE)):
         return ProviderFilterError, None
     if codes & _QUOTA_CODES or status == 402:
         return ProviderQuotaError, None
     if not server_side and codes & _CONTEXT_CODES:
         return ProviderContextError, None
-    if status == 413 or (status in (None, 400, 422, 500) and _CONTEXT_TEXT.search(text)):
+    if status == 413 or (status in (None, 400, 422, 500) and re.search(_CONTEXT_TEXT, text, re.IGNORECASE)):
         return ProviderContextError, None
-    if status in (None, 400, 404, 422, 500, 501) and _NO_TOOLS_TEXT.search(text):
+    if status in (None, 400, 404, 422, 500, 501) and re.search(_NO_TOOLS_TEXT, text, re.IGNORECASE):
         return ProviderToolsError, None
-    if status in (401, 403) or (status == 400 and ("api_key_invalid" in codes or _AUTH_TEXT.search(text))):
+    if status in (401, 403) or (
+        status == 400 and ("api_key_invalid" in codes or re.search(_AUTH_TEXT, text, re.IGNORECASE))
+    ):
         return ProviderAuthError, None
     if status == 429 or (status is None and codes & _RATE_CODES):
         # Gemini calls every rate limit a quota, but with a time to wait; an exhausted quota has none.
-        used_up = not details.codes and retry_after_s is None and _QUOTA_TEXT.search(text)
+        used_up = (
+            not details.codes and retry_after_s is None and re.search(_QUOTA_TEXT, text, re.IGNORECASE | re.DOTALL)
+        )
         return (ProviderQuotaError if used_up else ProviderRateLimitError), None
     if server_side:
         return ProviderOverloadedError, None
     if status in (408, 409, 425):
         return ProviderOverloadedError, True
     if status is not None:
-        return (ProviderQuotaError if _QUOTA_TEXT.search(text) else ProviderRequestError), None
+        return (
+            ProviderQuotaError if re.search(_QUOTA_TEXT, text, re.IGNORECASE | re.DOTALL) else ProviderRequestError
+        ), None
     if codes & _AUTH_CODES:
         return ProviderAuthError, None
     if codes & _REFUSED_CODES and not codes & _BUSY_CODES:
         return ProviderRequestError, None
-    if not codes and _QUOTA_TEXT.search(text):
+    if not codes and re.search(_QUOTA_TEXT, text, re.IGNORECASE | re.DOTALL):
         return ProviderQuotaError, None
     # The request was accepted and the answer begun: a later failure is the provider's, and is temporary.
     return ProviderOverloadedError, None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat_protocol.agents import AgentSource
-from jumpseat_protocol.sessions import CustomAgentConfig
+from jumpseat_protocol.sessions import AgentSource, CustomAgentConfig
 
 
 class AgentFile(CustomAgentConfig):

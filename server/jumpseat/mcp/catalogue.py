@@ -22,9 +22,9 @@ from jumpseat.agent.plugins import Plugin
 from jumpseat.errors import InvalidRequestError
 from jumpseat.regular_files import read_whole, repository_root
 from jumpseat.validation import in_file, validation_problems
-from jumpseat_protocol.agents import AgentSource
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
 from jumpseat_protocol.members import members_of, nearest
+from jumpseat_protocol.sessions import AgentSource
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.sessions import SessionOptions
-from jumpseat_protocol.telemetry import EVENT, GitHubTelemetryClient, GitHubTelemetryEvent, GitHubTelemetryParams
 from jumpseat_protocol.version import __version__
 
 
@@ -21,6 +20,14 @@ def forward_opening(ctx: Context, session: Session, options: SessionOptions, kin
         ctx.connection.wants_telemetry = options.enable_git_hub_telemetry_forwarding
     if not ctx.connection.wants_telemetry:
         return
+    # Imported here, because few clients want them.
+    from jumpseat_protocol.telemetry import (
+        EVENT,
+        GitHubTelemetryClient,
+        GitHubTelemetryEvent,
+        GitHubTelemetryParams,
+    )
+
     settings = session.settings
     properties = {"mode": settings.mode, "model": settings.model, "reasoning_effort": settings.reasoning_effort}
     event = GitHubTelemetryEvent(

@@ -19,8 +19,7 @@ from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
 from jumpseat.store.front_matter import Found, body, front_matter, names, project_folders, read_text
-from jumpseat_protocol.agents import AgentSource
-from jumpseat_protocol.sessions import CustomAgentConfig
+from jumpseat_protocol.sessions import AgentSource, CustomAgentConfig
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
+from pydantic.alias_generators import to_camel
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.store.state_files import StateFiles
@@ -43,7 +44,8 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
     """
     servers, lost = _split(settings.mcp_servers, mask)
     agents, lost_agent_servers = _split_agents(settings, mask)
-    options = StoredOptions(
+    # Not validated again: each session writes its options, and most are unset.
+    options = dict[str, object](
         mcp_servers=servers or None,
         lost_mcp_servers={**settings.lost_mcp_servers, **lost},
         custom_agents=agents or None,
@@ -83,9 +85,22 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         memory=MemoryOptions(enabled=settings.memory) if settings.memory is not None else None,
     )
     try:
-        state.write(FILE, orjson.dumps(options.wire()))
+        state.write(FILE, orjson.dumps(_to_wire(options)))
     except OSError as error:
         log.error("cannot write %s: %s", state.path(FILE), error.strerror or error)
+
+
+def _to_wire(options: Mapping[str, object]) -> dict[str, object]:
+    """Return options as :class:`StoredOptions` would encode them, without its serializer."""
+    return {to_camel(name): _encoded(value) for name, value in options.items() if value is not None}
+
+
+def _encoded(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if isinstance(value, list):
+        return [_encoded(item) for item in cast("list[object]", value)]
+    return value
 
 
 def _split(

@@ -14,9 +14,9 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checkable
 
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -261,6 +261,22 @@ class Grouping(Protocol):
     def mention_text(self, name: str, members: list[str]) -> str | None:
         """Return the text that replaces ``@{name}`` in a prompt, for a group with these offered ``members``."""
         ...
+
+
+def is_instructing(source: ToolSource) -> TypeGuard[Instructing]:
+    """Return whether a source adds instructions to the system message."""
+    return _has_role(type(source), Instructing)
+
+
+def is_grouping(source: ToolSource) -> TypeGuard[Grouping]:
+    """Return whether a source defines groups of tools."""
+    return _has_role(type(source), Grouping)
+
+
+@cache
+def _has_role(kind: type[ToolSource], role: type) -> bool:
+    """Return whether a class implements a protocol. Every session asks it of every source, and it is slow."""
+    return issubclass(kind, role)
 
 
 class ToolSource(Protocol):

@@ -20,11 +20,11 @@ from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.providers.copilot import PROVIDER
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.errors import ClientCallError, InvalidRequestError, ProviderAuthError
-from jumpseat_protocol.accounts import AuthCredentials
 from jumpseat_protocol.callbacks import GitHubTokenResult
 
 if TYPE_CHECKING:
     from jumpseat.cli import Options
+    from jumpseat_protocol.accounts import AuthCredentials
 
 log = logging.getLogger(__name__)
 

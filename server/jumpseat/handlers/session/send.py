@@ -1,4 +1,4 @@
-"""``session.send``, ``sendAndWait``, ``sendMessages`` and ``sendSystemNotification``: send prompts."""
+"""``session.send`` and ``sendAndWait``: send a prompt."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, TurnFailedError
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.events import AgentMode, SessionError, SystemNotification
-from jumpseat_protocol.queue import SendMessagesParams, SendMessagesResult, SendSystemNotificationParams
+from jumpseat_protocol.events import AgentMode, SessionError
 from jumpseat_protocol.sessions import SessionSendAndWaitResult, SessionSendParams, SessionSendResult
 
 R = TypeVar("R")
@@ -25,7 +24,7 @@ def send(ctx: Context, params: SessionSendParams) -> SessionSendResult | Awaitab
     """Queue a prompt and answer at once, or when its run has ended. Its progress arrives as events."""
     prompt = _send(ctx, params)
     result = SessionSendResult(message_id=prompt.id)
-    return _after(prompt, result) if params.wait else result
+    return after_run(prompt, result) if params.wait else result
 
 
 def send_and_wait(ctx: Context, params: SessionSendParams) -> Awaitable[SessionSendAndWaitResult]:
@@ -33,43 +32,7 @@ def send_and_wait(ctx: Context, params: SessionSendParams) -> Awaitable[SessionS
     return _run_result(_send(ctx, params))
 
 
-def send_messages(ctx: Context, params: SendMessagesParams) -> SendMessagesResult | Awaitable[SendMessagesResult]:
-    """Queue prompts that one run answers together, and answer at once, or when that run has ended."""
-    session = ctx.registry.live(params.session_id)
-    delivery, agent_mode = _modes(params.mode, params.agent_mode)
-    prompts = [
-        Prompt(
-            message.prompt,
-            display_text=message.display_prompt,
-            attachments=check_attachments(message.attachments or []),
-            agent_mode=agent_mode,
-            source=message.source,
-            headers=params.request_headers,
-            trace=trace_of(params.traceparent, params.tracestate),
-        )
-        for message in params.messages
-    ]
-    if not prompts:
-        return SendMessagesResult(message_ids=[])
-    *before, last = prompts
-    last.before = before
-    last.run.steered_by += [prompt.run for prompt in before]
-    _queue(session, last, delivery, prepend=params.prepend)
-    result = SendMessagesResult(message_ids=[prompt.id for prompt in prompts])
-    return _after(last, result) if params.wait else result
-
-
-def send_system_notification(ctx: Context, params: SendSystemNotificationParams) -> None:
-    """Tell the model something that no user wrote; it answers at once, or in the running turn."""
-    text = f"<system_notification>\n{params.message}\n</system_notification>"
-    notification = None
-    if params.kind is not None:
-        notification = SystemNotification(content=text, kind=params.kind.wire())
-    prompt = Prompt(text, source="system", notification=notification)
-    ctx.registry.live(params.session_id).send(prompt, "immediate")
-
-
-async def _after(prompt: Prompt, result: R) -> R:
+async def after_run(prompt: Prompt, result: R) -> R:
     """Return ``result`` when the run of ``prompt`` has ended."""
     await prompt.run.done.wait()
     return result
@@ -101,7 +64,7 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     if params.adapter_settings:
         merged = {**session.settings.adapter_settings, **params.adapter_settings}
         ctx.models.check_adapter_settings(replace(session.settings, adapter_settings=merged))
-    delivery, agent_mode = _modes(params.mode, params.agent_mode)
+    delivery, agent_mode = modes(params.mode, params.agent_mode)
     prompt = Prompt(
         params.prompt,
         display_text=params.display_prompt,
@@ -115,20 +78,18 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         adapter_settings=params.adapter_settings,
         trace=trace_of(params.traceparent, params.tracestate),
     )
-    _queue(session, prompt, delivery, prepend=params.prepend)
+    queue(session, prompt, delivery, prepend=params.prepend)
     return prompt
 
 
-def _modes(
-    mode: SendMode, agent_mode: AgentMode | None
-) -> tuple[Literal["enqueue", "immediate"], AgentMode | None]:
+def modes(mode: SendMode, agent_mode: AgentMode | None) -> tuple[Literal["enqueue", "immediate"], AgentMode | None]:
     """Return how to deliver a prompt, and its agent mode: ``mode`` can name either."""
     if mode in ("enqueue", "immediate"):
         return mode, agent_mode
     return "enqueue", agent_mode or mode
 
 
-def _queue(session: Session, prompt: Prompt, delivery: Literal["enqueue", "immediate"], *, prepend: bool) -> None:
+def queue(session: Session, prompt: Prompt, delivery: Literal["enqueue", "immediate"], *, prepend: bool) -> None:
     if prepend and delivery == "enqueue":
         session.queue.add_next(prompt)
     else:

@@ -14,7 +14,7 @@ from jumpseat.tools.filters import Filter
 from jumpseat.tools.orchestrator.builtin_tools import BuiltinTools
 from jumpseat.tools.orchestrator.deferral import Deferral, ToolSearch, guidance
 from jumpseat.tools.orchestrator.environment import Environment
-from jumpseat.tools.tool import TOOL_SEARCH, Grouping, Instructing, Tool, ToolSource
+from jumpseat.tools.tool import TOOL_SEARCH, Tool, ToolSource, is_grouping, is_instructing
 from jumpseat_protocol.sessions import ClientTool
 
 
@@ -30,8 +30,8 @@ class OfferedTools:
             *(make(session) for make in environment.sources),
             ClientTools(session, environment.client_tool_s),
         ]
-        self._instructing = [source for source in self.sources if isinstance(source, Instructing)]
-        self._grouping = [source for source in self.sources if isinstance(source, Grouping)]
+        self._instructing = [source for source in self.sources if is_instructing(source)]
+        self._grouping = [source for source in self.sources if is_grouping(source)]
         self._deferral = Deferral(session)
         # The mentions of the prompt that is about to be sent.
         self._mentioned_now: list[str] = []
