@@ -103,7 +103,7 @@ ROOMS: dict[str, set[str]] = {
         *("process_groups", "sandbox", "tools", "tools.shell"),
     },
     "tools.orchestrator": {
-        *("agent", "agent.conversation", "agent.permissions", "agent.session", "agent.shell"),
+        *("agent", "agent.conversation", "agent.permissions", "agent.session", "agent.shell", "agent.subagents"),
         *("descendants", "errors", "sandbox", "tools", "tools.shell"),
     },
     "services": {

@@ -242,6 +242,7 @@ class AgentsConfig(_Section):
     running: int | None = Field(default=None, ge=1)
     timeout_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     tokens: int | None = Field(default=None, gt=0)
+    command_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class PermissionJudgeConfig(_Section):

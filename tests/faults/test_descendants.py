@@ -57,7 +57,13 @@ async def start_everything(server: RunningServer, folder: Path) -> list[int]:
     pids = folder / "pids"
     turns = (
         calls("bash", "call-1", command=leaving(pids, 1)),
-        calls("bash", "call-2", command=f"{leaving(pids, 2)}; echo $$ >> {pids}; sleep 1000", mode="async"),
+        calls(
+            "bash",
+            "call-2",
+            command=f"{leaving(pids, 2)}; echo $$ >> {pids}; sleep 1000",
+            mode="async",
+            detach=True,
+        ),
         calls("bash", "call-3", command=f"while [ $(wc -l < {pids}) -lt 3 ]; do sleep 0.01; done"),
         calls("daemon", "call-4"),
         {"text": "done"},
@@ -125,7 +131,7 @@ async def test_a_process_that_has_cleared_its_environment_ends_with_its_parent(t
     pids = tmp_path / "pids"
     daemon = f"env -i setsid bash -c 'echo $$ > {pids}; sleep 1000; true' & wait"
     turns = (
-        calls("bash", "call-1", command=daemon, mode="async"),
+        calls("bash", "call-1", command=daemon, mode="async", detach=True),
         calls("bash", "call-2", command=f"until [ -s {pids} ]; do sleep 0.01; done"),
         {"text": "done"},
     )

@@ -184,7 +184,7 @@ async def test_a_command_reaches_the_server_that_another_command_has_started(tmp
         "s = http.server.ThreadingHTTPServer(('127.0.0.1', 8000), http.server.SimpleHTTPRequestHandler);"
         "pathlib.Path('ready').touch(); s.serve_forever()"
     )
-    started = calls("bash", command=f'python3 -c "{serve}"', mode="async")
+    started = calls("bash", command=f'python3 -c "{serve}"', mode="async", detach=True)
     wait = f"while [ ! -e ready ]; do sleep 0.02; done; {GET.format(url='http://localhost:8000/file')}"
     async with running_server(tmp_path, config=config) as server:
         alone = bash("python3 -c \"import socket; socket.create_connection(('127.0.0.1', 9))\"")

@@ -158,13 +158,27 @@ class ModelSource(Protocol):
 
 
 class BackgroundCommand(Protocol):
-    """A shell command of a session that was started in the background; it may have exited since."""
+    """A shell command of a session; it may have exited since.
+
+    ``in_background``: no call waits for it; ``detached``: the session does not wait for it either; ``interactive``:
+    the model has written to it; ``reported``: the model knows its end; ``cancelled``: a client has ended it.
+    """
+
+    description: str
+    in_background: bool
+    detached: bool
+    interactive: bool
+    reported: bool
+    cancelled: bool
 
     @property
     def id(self) -> str: ...
 
     @property
     def command(self) -> str: ...
+
+    @property
+    def exit_code(self) -> int | None: ...
 
     @property
     def finished(self) -> bool:
@@ -174,6 +188,15 @@ class BackgroundCommand(Protocol):
     @property
     def age_s(self) -> float:
         """Return the seconds since its start."""
+        ...
+
+    @property
+    def ended_s(self) -> float | None:
+        """Return the seconds since its end; ``None`` while it runs."""
+        ...
+
+    async def wait(self) -> None:
+        """Wait until the command itself has exited."""
         ...
 
     def output(self, limit: int | None = None) -> str:

@@ -8,7 +8,16 @@ from typing import Protocol
 
 
 class RunningCommand(Protocol):
-    """A command that was started; it may have exited since."""
+    """A command that was started; it may have exited since.
+
+    The attributes are those of :class:`jumpseat.agent.interfaces.BackgroundCommand`.
+    """
+
+    description: str
+    in_background: bool
+    detached: bool
+    interactive: bool
+    reported: bool
 
     @property
     def id(self) -> str: ...
@@ -125,6 +134,10 @@ class CommandRunner(Protocol):
             ValueError: the command or the environment contains a NUL character.
             anyio.ClosedResourceError: the session is closing.
         """
+        ...
+
+    def leave(self, shell: RunningCommand) -> bool:
+        """Leave a command running in the background; return whether the model will be told about its end."""
         ...
 
     async def close(self) -> None:

@@ -392,7 +392,7 @@ async def test_an_approved_line_is_asked_about_when_it_is_typed_or_would_configu
 ) -> None:
     turns = [
         bash("touch proof"),
-        calls("bash", "call-2", command="bash", mode="async"),
+        calls("bash", "call-2", command="bash", mode="async", detach=True),
         calls("write_bash", "call-3", shellId="1", input="touch proof"),
         bash("touch .mcp.json", "call-4"),
         DONE,

@@ -106,7 +106,7 @@ def test_the_tools_cost_the_model_little() -> None:
 
 def test_every_schema_is_an_object_with_the_names_of_the_wire() -> None:
     names = {tool.name: list(tool.spec.parameters["properties"]) for tool in BUILTIN_TOOLS}
-    assert names["bash"] == ["command", "description", "mode", "initial_wait", "unsandboxed"]
+    assert names["bash"] == ["command", "description", "mode", "detach", "initial_wait", "unsandboxed"]
     assert names["read_bash"] == ["shellId", "delay"]
     assert names["view"] == ["path", "view_range"]
     assert names["edit"] == ["path", "old_str", "new_str"]

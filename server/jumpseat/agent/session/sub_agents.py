@@ -32,7 +32,8 @@ class AgentLimits:
 
     ``depth`` is that of agents that start agents, ``running`` the number of those that work at the same time. An
     agent may work for ``timeout_s`` seconds on a task, and use ``tokens`` of input and output in all; ``None`` is
-    no limit. ``kept`` is the number of finished agents that can be sent another message.
+    no limit. ``kept`` is the number of finished agents that can be sent another message. ``session.idle`` waits for
+    a command in the background for ``command_wait_s`` seconds.
     """
 
     depth: int = 4
@@ -40,14 +41,15 @@ class AgentLimits:
     timeout_s: float = 3600.0
     tokens: int | None = None
     kept: int = 64
+    command_wait_s: float = 600.0
 
 
 class RunningAgents(Protocol):
-    """The sub-agents of a session, as far as the session has to know."""
+    """The sub-agents of a session and its commands in the background, as far as the session has to know."""
 
     @property
     def working(self) -> bool:
-        """Return whether an agent works."""
+        """Return whether an agent works, or a command for which the session waits."""
         ...
 
     def go_on(self) -> bool:

@@ -1,4 +1,5 @@
-"""The sub-agents of one session: start them, wait for them, send them messages, end them.
+"""The background work of one session: its sub-agents (start them, wait for them, send them messages, end them), and
+the commands that were left running.
 
 Each works in a session of its own (:mod:`jumpseat.agent.subagents.session`). The start of an agent is followed by
 one end, and nothing of it runs when the session closes. An agent is told about those that it has started in the
@@ -22,6 +23,7 @@ from jumpseat.agent.session.queue import Prompt, Run
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.sub_agents import AgentLimits, SubAgentIdentity
 from jumpseat.agent.subagents import texts
+from jumpseat.agent.subagents.background_commands import BackgroundCommands
 from jumpseat.agent.subagents.definitions import find_agent, startable_agents
 from jumpseat.agent.subagents.history import AgentHistory
 from jumpseat.agent.subagents.outcome import answer_of, end_event, error_of, interruption_events
@@ -46,14 +48,15 @@ class SubAgents:
         self._agents: dict[str, SubAgent] = {}
         self._closed = False
         self._ended = anyio.Event()
+        self.commands = BackgroundCommands(root.services.tasks, self._continue, limits.command_wait_s)
 
     def __iter__(self) -> Iterator[SubAgent]:
         return iter(list(self._agents.values()))
 
     @property
     def working(self) -> bool:
-        """Return whether an agent works."""
-        return any(agent.status == "running" for agent in self._agents.values())
+        """Return whether an agent works, or a command for which the session waits."""
+        return self.commands.awaited or any(agent.status == "running" for agent in self._agents.values())
 
     def find(self, agent_id: str) -> SubAgent | None:
         """Return an agent by its id, or by its name if only one has that name."""
@@ -285,6 +288,10 @@ class SubAgents:
         agent.unread = agent.status != "cancelled" and not agent.waited_for
         agent.done.set()
         self._release_old()
+        self._continue()
+
+    def _continue(self) -> None:
+        """Tell the main agent what it does not know yet, or end its work if nothing is left, unless it works."""
         self._report_change()
         if not self._root.queue.running and not self.go_on():
             self._root.end_background_work()
@@ -310,23 +317,26 @@ class SubAgents:
     # --- telling the agent that has started an agent ----------------------------------------------------------
 
     def go_on(self) -> bool:
-        """Tell the main agent about the next agent that has ended, in a run of its own.
+        """Tell the main agent about the next agents and commands that have ended, in a run of their own.
 
         Returns:
-            Whether the session has more to do: such a run, or agents that work.
+            Whether the session has more to do: such a run, or work to wait for.
         """
         if self._closed or self._root.queue.closed:
             return False
         agent = next((agent for agent in self.children(None) if agent.unread), None)
-        if agent is None:
+        untold = [self._notification(agent)] if agent is not None else self.commands.take_untold()
+        if not untold:
             return self.working
-        self._root.send(Prompt("", notification=self._notification(agent)))
+        for notification in untold:
+            self._root.send(Prompt("", notification=notification))
         # A paused queue lets nothing run.
         return self._root.queue.running or self.working
 
     def take_untold(self) -> list[events.SystemNotification]:
-        """Return what the main agent has to be told before its next prompt, because an earlier process did not."""
-        return [self._notification(agent) for agent in self.children(None) if agent.unread]
+        """Return what the main agent has to be told before its next prompt."""
+        agents = [self._notification(agent) for agent in self.children(None) if agent.unread]
+        return [*agents, *self.commands.take_untold()]
 
     def _notification(self, agent: SubAgent) -> events.SystemNotification:
         agent.unread = False
@@ -335,7 +345,13 @@ class SubAgents:
     # --- ending -----------------------------------------------------------------------------------------------
 
     def abort(self, stopped: Awaitable[None]) -> Awaitable[None]:
-        """Abort all agents; returns an awaitable that ends with ``stopped`` and all of them."""
+        """Abort all agents; returns an awaitable that ends with ``stopped`` and all of them.
+
+        Commands run on, but the session neither waits for them nor tells the model about their ends.
+        """
+        self.commands.forget()
+        if not self._root.queue.running and not self.working:
+            self._root.end_background_work()
         agents = [agent for agent in self if agent.status == "running"]
         stopping = [agent.session.abort("session_aborted") for agent in agents if agent.session is not None]
 
@@ -395,7 +411,7 @@ class SubAgents:
         return True
 
     async def wait_until_settled(self) -> None:
-        """Wait until no agent works, and the main agent has been told about all."""
+        """Wait until no agent and no awaited command works, and the main agent has been told about all."""
         queue = self._root.queue
         while self._root.working:
             await (queue.wait() if queue.running else self._ended.wait())
@@ -403,6 +419,7 @@ class SubAgents:
     async def close(self, grace_s: float | None) -> None:
         """End all agents and what they have running."""
         self._closed = True
+        self.commands.forget()
         async with anyio.create_task_group() as tasks:
             for agent in self:
                 if agent.session is not None:
@@ -410,6 +427,8 @@ class SubAgents:
         for agent in self:
             if agent.status == "running":
                 await agent.done.wait()
+        if not self._root.queue.running:
+            self._root.end_background_work()
 
     def _release_old(self) -> None:
         """Close the sessions of the agents that have been idle for longest, beyond those that are kept."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from jumpseat.agent.interfaces import BackgroundCommand
 from jumpseat.agent.subagents.subagent import SubAgent
 from jumpseat_protocol import events
 
@@ -12,6 +13,8 @@ STARTED: Final = (
     " waiting and end your response, or continue unrelated work until notified."
 )
 MOVED: Final = "Agent moved to background (agent_id: {id}). You'll be notified when it completes."
+MOST_OF_COMMAND: Final = 200
+"""The most characters of a command that stand for its description."""
 NO_ANSWER: Final = "Agent completed but produced no response."
 INTERRUPTION: Final = "agent_interrupted"
 """The type of the warning that the server ended while an agent worked on a message after its first task."""
@@ -39,6 +42,19 @@ def notification(agent: SubAgent) -> events.SystemNotification:
         f' "{agent.id}" to read the results, or write_agent to send follow-up messages.'
     )
     return events.SystemNotification(content=_framed(text), kind={"type": "agent_idle", **kind})
+
+
+def command_notification(command: BackgroundCommand) -> events.SystemNotification:
+    """Return the message to the main agent about the end of a command in the background."""
+    description = command.description or command.command[:MOST_OF_COMMAND]
+    code = command.exit_code
+    end = "has completed successfully" if code == 0 else f"has failed with exit code {code}"
+    text = (
+        f'Shell command "{description}" (shellId: {command.id}) {end}. Use read_bash with shellId "{command.id}" to'
+        " read its output."
+    )
+    kind = {"type": "shell_completed", "shellId": command.id, "exitCode": code, "description": description}
+    return events.SystemNotification(content=_framed(text), kind=kind)
 
 
 def _framed(text: str) -> str:

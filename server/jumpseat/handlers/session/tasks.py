@@ -10,6 +10,7 @@ from jumpseat.agent.interfaces import BackgroundCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.subagents.subagent import SubAgent
 from jumpseat.agent.subagents.subagents import sub_agents
+from jumpseat.agent.subagents.texts import MOST_OF_COMMAND
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.server import EmptyResult
 from jumpseat_protocol.sessions import SessionParams
@@ -68,7 +69,7 @@ def refresh(ctx: Context, params: SessionParams) -> EmptyResult:
 
 
 async def wait_for_pending(ctx: Context, params: SessionParams) -> EmptyResult:
-    """Wait until no sub-agent works and the model has been told about all."""
+    """Wait until no sub-agent and no awaited command works, and the model has been told about all."""
     session = ctx.registry.live(params.session_id)
     if session.agents is not None:
         await sub_agents(session).wait_until_settled()
@@ -118,6 +119,7 @@ async def cancel(ctx: Context, params: TaskParams) -> CancelTaskResult:
     command = _command(session, params.id)
     if command is None or command.finished:
         return CancelTaskResult(cancelled=False)
+    command.cancelled = command.reported = True
     await command.stop()
     return CancelTaskResult(cancelled=True)
 
@@ -178,15 +180,23 @@ def _agent_info(agent: SubAgent) -> TaskInfo:
 
 
 def _command_info(command: BackgroundCommand) -> TaskInfo:
-    started = datetime.now(UTC) - timedelta(seconds=command.age_s)
+    ended_s = command.ended_s
+    status = "running" if ended_s is None else "cancelled" if command.cancelled else "completed"
     return TaskInfo(
         type="shell",
         id=command.id,
-        description=command.command[:200],
-        status="completed" if command.finished else "running",
-        started_at=started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        execution_mode="background",
+        description=command.description or command.command[:MOST_OF_COMMAND],
+        status=status,
+        started_at=_ago(command.age_s),
+        completed_at=None if ended_s is None else _ago(ended_s),
+        execution_mode="background" if command.in_background else "sync",
         can_promote_to_background=False,
         command=command.command,
-        attachment_mode="attached",
+        attachment_mode="detached" if command.detached else "attached",
     )
+
+
+def _ago(seconds: float) -> str:
+    """Return the time before now by ``seconds``, in ISO 8601."""
+    time = datetime.now(UTC) - timedelta(seconds=seconds)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

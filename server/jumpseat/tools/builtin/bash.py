@@ -18,9 +18,10 @@ from jumpseat_protocol.permissions import ShellPermission
 
 class BashArgs(ToolArgs):
     command: str
-    description: str = Field("", description="What it does, in a few words")
-    mode: Literal["sync", "async"] = Field("sync", description="async: start in the background, with a stdin")
-    initial_wait: float = Field(30, description="sync: seconds until it moves to the background")
+    description: str = Field("", description="In a few words")
+    mode: Literal["sync", "async"] = Field("sync", description="async: in the background, with a stdin")
+    detach: bool = Field(False, description="async: for servers")
+    initial_wait: float = Field(30, description="sync: seconds in the foreground")
     unsandboxed: str | None = Field(None, description="Reason to run it outside of the sandbox; asks the user")
 
     @field_validator("command")
@@ -52,8 +53,10 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
         return failure("The command contains a NUL character. Remove it and try again.")
     except anyio.ClosedResourceError:
         return failure("The session is closing: no new commands can be started.")
+    shell.description, shell.detached = args.description, args.detach
     if background:
-        text = f"<started in background with shellId: {shell.id}; read its output with read_bash>"
+        told = "; you will be told when it ends" if ctx.shells.leave(shell) else ""
+        text = f"<started in background with shellId: {shell.id}; read its output with read_bash{told}>"
         return ToolOutcome(text, sandboxed=shell.confined, exit_code=shell.exit_code)
     try:
         await follow(shell, ctx.partial, args.initial_wait)
@@ -64,6 +67,8 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
     text = report(shell)
     if shell.finished:
         ctx.shells.release(shell)
+    else:
+        ctx.shells.leave(shell)
     return ToolOutcome(text, sandboxed=shell.confined, exit_code=shell.exit_code)
 
 

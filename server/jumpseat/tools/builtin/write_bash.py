@@ -28,6 +28,7 @@ async def run_write_bash(ctx: ToolContext, args: WriteBashArgs) -> ToolOutcome:
     if not shell.has_stdin:
         reason = "has ended" if shell.finished else "has no stdin. Start the command with mode async to write to it"
         return failure(f"Shell {shell.id} {reason}.")
+    shell.interactive = True
     # A call that only closes stdin writes no empty line before it.
     text = args.input if args.input.endswith("\n") or (args.eof and not args.input) else f"{args.input}\n"
     try:

@@ -36,7 +36,13 @@ class ToolOrchestrator:
 
     def __init__(self, session: Session, environment: Environment) -> None:
         sandbox = session_sandbox(session, environment.sandboxes) if environment.sandboxes is not None else None
-        self._shells = Shells(session.services.tasks, session.clients.terminals, sandbox)
+        self._shells = Shells(
+            session.services.tasks,
+            session.clients.terminals,
+            sandbox,
+            # Sub-agents end without waiting for commands.
+            self._watch_command if session.identity is None else None,
+        )
         self._tools = OfferedTools(session, environment)
         folder = next((folder.parent for folder in session.storage.own_folders), None)
         self._changes = ChangeRecorder(
@@ -96,6 +102,12 @@ class ToolOrchestrator:
 
     def commands(self) -> list[BackgroundCommand]:
         return list(self._shells)
+
+    def _watch_command(self, command: BackgroundCommand) -> None:
+        # Imported with the first command in the background.
+        from jumpseat.agent.subagents.subagents import sub_agents
+
+        sub_agents(self._session).commands.watch(command)
 
     async def settle(self) -> None:
         await self._changes.settle()

@@ -49,6 +49,7 @@ def report(shell: RunningCommand) -> str:
     """Return the unread output and the state of the command, for the model."""
     output = shell.unread().rstrip("\r\n")
     if shell.finished:
+        shell.reported = True
         status = f"<exited with exit code {shell.exit_code}>"
     else:
         status = f"<still running with shellId: {shell.id}; go on with read_bash, end it with stop_bash>"

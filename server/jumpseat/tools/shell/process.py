@@ -44,7 +44,8 @@ class Shell:
     """A shell command.
 
     ``finished``: the command has exited; ``alive``: a process of its group still runs; ``confined``: whether it
-    is in a sandbox, ``None`` if the sandbox is off.
+    is in a sandbox, ``None`` if the sandbox is off. For the other attributes, see
+    :class:`jumpseat.agent.interfaces.BackgroundCommand`.
     """
 
     def __init__(self, shell_id: str, command: str, process: Process, output_fd: int, input_fd: int | None) -> None:
@@ -56,10 +57,13 @@ class Shell:
     def _begin(self, shell_id: str, command: str) -> None:
         self.id = shell_id
         self.command = command
+        self.description = ""
+        self.in_background = self.detached = self.interactive = self.reported = self.cancelled = False
         self.confined: bool | None = None
         self.exit_code: int | None = None
         self._output = OutputBuffer()
         self._started_at = time.monotonic()
+        self._ended_at: float | None = None
         self._news = anyio.Event()
         self._finished = anyio.Event()
         self._eof = anyio.Event()
@@ -88,6 +92,10 @@ class Shell:
     @property
     def age_s(self) -> float:
         return time.monotonic() - self._started_at
+
+    @property
+    def ended_s(self) -> float | None:
+        return None if self._ended_at is None else time.monotonic() - self._ended_at
 
     @property
     def output_bytes(self) -> int:
@@ -202,6 +210,7 @@ class Shell:
 
     def _finish_with(self, exit_code: int) -> None:
         self.exit_code = exit_code
+        self._ended_at = time.monotonic()
         self._finished.set()
         self._notify()
 

@@ -38,13 +38,16 @@ class Shells:
         task_group: TaskGroup,
         terminals: Callable[[], EditorTerminals | None] = lambda: None,
         sandbox: SessionSandbox | None = None,
+        on_leave: Callable[[Shell], None] | None = None,
     ) -> None:
         """``terminals`` returns the terminals of the user's editor, in which commands without input run, unless the
-        session requires the ``sandbox``.
+        session requires the ``sandbox``. ``on_leave`` is called with each command that is left running; its end has
+        to be told to the model.
         """
         self._sandbox = sandbox
         self._task_group = task_group
         self._terminals = terminals
+        self._on_leave = on_leave
         self._shells: dict[str, Shell] = {}
         self._next_id = 0
         self._closed = False
@@ -105,6 +108,15 @@ class Shells:
             # The session was closed while the command started.
             await shell.stop(0)
         raise anyio.ClosedResourceError
+
+    def leave(self, shell: RunningCommand) -> bool:
+        """Leave a command running in the background; return whether the model will be told about its end."""
+        shell.in_background = True
+        known = self._shells.get(shell.id)
+        if known is None or self._on_leave is None or shell.detached:
+            return False
+        self._on_leave(known)
+        return True
 
     def release(self, shell: RunningCommand) -> None:
         """Forget a finished command whose end has been reported; one with background processes stays listed."""
