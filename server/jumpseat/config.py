@@ -431,7 +431,8 @@ def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:
     try:
         text = read_whole(path, LARGEST_BYTES).decode()
     except FileNotFoundError:
-        return Config()
+        # Not validated: the validators of all sections would take a tenth of the start.
+        return Config.model_construct()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     try:

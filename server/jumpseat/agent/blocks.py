@@ -142,12 +142,15 @@ Block: TypeAlias = UserBlock | AssistantBlock | ToolResultBlock
 class UserMessage:
     blocks: list[UserBlock]
     role: Literal["user"] = "user"
+    tokens: int | None = field(default=None, init=False, repr=False, compare=False)
+    """The estimate of its tokens, kept by ``conversation/tokens.py``: every request asks for it again."""
 
 
 @dataclass(slots=True)
 class AssistantMessage:
     blocks: list[AssistantBlock]
     role: Literal["assistant"] = "assistant"
+    tokens: int | None = field(default=None, init=False, repr=False, compare=False)
 
     def text(self) -> str:
         """Return all text of the message, joined without separators."""
@@ -168,6 +171,7 @@ class ToolMessage:
 
     results: list[ToolResultBlock]
     role: Literal["tool"] = "tool"
+    tokens: int | None = field(default=None, init=False, repr=False, compare=False)
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
@@ -92,7 +93,12 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
 
 def _to_wire(options: Mapping[str, object]) -> dict[str, object]:
     """Return options as :class:`StoredOptions` would encode them, without its serializer."""
-    return {to_camel(name): _encoded(value) for name, value in options.items() if value is not None}
+    return {_wire_name(name): _encoded(value) for name, value in options.items() if value is not None}
+
+
+@cache
+def _wire_name(name: str) -> str:
+    return to_camel(name)
 
 
 def _encoded(value: object) -> object:

@@ -67,6 +67,20 @@ class _Step:
     is_summary: bool = False
     calls: list[ToolUseBlock] = field(default_factory=list[ToolUseBlock])
     results: list[ToolResultBlock | None] = field(default_factory=list[ToolResultBlock | None])
+    # The message with all results, once they are there, so that later requests share it and what is known of it.
+    answer: ToolMessage | None = None
+
+    def tool_message(self) -> ToolMessage:
+        """Return the results of the calls, with the text for interrupted ones where there is none."""
+        if self.answer is not None:
+            return self.answer
+        results = [
+            result or _interrupted_result(call) for call, result in zip(self.calls, self.results, strict=True)
+        ]
+        message = ToolMessage(results)
+        if None not in self.results:
+            self.answer = message
+        return message
 
 
 class Conversation:
@@ -197,6 +211,7 @@ class Conversation:
                     if payload.effective_arguments is not None:
                         call.arguments = payload.effective_arguments
                         call.arguments_json = canonical_json(payload.effective_arguments)
+                        step.message.tokens = None
                     return
 
 
@@ -235,8 +250,7 @@ def _messages(steps: Iterable[_Step]) -> list[Message]:
     for step in steps:
         out.append(step.message)
         if step.calls:
-            answers = zip(step.calls, step.results, strict=True)
-            out.append(ToolMessage([result or _interrupted_result(call) for call, result in answers]))
+            out.append(step.tool_message())
     return out
 
 

@@ -46,13 +46,16 @@ def of_request(request: ModelRequest) -> TokenEstimate:
 
 def of_text(text: str) -> int:
     """Estimate the tokens of a text."""
-    return (len(text.encode()) + 3) // 4
+    size = len(text) if text.isascii() else len(text.encode())
+    return (size + 3) // 4
 
 
 def of_message(message: Message) -> int:
-    """Estimate the tokens of a message, including three for its role."""
-    blocks: Sequence[Block] = message.results if isinstance(message, ToolMessage) else message.blocks
-    return sum(_of_block(block) for block in blocks) + 3
+    """Estimate the tokens of a message, including three for its role. Its blocks do not change afterwards."""
+    if message.tokens is None:
+        blocks: Sequence[Block] = message.results if isinstance(message, ToolMessage) else message.blocks
+        message.tokens = sum(_of_block(block) for block in blocks) + 3
+    return message.tokens
 
 
 def of_tools(specs: Sequence[ToolSpec]) -> int:
