@@ -202,6 +202,37 @@ class SessionModeChanged(Payload):
 
 
 @wire_dataclass
+class SessionTaskComplete(Payload):
+    """The model has called ``task_complete``."""
+
+    type: ClassVar[str] = "session.task_complete"
+    summary: str | None = None
+    success: bool | None = None
+    objective_id: int | None = None
+
+
+@wire_dataclass
+class SessionAutopilotStopped(Payload):
+    """A prompt in autopilot mode is not continued. ``request_id`` is the message id of the prompt.
+
+    ``reason`` is ``completed``, ``limit`` (on continuations), ``disabled``, ``rejected``, ``aborted`` or ``error``.
+    """
+
+    type: ClassVar[str] = "session.autopilot_stopped"
+    persisted: ClassVar[bool] = False
+    reason: str
+    request_id: str | None = None
+
+
+@wire_dataclass
+class SessionAutopilotObjectiveChanged(Payload):
+    type: ClassVar[str] = "session.autopilot_objective_changed"
+    operation: Literal["create", "update", "delete"]
+    id: int | None = None
+    status: Literal["active", "paused", "cap_reached", "completed"] | None = None
+
+
+@wire_dataclass
 class SessionTitleChanged(Payload):
     type: ClassVar[str] = "session.title_changed"
     persisted: ClassVar[bool] = False
@@ -551,6 +582,7 @@ class UserMessage(Payload):
     interaction_id: str | None = None
     source: str | None = None
     turn_id: str | None = None
+    is_autopilot_continuation: bool | None = None
 
     @property
     def is_prompt(self) -> bool:
@@ -1327,6 +1359,9 @@ EventPayload: TypeAlias = (
     | SessionIdle
     | SessionModelChange
     | SessionModeChanged
+    | SessionTaskComplete
+    | SessionAutopilotStopped
+    | SessionAutopilotObjectiveChanged
     | SessionTitleChanged
     | SessionPermissionsChanged
     | SessionPlanChanged

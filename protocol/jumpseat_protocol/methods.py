@@ -26,6 +26,7 @@ MODULES: Final = (
     "maintenance",
     "metadata",
     "workspaces",
+    "autopilot",
     "plan",
     "history",
     "event_log",

@@ -47,10 +47,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.mcp.removeGitHub": Answer({"removed": False}),
     # --- requests that this server does not make ------------------------------------------------------------------
     "session.ui.handlePendingSessionLimitsExhausted": _NOT_REQUESTED,
-    # --- objectives -----------------------------------------------------------------------------------------------
-    "session.workspaces.autopilotObjectiveExists": Answer({"exists": False}),
-    "session.workspaces.deleteAutopilotObjective": Answer({"deleted": False}),
-    "session.workspaces.readAutopilotObjective": Answer({"content": None}),
     # --- surroundings of the vendor's program ---------------------------------------------------------------------
     "session.completions.getTriggerCharacters": Answer({"triggerCharacters": []}),
     "session.completions.request": Answer({"items": []}),

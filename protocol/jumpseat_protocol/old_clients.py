@@ -11,6 +11,7 @@ BROADCASTS: Final = frozenset(
 
 UNREADABLE: Final = {
     "elicitation.completed": frozenset({"content"}),
+    "session.autopilot_objective_changed": frozenset({"status"}),
     "session.canvas.opened": frozenset({"status"}),
     "session.context_changed": frozenset({"repository"}),
     "session.idle": frozenset({"mode"}),

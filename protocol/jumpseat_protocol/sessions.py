@@ -226,6 +226,13 @@ class InfiniteSessionConfig(WireModel):
     buffer_exhaustion_threshold: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 
 
+class AutopilotOptions(WireModel):
+    """How a session goes on by itself in autopilot mode. ``max_continues`` is 5 by default."""
+
+    continuation_enabled: StrictBool | None = None
+    max_continues: int | None = Field(default=None, ge=0, le=10_000)
+
+
 class DefaultAgentConfig(WireModel):
     """The tools that are excluded unless a custom agent is selected that has a list of tools."""
 
@@ -395,6 +402,7 @@ class SessionOptions(WireModel):
     keep_interrupted_answers: StrictBool | None = None
     one_off: StrictBool | None = None
     enable_file_change_tracking: StrictBool | None = None
+    autopilot: AutopilotOptions | None = None
     enable_host_git_operations: StrictBool | None = None
     skip_custom_instructions: StrictBool | None = None
     instruction_directories: list[str] | None = None

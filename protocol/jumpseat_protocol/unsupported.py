@@ -280,7 +280,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.tasks.register",
         "session.tasks.update",
         "session.tools.getBuiltinDescriptors",
-        "session.tools.taskCompleteEventData",
         "session.ui.handleHumanAskUser",
         "session.ui.handleHumanExitPlanMode",
         "session.ui.handleHumanUserInput",
@@ -322,9 +321,7 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
     "not implemented": (
         "plugins.applyInstall",
         "plugins.planInstall",
-        "session.autopilotObjective.getState",
         "session.tools.getSubagentSettings",
-        "session.workspaces.writeAutopilotObjective",
     ),
 }
 """The methods, by the reason why they are not supported."""

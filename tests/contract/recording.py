@@ -78,6 +78,7 @@ PROMPTS: list[tuple[str, list[JsonObject]]] = [
     ("has finished|has failed", [{"text": "Noted."}, {"text": "four"}]),
     ("look around", [{"text": "I looked."}]),
     ("fail", [{"errors": [{"status": 400, "message": "a bad request", "code": "bad"}], "text": "-"}]),
+    ("work alone", [{"text": "A part."}, calls("task_complete", "call-complete", summary="All of it.")]),
     ("wait", [{"text": "It was a dark and stormy", "hang": True}]),
     ("later", [{"text": "Later it is."}]),
 ]
@@ -149,17 +150,19 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
             await _run_commands(wire, session)
             await client.idle(6)
             await _schedule_prompts(wire, session)
+            await _work_alone(wire, session)
+            await client.idle(7)
             await _use_canvases(server, wire, session)
             await wire.call("session.send", {"sessionId": session, "prompt": "start over"})
-            await client.idle(7)
-            await _abort(wire, session)
             await client.idle(8)
+            await _abort(wire, session)
+            await client.idle(9)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             await wire.call("session.history.compact", {"sessionId": session, "customInstructions": "Be brief."})
             await _take_back(wire, session)
             await wire.call("session.shutdown", {"sessionId": session, "type": "error", "reason": "the power"})
             await _reach_a_limit(wire, session, copilot)
-            await client.idle(9)
+            await client.idle(10)
             await wire.call("session.resume", OPTIONS | {"sessionId": session})
             tasks.cancel_scope.cancel()
         history: JsonObject = await wire.call("session.getMessages", {"sessionId": session})
@@ -427,6 +430,13 @@ async def _schedule_prompts(wire: Wire, session: str) -> None:
     await wire.call("session.schedule.rearmSelfPaced", here | {"id": paced["id"], "at": 4_000_000_000_000})
     await wire.call("session.shell.executeUserRequested", here | {"requestId": "own", "command": "echo hello"})
     await wire.call("session.ui.ephemeralQuery", here | {"question": "What is 2?"})
+
+
+async def _work_alone(wire: Wire, session: str) -> None:
+    """Give the autopilot an objective, which the model reaches after it was told to go on."""
+    here = {"sessionId": session}
+    result = await wire.call("session.commands.invoke", here | {"name": "autopilot", "input": "work alone"})
+    await wire.call("session.send", here | {"prompt": result["prompt"]})
 
 
 async def _abort(wire: Wire, session: str) -> None:

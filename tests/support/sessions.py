@@ -183,6 +183,13 @@ class FolderStorage:
 
     log: MemoryLog
     folder: Path
+    objective: str | None = None
+
+    def read_objective(self) -> str | None:
+        return self.objective
+
+    def write_objective(self, content: str | None) -> None:
+        self.objective = content
 
     @property
     def shown_path(self) -> str:

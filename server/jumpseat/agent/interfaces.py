@@ -74,6 +74,18 @@ class Storage(Protocol):
         """The files that are not on the disk, if there are any."""
         ...
 
+    def read_objective(self) -> str | None:
+        """Return the file with the objective of the autopilot, if there is one."""
+        ...
+
+    def write_objective(self, content: str | None) -> None:
+        """Replace that file; ``None`` removes it.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        ...
+
     def save_output(self, name: str, data: bytes, folder: str | None) -> str:
         """Store a tool output that is too large for the model, in ``folder`` if given; returns its path.
 

@@ -49,6 +49,8 @@ class SessionSettings:
     ``sandbox``: the confinement of commands that the client has chosen; ``None``: that of the server.
     ``keep_interrupted_answers``: whether the shown part of an aborted answer stays in the conversation.
     ``file_tracking``: whether the changes of files by commands are recorded, so that a rewind can restore files.
+    ``autopilot_continuation``: whether the session goes on by itself in autopilot mode; ``autopilot_continues``:
+    how often at most for one prompt.
     ``one_off``: whether the session is for one prompt only, which lists mark.
     ``infinite_sessions``, ``memory``: ``None`` leaves the decision to the server.
     """
@@ -87,6 +89,8 @@ class SessionSettings:
     keep_interrupted_answers: bool = False
     one_off: bool = False
     file_tracking: bool = False
+    autopilot_continuation: bool = True
+    autopilot_continues: int = 5
     mcp_servers: dict[str, McpServerConfig] = field(
         default_factory=lambda: dict[str, "McpServerConfig"](), repr=False
     )

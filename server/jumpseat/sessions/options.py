@@ -64,6 +64,11 @@ def _apply_model_options(settings: SessionSettings, options: SessionOptions) -> 
         options.keep_interrupted_answers, settings.keep_interrupted_answers
     )
     settings.one_off = _value_or_current(options.one_off, settings.one_off)
+    if (autopilot := options.autopilot) is not None:
+        settings.autopilot_continuation = _value_or_current(
+            autopilot.continuation_enabled, settings.autopilot_continuation
+        )
+        settings.autopilot_continues = _value_or_current(autopilot.max_continues, settings.autopilot_continues)
     settings.file_tracking = _value_or_current(options.enable_file_change_tracking, settings.file_tracking)
 
 

@@ -17,7 +17,13 @@ from pydantic.alias_generators import to_camel
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.store.state_files import StateFiles
-from jumpseat_protocol.sessions import CustomAgentConfig, DefaultAgentConfig, MemoryOptions, SessionOptions
+from jumpseat_protocol.sessions import (
+    AutopilotOptions,
+    CustomAgentConfig,
+    DefaultAgentConfig,
+    MemoryOptions,
+    SessionOptions,
+)
 
 if TYPE_CHECKING:
     from jumpseat_protocol.mcp import McpServerConfig
@@ -69,6 +75,10 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         keep_interrupted_answers=settings.keep_interrupted_answers or None,
         one_off=settings.one_off or None,
         enable_file_change_tracking=settings.file_tracking or None,
+        autopilot=AutopilotOptions(
+            continuation_enabled=None if settings.autopilot_continuation else False,
+            max_continues=settings.autopilot_continues,
+        ),
         session_limits=settings.session_limits,
         continue_on_auto_mode=settings.continue_on_auto_mode or None,
         reasoning_summary=settings.reasoning_summary,

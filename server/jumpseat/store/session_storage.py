@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WORKSPACE: Final = "workspace.yaml"
+OBJECTIVE: Final = "autopilot-objective.json"
 
 
 class StoredLog(Protocol):
@@ -240,6 +241,28 @@ class SessionStorage:
         raise NotImplementedError
 
     # --- what they share ----------------------------------------------------------------------------------------
+
+    def read_objective(self) -> str | None:
+        """Return the file with the objective of the autopilot, if there is one."""
+        try:
+            content = self.state.read(OBJECTIVE)
+        except OSError:
+            return None
+        return None if content is None else content.decode("utf-8", "replace")
+
+    def write_objective(self, content: str | None) -> None:
+        """Replace that file; ``None`` removes it.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        try:
+            if content is None:
+                self.state.remove(OBJECTIVE)
+            else:
+                self.state.write(OBJECTIVE, content.encode("utf-8", "replace"))
+        except OSError as error:
+            raise store_error("write", OBJECTIVE, error) from error
 
     @property
     def plan(self) -> Plan:

@@ -60,6 +60,7 @@ def test_the_tools_come_in_the_documented_order() -> None:
         "manage_schedule",
         "exit_plan_mode",
         "skill",
+        "task_complete",
         "store_memory",
         "vote_memory",
         "invoke_canvas_action",

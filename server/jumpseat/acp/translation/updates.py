@@ -260,6 +260,9 @@ class Translator:
                 # The response to the prompt reports these.
                 events.SessionError()
                 | events.SessionIdle()
+                | events.SessionTaskComplete()
+                | events.SessionAutopilotStopped()
+                | events.SessionAutopilotObjectiveChanged()
                 | events.Abort()
                 | events.AssistantIdle()
                 # The editor requested these itself, or does not use the feature.

@@ -28,6 +28,7 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import CANCELLED
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
+from jumpseat.agent.session.autopilot import Autopilot, StopReason
 from jumpseat.agent.session.canvases import Canvases
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
@@ -136,6 +137,7 @@ class Session:
                 end_run=self._end_run,
             ),
         )
+        self.autopilot = Autopilot(settings, storage.read_objective, storage.write_objective, self.emit)
         self.schedules = Schedules(services.tasks, services.clock, self.send, self.emit)
         # The provider of the last call, and the content it could not be sent unchanged; the client has been warned.
         self.portability: tuple[str, Portability] = ("", Portability())
@@ -463,6 +465,11 @@ class Session:
         prompt = self.queue.prompt
         return (prompt.agent_mode if prompt is not None else None) or self.settings.mode
 
+    @property
+    def in_autopilot(self) -> bool:
+        """Return whether the session goes on by itself; sub-agents never do."""
+        return self.identity is None and self.autopilot.on
+
     def change_mode(self, mode: events.SessionMode) -> None:
         """Set the mode of the session and of the running prompt."""
         if self.queue.prompt is not None:
@@ -571,6 +578,15 @@ class Session:
         """Publish that the user aborted the run. Called when a run is cancelled."""
         self.emit(events.Abort(reason=self.queue.abort_reason))
         self.emit(events.PendingMessagesModified())
+
+    def announce_pause(self) -> None:
+        """Publish that the model has stopped in the middle of a run."""
+        self._announce_ephemeral(events.AssistantIdle())
+
+    def announce_autopilot_end(self, prompt: Prompt, reason: StopReason | None = None) -> None:
+        """Publish that a prompt in autopilot mode is not continued."""
+        stopped = self.autopilot.stopped(reason)
+        self._announce_ephemeral(events.SessionAutopilotStopped(reason=stopped, request_id=prompt.id))
 
     def fail(self, payload: events.SessionError) -> events.Event:
         """Publish the error that ends a prompt. If it cannot be written to the log, it is announced anyway."""

@@ -46,9 +46,11 @@ class AgentPrompt:
 
     text: str
     mode: events.SessionMode | None = None
+    shown: str | None = None
+    """The text that users see in place of ``text``."""
 
     def as_prompt(self) -> Prompt:
-        return Prompt(self.text, agent_mode=self.mode)
+        return Prompt(self.text, agent_mode=self.mode, display_text=self.shown)
 
 
 async def invoke(session: Session, name: str, args: str) -> str | AgentPrompt | None:
@@ -219,6 +221,23 @@ async def _plan(session: Session, args: str) -> AgentPrompt | None:
     return None
 
 
+async def _autopilot(session: Session, args: str) -> str | AgentPrompt:
+    if args.strip() == "off":
+        if session.settings.mode == "interactive":
+            return "Already in interactive mode."
+        session.change_mode("interactive")
+        return "Switched to interactive mode."
+    if args.strip():
+        objective = session.autopilot.set_objective(args.strip())
+        session.change_mode("autopilot")
+        text = (
+            f"{objective.text}\n\nWork on this to its end without asking, and call task_complete when it is done."
+        )
+        return AgentPrompt(text, "autopilot", f"Autopilot objective: {objective.text}")
+    session.change_mode("autopilot")
+    return "Switched to autopilot mode."
+
+
 async def _schedule(session: Session, args: str, *, recurring: bool) -> str:
     interval, _, prompt = args.partition(" ")
     if not prompt.strip():
@@ -231,6 +250,7 @@ async def _schedule(session: Session, args: str, *, recurring: bool) -> str:
 
 BUILTINS: Final = {
     "after": Builtin("Send a prompt once after an interval", partial(_schedule, recurring=False), "30m PROMPT"),
+    "autopilot": Builtin("Work on by itself, as a mode or to reach an objective", _autopilot, "objective, or off"),
     "context": Builtin("Show how much of the context is used", _context),
     "every": Builtin("Send a prompt again and again", partial(_schedule, recurring=True), "30m PROMPT"),
     "plan": Builtin("Go to plan mode, or plan one prompt", _plan, "a prompt to plan"),

@@ -8,6 +8,7 @@ done or a tool call was rejected, a model call failed for good (``session.error`
 from __future__ import annotations
 
 import logging
+import uuid
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -31,6 +32,7 @@ from jumpseat.agent.model_calls.structured import RESPONSE_FORMAT, problems_of, 
 from jumpseat.agent.model_calls.tool_protocol import uses_xml
 from jumpseat.agent.observation import PromptRun
 from jumpseat.agent.session import limits
+from jumpseat.agent.session.autopilot import SOURCE
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
@@ -73,6 +75,9 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
         agent = session.settings.custom_agent
         system = await system_message(session)
         kept_going_before = False
+        in_autopilot = session.in_autopilot
+        if in_autopilot:
+            session.autopilot.begin()
         turn = 0
         while True:
             # If the model and the tools never block, other tasks still have to run, an abort above all.
@@ -88,24 +93,63 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
                 system = await system_message(session)
             outcome, tools_status = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
+            if in_autopilot:
+                session.autopilot.end_turn()
             session.emit(events.TurnEnd(turn_id=turn_id, tools_status=tools_status))
             if outcome != "again" and not session.queue.has_steering():
                 kept_going = outcome == "done" and await _is_stop_blocked(session, again=kept_going_before)
                 kept_going_before = kept_going_before or kept_going
                 # A steering prompt may have arrived while the hook ran.
                 if not kept_going and not session.queue.has_steering():
-                    return
+                    in_autopilot = session.in_autopilot
+                    text = session.autopilot.continuation() if in_autopilot and outcome == "done" else None
+                    if text is None:
+                        _end_autopilot(session, prompt, outcome, in_autopilot=in_autopilot)
+                        return
+                    _continue_in_autopilot(session, prompt, text)
             turn += 1
     except anyio.get_cancelled_exc_class():
         record.aborted = True
         _report_abort(session, open_turn)
+        if session.in_autopilot:
+            session.announce_autopilot_end(prompt, "aborted")
         raise
     except Exception as exc:
         record.error_type = exc.error_type if isinstance(exc, JumpseatError) else "internal"
         record.reason = str(exc) if isinstance(exc, StoreError | ConfigError) else None
         _report_failure(session, prompt, open_turn, exc)
+        if session.in_autopilot:
+            session.announce_autopilot_end(prompt, "error")
     finally:
         await session.tools.settle()
+
+
+def _continue_in_autopilot(session: Session, prompt: Prompt, text: str) -> None:
+    """Make the model go on with a prompt."""
+    session.announce_pause()
+    session.emit(
+        events.UserMessage(
+            content="",
+            transformed_content=text,
+            message_id=str(uuid.uuid4()),
+            agent_mode="autopilot",
+            delivery="idle",
+            interaction_id=prompt.interaction_id,
+            source=SOURCE,
+            is_autopilot_continuation=True,
+        )
+    )
+
+
+def _end_autopilot(session: Session, prompt: Prompt, outcome: TurnOutcome, *, in_autopilot: bool) -> None:
+    """End a prompt in autopilot mode; the mode ends with the objective."""
+    if not in_autopilot:
+        return
+    rejected = outcome == "rejected" and not session.autopilot.is_complete
+    session.announce_autopilot_end(prompt, "rejected" if rejected else None)
+    objective = session.autopilot.objective
+    if objective is not None and objective.status == "completed" and session.autopilot.is_complete:
+        session.change_mode("interactive")
 
 
 async def _is_stop_blocked(session: Session, *, again: bool) -> bool:

@@ -39,7 +39,7 @@ async def invoke(ctx: Context, params: CommandInvokeParams) -> CommandInvokeResu
     output = await commands.invoke(session, params.name.strip().lstrip("/"), params.input.strip())
     if isinstance(output, commands.AgentPrompt):
         return CommandInvokeResult(
-            kind="agent-prompt", prompt=output.text, display_prompt=output.text, mode=output.mode
+            kind="agent-prompt", prompt=output.text, display_prompt=output.shown or output.text, mode=output.mode
         )
     return CommandInvokeResult(kind="completed" if output is None else "text", text=output)
 

@@ -1,4 +1,4 @@
-"""``session.sendMessages`` and ``sendSystemNotification``: send several prompts together, or what no user wrote."""
+"""``session.sendMessages``: send several prompts together."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from jumpseat.agent.observation import trace_of
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.handlers.session.send import after_run, check_attachments, modes, queue
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.events import SystemNotification
-from jumpseat_protocol.queue import SendMessagesParams, SendMessagesResult, SendSystemNotificationParams
+from jumpseat_protocol.queue import SendMessagesParams, SendMessagesResult
 
 
 def send_messages(ctx: Context, params: SendMessagesParams) -> SendMessagesResult | Awaitable[SendMessagesResult]:
@@ -36,13 +35,3 @@ def send_messages(ctx: Context, params: SendMessagesParams) -> SendMessagesResul
     queue(session, last, delivery, prepend=params.prepend)
     result = SendMessagesResult(message_ids=[prompt.id for prompt in prompts])
     return after_run(last, result) if params.wait else result
-
-
-def send_system_notification(ctx: Context, params: SendSystemNotificationParams) -> None:
-    """Tell the model something that no user wrote; it answers at once, or in the running turn."""
-    text = f"<system_notification>\n{params.message}\n</system_notification>"
-    notification = None
-    if params.kind is not None:
-        notification = SystemNotification(content=text, kind=params.kind.wire())
-    prompt = Prompt(text, source="system", notification=notification)
-    ctx.registry.live(params.session_id).send(prompt, "immediate")

@@ -6,6 +6,7 @@ from typing import Any
 
 from jumpseat.agent.model import ToolSpec
 from jumpseat.sessions.context import Context
+from jumpseat_protocol.autopilot import TaskCompleteData, TaskCompleteDataParams
 from jumpseat_protocol.server import EmptyResult, SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.tools import (
@@ -58,3 +59,11 @@ def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataRe
 def _metadata(spec: ToolSpec) -> dict[str, Any]:
     origin = {"mcpServerName": spec.origin.server, "mcpToolName": spec.origin.tool} if spec.origin else {}
     return {"name": spec.name, "description": spec.description, "input_schema": spec.parameters, **origin}
+
+
+def task_complete_event_data(ctx: Context, params: TaskCompleteDataParams) -> TaskCompleteData:
+    """Return the data of ``session.task_complete`` for a call of ``task_complete``."""
+    ctx.registry.live(params.session_id)
+    summary = params.tool_args.get("summary")
+    success = params.final_result.get("resultType", "success") == "success"
+    return TaskCompleteData(summary=summary if isinstance(summary, str) else "", success=success)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from jumpseat.agent.session.autopilot import Objective
 from jumpseat.errors import InvalidRequestError
 from jumpseat.git import GitError
 from jumpseat.sessions.changes import set_session_name
@@ -12,7 +13,18 @@ from jumpseat.sessions.rewinding import History
 from jumpseat.sessions.session_diff import session_changes
 from jumpseat.store.git_diff import DEFAULT_BRANCH, FileChange, Repository
 from jumpseat.store.session_storage import SessionStorage
-from jumpseat_protocol.events import SessionWorkspaceFileChanged, WorkingDirectoryContext
+from jumpseat_protocol.autopilot import (
+    ObjectiveContent,
+    ObjectiveDeleted,
+    ObjectiveExists,
+    ObjectiveWriteParams,
+    ObjectiveWritten,
+)
+from jumpseat_protocol.events import (
+    SessionAutopilotObjectiveChanged,
+    SessionWorkspaceFileChanged,
+    WorkingDirectoryContext,
+)
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.workspaces import (
     CheckpointInfo,
@@ -227,6 +239,48 @@ async def diff(ctx: Context, params: DiffParams) -> DiffResult:
     except GitError as error:
         raise InvalidRequestError(f"cannot compute the diff: {error}") from None
     return result
+
+
+def read_autopilot_objective(ctx: Context, params: SessionParams) -> ObjectiveContent:
+    """Return the file of the objective."""
+    session = ctx.registry.live(params.session_id)
+    return ObjectiveContent(content=ctx.registry.storage(session).read_objective())
+
+
+async def write_autopilot_objective(ctx: Context, params: ObjectiveWriteParams) -> ObjectiveWritten:
+    """Replace the file of the objective; its content is up to the client."""
+    session = ctx.registry.live(params.session_id)
+    storage = ctx.registry.storage(session)
+    written = ObjectiveWritten(operation="create" if storage.read_objective() is None else "update")
+    storage.write_objective(params.content)
+    await storage.state.flush()
+    objective = Objective.decode(params.content)
+    session.emit(
+        SessionAutopilotObjectiveChanged(
+            operation=written.operation,
+            id=objective.id if objective is not None else None,
+            status=objective.status if objective is not None else None,
+        )
+    )
+    return written
+
+
+async def delete_autopilot_objective(ctx: Context, params: SessionParams) -> ObjectiveDeleted:
+    """Remove the objective, if there is one."""
+    session = ctx.registry.live(params.session_id)
+    storage = ctx.registry.storage(session)
+    existed = storage.read_objective() is not None
+    if existed:
+        storage.write_objective(None)
+        await storage.state.flush()
+        session.emit(SessionAutopilotObjectiveChanged(operation="delete"))
+    return ObjectiveDeleted(deleted=existed)
+
+
+def autopilot_objective_exists(ctx: Context, params: SessionParams) -> ObjectiveExists:
+    """Return whether there is an objective."""
+    session = ctx.registry.live(params.session_id)
+    return ObjectiveExists(exists=ctx.registry.storage(session).read_objective() is not None)
 
 
 def _workspace(storage: SessionStorage) -> WorkspaceResult:

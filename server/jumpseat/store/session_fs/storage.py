@@ -20,14 +20,14 @@ from jumpseat.store.session_fs.files import ClientFiles
 from jumpseat.store.session_fs.log import FILE as EVENTS
 from jumpseat.store.session_fs.log import ClientEventLog
 from jumpseat.store.session_fs.workspace_files import ClientWorkspaceFiles
-from jumpseat.store.session_storage import WORKSPACE, SessionStorage
+from jumpseat.store.session_storage import OBJECTIVE, WORKSPACE, SessionStorage
 from jumpseat.store.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
 CLOSE_S: Final = 5.0
 """Time that a client has to store the last changes of a session that is closed."""
-_FILES: Final = (WORKSPACE, OPTIONS, EVENTS, CLIENT_METADATA, CHANGES)
+_FILES: Final = (WORKSPACE, OPTIONS, EVENTS, CLIENT_METADATA, CHANGES, OBJECTIVE)
 
 
 class ClientStorage(SessionStorage):

@@ -1,0 +1,41 @@
+"""``task_complete``: end the work on a prompt in autopilot mode. Offered in that mode only."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from pydantic import Field
+
+from jumpseat.agent.session.session import Session
+from jumpseat.tools.resources import Resources
+from jumpseat.tools.session_tool import SessionTool
+from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome
+
+
+class TaskCompleteArgs(ToolArgs):
+    summary: str = Field(description="What was done, and what is left, for the user")
+
+
+TOOL: Final = Described(
+    name="task_complete",
+    description=(
+        "You are in autopilot mode: the work goes on until you call this. Call it when everything is done and"
+        " checked, or when nothing more can be done."
+    ),
+    args=TaskCompleteArgs,
+    position=230,
+)
+
+
+def source(session: Session, resources: Resources) -> SessionTool:
+    """Return the session's tool."""
+    return SessionTool(
+        TOOL.bound(partial(_run, session), lambda args: args.summary),
+        lambda: session.in_autopilot,
+    )
+
+
+async def _run(session: Session, _ctx: ToolContext, args: TaskCompleteArgs) -> ToolOutcome:
+    session.autopilot.complete(args.summary)
+    return ToolOutcome(args.summary, ends_turn=True)
