@@ -41,7 +41,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "sessions.setRemoteControlSteering": Answer({"status": _OFF}, only={"enabled": False}),
     "sessions.stopRemoteControl": Answer({"stopped": False, "status": _OFF}),
     "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}, needs=("toSessionId",)),
-    "session.tools.updateSubagentSettings": _DONE,
     # --- MCP ------------------------------------------------------------------------------------------------------
     "session.mcp.oauth.respond": _NOT_REQUESTED,
     "session.mcp.removeGitHub": Answer({"removed": False}),

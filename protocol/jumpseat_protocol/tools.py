@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictInt
 
 from jumpseat_protocol.server import EmptyResult, SuccessResult
 from jumpseat_protocol.sessions import SessionParams
@@ -72,6 +72,32 @@ class ToolsListResult(WireModel):
     tools: list[dict[str, Any]]
 
 
+class SubagentSettingsEntry(WireModel):
+    """What sub-agents of one type run with, instead of what their definitions or calls say.
+
+    ``context_tier`` has no effect: the length of the context is that of the model.
+    """
+
+    model: str | None = Field(default=None, min_length=1)
+    effort_level: str | None = Field(default=None, min_length=1)
+    context_tier: Literal["inherit", "default", "long_context"] | None = None
+
+
+class SubagentSettings(WireModel):
+    """The user's settings for sub-agents; ``agents`` is keyed by ``agent_type``. Limits can only be lowered."""
+
+    agents: dict[str, SubagentSettingsEntry] | None = None
+    disabled_subagents: list[str] | None = None
+    max_concurrency: StrictInt | None = Field(default=None, ge=1)
+    max_depth: StrictInt | None = Field(default=None, ge=1)
+
+
+class UpdateSubagentSettingsParams(SessionParams):
+    """``subagents`` replaces the settings as a whole; ``null`` clears them."""
+
+    subagents: SubagentSettings | None = None
+
+
 class ToolsMetadataResult(WireModel):
     """``tools``: ``{name, description, input_schema}`` each, as in the next model request."""
 
@@ -84,4 +110,5 @@ METHODS: Final[Mapping[str, Method]] = {
     "tools.list": Method(ToolsListParams, ToolsListResult),
     "session.tools.initializeAndValidate": Method(SessionParams, EmptyResult),
     "session.tools.getCurrentMetadata": Method(SessionParams, ToolsMetadataResult),
+    "session.tools.updateSubagentSettings": Method(UpdateSubagentSettingsParams, EmptyResult),
 }

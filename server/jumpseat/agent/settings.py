@@ -24,6 +24,7 @@ from jumpseat_protocol.sessions import (
     ToolChoiceConfig,
     ToolSearchConfig,
 )
+from jumpseat_protocol.tools import SubagentSettings
 
 if TYPE_CHECKING:
     from jumpseat_protocol.mcp import McpServerConfig
@@ -41,6 +42,7 @@ class SessionSettings:
     ``default_excluded_tools``: excluded unless the custom agent lists its tools.
     ``found_agents``: custom agents read from files.
     ``excluded_builtin_agents``: built-in agents that cannot be started.
+    ``sub_agent_settings``: models, efforts and limits of sub-agents that the user has set for the open session.
     ``sub_agent_deltas``: whether clients get the deltas of sub-agents.
     ``stored_mcp_logins``: whether MCP servers get the tokens of the user's stored logins.
     ``lost_mcp_servers``: MCP servers of a resumed session that cannot be restored, by name, each with the parts of
@@ -71,6 +73,7 @@ class SessionSettings:
     found_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
     agent: str | None = None
     excluded_builtin_agents: list[str] = field(default_factory=list[str])
+    sub_agent_settings: SubagentSettings | None = None
     sub_agent_deltas: bool = True
     model_capabilities: ModelCapabilities | None = None
     adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])

@@ -313,6 +313,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "session.tools.handlePendingToolCall": "session.tools:handle_pending_tool_call",
     "session.tools.initializeAndValidate": "session.tools:initialize_and_validate",
     "session.tools.getCurrentMetadata": "session.tools:get_current_metadata",
+    "session.tools.updateSubagentSettings": "session.tools:update_subagent_settings",
     "session.ui.handlePendingSampling": "session.ui:handle_pending_sampling",
     "session.ui.registerDirectAutoModeSwitchHandler": "session.ui:register_direct_auto_mode_switch_handler",
     "session.ui.unregisterDirectAutoModeSwitchHandler": "session.ui:unregister_direct_auto_mode_switch_handler",

@@ -95,7 +95,10 @@ def startable_agents(settings: SessionSettings) -> dict[str, str]:
     """Return the descriptions of the agents that models may start in a session, by name: built-in ones first."""
     excluded = settings.excluded_builtin_agents
     agents = {agent.name: agent.description for agent in BUILT_IN if agent.name not in excluded}
-    return agents | {agent.name: agent.description for agent in settings.agents if agent.infer}
+    agents |= {agent.name: agent.description for agent in settings.agents if agent.infer}
+    of_user = settings.sub_agent_settings
+    disabled = (of_user.disabled_subagents if of_user is not None else None) or ()
+    return {name: description for name, description in agents.items() if name not in disabled}
 
 
 def find_agent(settings: SessionSettings, name: str) -> CustomAgentConfig | None:
@@ -104,3 +107,17 @@ def find_agent(settings: SessionSettings, name: str) -> CustomAgentConfig | None
         return None
     custom = next((agent for agent in settings.agents if agent.name == name), None)
     return custom or next(agent for agent in BUILT_IN if agent.name == name).config()
+
+
+def with_user_settings(settings: SessionSettings, config: CustomAgentConfig) -> CustomAgentConfig:
+    """Return an agent with the model and the effort that the user has set for its type, if any."""
+    of_user = settings.sub_agent_settings
+    entry = ((of_user.agents if of_user is not None else None) or {}).get(config.name)
+    if entry is None:
+        return config
+    if entry.model is not None:
+        # An effort that was meant for another model may be unknown to this one.
+        return config.model_copy(update={"model": entry.model, "reasoning_effort": entry.effort_level})
+    if entry.effort_level is not None:
+        return config.model_copy(update={"reasoning_effort": entry.effort_level})
+    return config

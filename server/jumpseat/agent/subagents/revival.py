@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.sub_agents import SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.agent.subagents.definitions import find_agent
+from jumpseat.agent.subagents.definitions import find_agent, with_user_settings
 from jumpseat.agent.subagents.session import SubAgentSession, settings_for
 from jumpseat.agent.subagents.subagent import SubAgent
 from jumpseat.errors import InvalidRequestError
@@ -59,4 +59,5 @@ def _settings(settings: SessionSettings, agents: Mapping[str, SubAgent], agent: 
     config = find_agent(settings, agent.type)
     if config is None:
         raise InvalidRequestError(f"Agent {agent.id} cannot go on: there is no agent_type {agent.type} any more.")
-    return settings_for(settings, with_choice(config, agent.requested_model, agent.requested_effort))
+    chosen = with_choice(config, agent.requested_model, agent.requested_effort)
+    return settings_for(settings, with_user_settings(settings, chosen))

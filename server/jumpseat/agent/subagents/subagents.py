@@ -24,7 +24,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.sub_agents import AgentLimits, SubAgentIdentity
 from jumpseat.agent.subagents import texts
 from jumpseat.agent.subagents.background_commands import BackgroundCommands
-from jumpseat.agent.subagents.definitions import find_agent, startable_agents
+from jumpseat.agent.subagents.definitions import find_agent, startable_agents, with_user_settings
 from jumpseat.agent.subagents.history import AgentHistory
 from jumpseat.agent.subagents.outcome import answer_of, end_event, error_of, interruption_events
 from jumpseat.agent.subagents.revival import identity_of, revive, with_choice
@@ -104,13 +104,15 @@ class SubAgents:
             InvalidRequestError: there is no such type, or a limit is reached; models can read the message.
             StoreError: the log cannot be written.
         """
-        config = find_agent(parent.settings, type_name)
+        # An agent has a copy of the settings of its start; the user's settings may have changed since.
+        current = replace(parent.settings, sub_agent_settings=self._root.settings.sub_agent_settings)
+        config = find_agent(current, type_name)
         if config is None:
-            known = ", ".join(startable_agents(parent.settings)) or "none"
+            known = ", ".join(startable_agents(current)) or "none"
             raise InvalidRequestError(f"Unknown agent_type: {type_name[:100]}. Valid types are: {known}")
         depth = 1 if parent.identity is None else parent.identity.depth + 1
         self._check_limits(depth)
-        config = with_choice(config, model, reasoning_effort)
+        config = with_user_settings(current, with_choice(config, model, reasoning_effort))
         agent_id = str(uuid.uuid4())
         agent = SubAgent(
             id=agent_id,
@@ -125,7 +127,7 @@ class SubAgents:
             requested_effort=reasoning_effort,
         )
         identity = SubAgentIdentity(agent_id, agent.call_id, agent.parent_id, depth, parent.cause)
-        settings = settings_for(parent.settings, config)
+        settings = settings_for(current, config)
         session = agent.session = SubAgentSession(
             self._root, identity, settings, partial(self._handle_event, agent)
         )
@@ -167,15 +169,17 @@ class SubAgents:
             raise InvalidRequestError(f"No agent was started: the provider has no model {model!r}.")
 
     def _check_limits(self, depth: int) -> None:
-        limits = self.limits
+        of_user = self._root.settings.sub_agent_settings
+        deepest = _lower(self.limits.depth, None if of_user is None else of_user.max_depth)
         if self._closed:
             raise SessionNotFoundError(self._root.id)
-        if depth > limits.depth:
-            raise InvalidRequestError(f"No agent was started: agents may start others {limits.depth} deep.")
+        if depth > deepest:
+            raise InvalidRequestError(f"No agent was started: agents may start others {deepest} deep.")
         self._check_running()
 
     def _check_running(self) -> None:
-        running = self.limits.running
+        of_user = self._root.settings.sub_agent_settings
+        running = _lower(self.limits.running, None if of_user is None else of_user.max_concurrency)
         if sum(agent.status == "running" for agent in self._agents.values()) >= running:
             raise InvalidRequestError(f"No agent was started: {running} agents work already. Wait for one of them.")
 
@@ -497,3 +501,7 @@ def sub_agents(session: Session) -> SubAgents:
 
 def _custom(parent: Session) -> set[str]:
     return {agent.name for agent in parent.settings.agents}
+
+
+def _lower(limit: int, wanted: int | None) -> int:
+    return limit if wanted is None else min(limit, wanted)

@@ -14,6 +14,7 @@ from jumpseat_protocol.tools import (
     PendingToolRequest,
     PendingToolRequests,
     ToolsMetadataResult,
+    UpdateSubagentSettingsParams,
 )
 
 
@@ -54,6 +55,12 @@ def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataRe
             *({**_metadata(spec), "deferLoading": True} for spec in tools.deferred_specs()),
         ]
     )
+
+
+def update_subagent_settings(ctx: Context, params: UpdateSubagentSettingsParams) -> EmptyResult:
+    """Replace the user's settings for sub-agents, which apply to agents that start from now on."""
+    ctx.registry.live(params.session_id).settings.sub_agent_settings = params.subagents
+    return EmptyResult()
 
 
 def _metadata(spec: ToolSpec) -> dict[str, Any]:
