@@ -75,6 +75,8 @@ class Outcome:
                 "said_before": self.joined(),
             }
         completed = json.loads(json.dumps(dataclasses.asdict(self.completed)))
+        # Adapters estimate no tokens.
+        assert completed["message"].pop("tokens") is None
         for block in completed["message"]["blocks"]:
             # Adapters do not validate calls.
             assert block.pop("problem", None) is None

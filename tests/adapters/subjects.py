@@ -96,7 +96,9 @@ def resigned(value: Any, folder: str, subject: Subject) -> Any:
 def _replaced(value: Any, old: str, new: str) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {
-            field.name: _replaced(getattr(value, field.name), old, new) for field in dataclasses.fields(value)
+            field.name: _replaced(getattr(value, field.name), old, new)
+            for field in dataclasses.fields(value)
+            if field.init
         }
         if fields.get("provider") == old:
             fields["provider"] = new

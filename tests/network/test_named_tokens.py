@@ -38,6 +38,8 @@ FOR_EVERYBODY = frozenset(
             "tools.list",
         ),
         *("models.list", "models.listTokenPriceUnits"),
+        # For the sessions of the connection alone.
+        "sessionFs.setProvider",
         *("jumpseat.complete", "jumpseat.adapters.list", "jumpseat.adapters.get"),
         *("jumpseat.tools.list", "jumpseat.tools.get"),
         # Without a UI, there is no session in the foreground.

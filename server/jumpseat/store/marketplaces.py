@@ -76,7 +76,8 @@ class Marketplaces:
         for marketplace in self.all():
             if marketplace.name == name:
                 return marketplace
-        raise InvalidRequestError(f'Marketplace "{name}" {"is " if problem != "not found" else ""}{problem}')
+        verb = "" if problem == "not found" else "is "
+        raise InvalidRequestError(f'Marketplace "{name}" {verb}{problem}')
 
     async def add(self, text: str, cwd: Path) -> str:
         """Add the marketplace at a source; returns the name in its manifest.

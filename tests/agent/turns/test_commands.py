@@ -58,7 +58,9 @@ async def test_the_list_has_the_servers_commands_and_the_clients(tmp_path: Path)
             return {command["name"]: command["kind"] for command in found["commands"]}
 
         own = {"deploy": "client", "rollback": "client", "usage": "client"}
-        builtin = dict.fromkeys(("after", "compact", "context", "every", "help", "model", "plan"), "builtin")
+        builtin = dict.fromkeys(
+            ("after", "autopilot", "compact", "context", "every", "help", "model", "plan"), "builtin"
+        )
         assert await listed() == own | builtin
         assert await listed(includeBuiltins=False) == own
         assert await listed(includeClientCommands=False) == builtin
