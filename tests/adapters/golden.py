@@ -77,6 +77,7 @@ class Outcome:
         completed = json.loads(json.dumps(dataclasses.asdict(self.completed)))
         # Adapters estimate no tokens.
         assert completed["message"].pop("tokens") is None
+        assert completed["message"].pop("universal") is None
         for block in completed["message"]["blocks"]:
             # Adapters do not validate calls.
             assert block.pop("problem", None) is None

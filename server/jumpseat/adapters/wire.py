@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import orjson
@@ -16,11 +16,21 @@ from jumpseat.agent.blocks import (
     HostedToolResultBlock,
     HostedToolUseBlock,
     JsonObject,
+    Message,
     SearchResult,
     ToolUseBlock,
+    UserMessage,
 )
 from jumpseat.errors import ProviderProtocolError
 from jumpseat.json_text import read_json
+
+
+def messages_before_tool_loop(messages: Sequence[Message]) -> int:
+    """Return the number of messages up to the last one of the user; the current tool loop follows."""
+    for position in range(len(messages), 0, -1):
+        if isinstance(messages[position - 1], UserMessage):
+            return position
+    return 0
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -144,6 +144,8 @@ class UserMessage:
     role: Literal["user"] = "user"
     tokens: int | None = field(default=None, init=False, repr=False, compare=False)
     """The estimate of its tokens, kept by ``conversation/tokens.py``: every request asks for it again."""
+    universal: bool | None = field(default=None, init=False, repr=False, compare=False)
+    """Whether any model can receive it unchanged, kept by ``conversation/portability.py`` for the same reason."""
 
 
 @dataclass(slots=True)
@@ -151,6 +153,7 @@ class AssistantMessage:
     blocks: list[AssistantBlock]
     role: Literal["assistant"] = "assistant"
     tokens: int | None = field(default=None, init=False, repr=False, compare=False)
+    universal: bool | None = field(default=None, init=False, repr=False, compare=False)
 
     def text(self) -> str:
         """Return all text of the message, joined without separators."""
@@ -172,6 +175,7 @@ class ToolMessage:
     results: list[ToolResultBlock]
     role: Literal["tool"] = "tool"
     tokens: int | None = field(default=None, init=False, repr=False, compare=False)
+    universal: bool | None = field(default=None, init=False, repr=False, compare=False)
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage

@@ -6,12 +6,13 @@ the scripted model implements the interface directly. Nothing here knows JSON-RP
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message
+from jumpseat.agent.written_messages import Write, WrittenMessages
 
 ReasoningEffort: TypeAlias = str
 """``low``, ``medium``, ``high``, ``xhigh``, ``max``, or another level of the provider."""
@@ -114,7 +115,8 @@ class ModelRequest:
     ``headers`` are the prompt's extra headers and override those of the endpoint. Limits are in tokens.
     ``unasked`` marks a request that no user has initiated. ``agent`` is set for requests of sub-agents. With
     ``announce_blocks``, a streamed answer contains :class:`BlockCompleted` as far as the adapter knows the end of a
-    block.
+    block. ``written`` is what the adapter has written for earlier requests of the conversation; without it, all of
+    the request is plain JSON.
     """
 
     model: str
@@ -136,6 +138,19 @@ class ModelRequest:
     agent: SubAgentRef | None = None
     unasked: bool = False
     announce_blocks: bool = False
+    written: WrittenMessages | None = field(default=None, repr=False, compare=False)
+
+    def write(self, form: Hashable, messages: Sequence[Message], write: Write) -> list[Any]:
+        """Write messages of this request as elements of one array; see :class:`WrittenMessages`."""
+        if self.written is None:
+            return [part for message in messages for part in write(message)]
+        return self.written.write(form, messages, write)
+
+    def write_each(self, form: Hashable, write: Write) -> list[list[Any]]:
+        """Write the elements of each message of this request; see :class:`WrittenMessages`."""
+        if self.written is None:
+            return [write(message) for message in self.messages]
+        return self.written.write_each(form, self.messages, write)
 
 
 CREDITS_PER_DOLLAR: Final = 100

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import random
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -403,6 +405,19 @@ def test_the_text_of_arguments_survives_the_log_byte_for_byte(text: str) -> None
     reply = AssistantMessage([call("1", text)])
 
     assert replayed(answer(reply), done("1")).messages() == [reply, ToolMessage([result("1")])]
+
+
+def test_messages_that_were_sent_do_not_change_when_a_call_runs_with_other_arguments() -> None:
+    conversation = built(answer(AssistantMessage([TextBlock("I add."), call("1", '{"a":1}')])))
+    sent = conversation.messages()[0]
+    before = copy.deepcopy(sent)
+
+    conversation.apply(replace(done("1"), effective_arguments={"a": 2}))
+
+    assert sent == before
+    changed = conversation.messages()[0]
+    assert isinstance(changed, AssistantMessage)
+    assert [block.arguments_json for block in changed.tool_uses()] == ['{"a":2}']
 
 
 def test_a_replayed_conversation_equals_the_live_one() -> None:

@@ -150,6 +150,8 @@ class DeclaredCaller:
         """
         declaration = self.declaration
         view = AdapterView(declaration, request.model)
+        # Handlers read and change the body.
+        request = replace(request, written=None)
         if self._reads_inline(request):
             # Set before ``setup``, which may read it.
             view.opts["stream"] = False

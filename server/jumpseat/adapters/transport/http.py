@@ -31,6 +31,7 @@ from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.masked_deltas import MaskedEvents
 from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest, SubAgentRef
 from jumpseat.agent.secrets import Secrets
+from jumpseat.agent.written_messages import fragment, plain
 from jumpseat.declared.values import problem_in_json
 from jumpseat.decompression import ACCEPT_ENCODING
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, UnwritableBodyError
@@ -266,7 +267,7 @@ class HttpModel:
         Raises:
             ProviderError: the request cannot be serialized, or no token is available for it.
         """
-        prepared = await self._prepare(request)
+        prepared = await self._prepare(replace(request, written=None))
         call = prepared.request
         if prepared.on_end is not None:
             await prepared.on_end(Outcome(None))
@@ -292,12 +293,15 @@ class HttpModel:
         try:
             content = _json_bytes(_websocket_message(call.body) if call.socket else call.body)
         except (TypeError, ValueError, RecursionError) as error:
-            problem = problem_in_json(call.body, "body") or str(error)
+            problem = problem_in_json(plain(call.body), "body") or str(error)
             raise _redactor(endpoint, request, prepared).redact_error(
                 UnwritableBodyError(
                     f"adapter {self._caller.adapter_name!r}: its request cannot be written as JSON: {problem}"
                 )
             ) from None
+
+        if request.written is not None:
+            request.written.end()
 
         def redactor() -> Redactor:
             return _redactor(endpoint, request, prepared)
@@ -356,10 +360,10 @@ def _websocket_message(body: JsonObject) -> JsonObject:
 
 def _json_bytes(body: JsonObject) -> bytes:
     try:
-        return orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS)
+        return orjson.dumps(body, default=fragment, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
         # A lone surrogate in a tool's output, or an integer beyond 64 bits, must not end a session.
-        return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return json.dumps(plain(body), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _keys(endpoint: Endpoint, call: HttpRequest) -> Secrets:

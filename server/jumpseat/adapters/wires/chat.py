@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
@@ -34,6 +35,7 @@ from jumpseat.adapters.wire import (
     decode_text,
     hosted_as_text,
     merge_headers,
+    messages_before_tool_loop,
 )
 from jumpseat.adapters.wires.chat_decoder import ChatDecoder
 from jumpseat.adapters.wires.tool_schema import object_parameters
@@ -45,6 +47,7 @@ from jumpseat.agent.blocks import (
     HostedToolUseBlock,
     ImageBlock,
     JsonObject,
+    Message,
     ReasoningBlock,
     TextBlock,
     ToolMessage,
@@ -172,19 +175,25 @@ class ChatAdapter(BearerAdapter):
             wire.append({"role": str(options.get("system_role", "system")), "content": request.system})
         # OpenAI itself refuses unknown fields, and never sends the reasoning that they would carry.
         replay = bool(options.get("replay_reasoning", True)) and not is_openai(endpoint.base_url)
-        last_prompt = max((i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1)
-        for position, message in enumerate(request.messages):
-            match message:
-                case UserMessage():
-                    wire += user_to_wire(message, vision=request.vision)
-                case AssistantMessage():
-                    entry = self.assistant_to_wire(message)
-                    if replay:
-                        entry |= self.reasoning_to_wire(message, current=position > last_prompt)
-                    wire.append(entry)
-                case ToolMessage():
-                    wire += self.results_to_wire(message, vision=request.vision)
+        count = messages_before_tool_loop(request.messages)
+        form = (type(self), self.signature, request.vision, replay)
+        for current, messages in ((False, request.messages[:count]), (True, request.messages[count:])):
+            write = partial(self.message_to_wire, vision=request.vision, replay=replay, current=current)
+            wire += request.write((*form, current), messages, write)
         return wire
+
+    def message_to_wire(self, message: Message, *, vision: bool, replay: bool, current: bool) -> list[JsonObject]:
+        """Write one message. ``replay`` returns its reasoning; ``current`` marks messages of the tool loop."""
+        match message:
+            case UserMessage():
+                return user_to_wire(message, vision=vision)
+            case AssistantMessage():
+                entry = self.assistant_to_wire(message)
+                if replay:
+                    entry |= self.reasoning_to_wire(message, current=current)
+                return [entry]
+            case ToolMessage():
+                return self.results_to_wire(message, vision=vision)
 
     def assistant_to_wire(self, message: AssistantMessage) -> JsonObject:
         text = message.text()

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -47,6 +48,7 @@ from jumpseat.agent.blocks import (
     HostedToolUseBlock,
     ImageBlock,
     JsonObject,
+    Message,
     ReasoningBlock,
     TextBlock,
     ToolMessage,
@@ -218,16 +220,12 @@ def contents_to_wire(request: ModelRequest, provider: str) -> list[JsonObject]:
     signed = version is not None and version >= (3, 0)
     wire: list[JsonObject] = []
     mergeable: str | None = None
-    for message in request.messages:
-        match message:
-            case UserMessage():
-                role, parts = "user", user_parts(message, vision=request.vision)
-            case AssistantMessage():
-                role, parts = "model", assistant_parts(message, provider, signed=signed)
-            case ToolMessage():
-                role, parts = "user", result_parts(message, vision=request.vision, nested=signed)
+    write = partial(message_parts, provider=provider, vision=request.vision, signed=signed)
+    written = request.write_each(("contents", provider, request.vision, signed), write)
+    for message, parts in zip(request.messages, written, strict=True):
         if not parts:
             continue
+        role = "model" if isinstance(message, AssistantMessage) else "user"
         if not wire and role == "model":
             wire.append({"role": "user", "parts": [{"text": "(earlier conversation left out)"}]})
         kind = "results" if isinstance(message, ToolMessage) else role
@@ -237,6 +235,17 @@ def contents_to_wire(request: ModelRequest, provider: str) -> list[JsonObject]:
             wire.append({"role": role, "parts": parts})
         mergeable = kind
     return wire
+
+
+def message_parts(message: Message, *, provider: str, vision: bool, signed: bool) -> list[JsonObject]:
+    """Write the parts of one message; ``signed`` marks models that require signatures on calls."""
+    match message:
+        case UserMessage():
+            return user_parts(message, vision=vision)
+        case AssistantMessage():
+            return assistant_parts(message, provider, signed=signed)
+        case ToolMessage():
+            return result_parts(message, vision=vision, nested=signed)
 
 
 def user_parts(message: UserMessage, *, vision: bool) -> list[JsonObject]:

@@ -18,6 +18,7 @@ option                 default            meaning
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
@@ -46,6 +47,7 @@ from jumpseat.agent.blocks import (
     HostedToolUseBlock,
     ImageBlock,
     JsonObject,
+    Message,
     ReasoningBlock,
     TextBlock,
     ToolMessage,
@@ -145,18 +147,20 @@ def generation_config(request: ModelRequest, mode: Any) -> JsonObject:
 
 def steps_to_wire(request: ModelRequest, provider: str) -> list[JsonObject]:
     """Write the conversation as steps; blocks signed by ``provider`` go back unchanged."""
-    steps: list[JsonObject] = []
-    for message in request.messages:
-        match message:
-            case UserMessage():
-                content = user_content(message, vision=request.vision)
-                if content:
-                    steps.append({"type": "user_input", "content": content})
-            case AssistantMessage():
-                steps += assistant_steps(message, provider)
-            case ToolMessage():
-                steps += [result_step(result, vision=request.vision) for result in message.results]
-    return steps
+    write = partial(message_steps, provider=provider, vision=request.vision)
+    return request.write(("interactions", provider, request.vision), request.messages, write)
+
+
+def message_steps(message: Message, *, provider: str, vision: bool) -> list[JsonObject]:
+    """Write one message."""
+    match message:
+        case UserMessage():
+            content = user_content(message, vision=vision)
+            return [{"type": "user_input", "content": content}] if content else []
+        case AssistantMessage():
+            return assistant_steps(message, provider)
+        case ToolMessage():
+            return [result_step(result, vision=vision) for result in message.results]
 
 
 def user_content(message: UserMessage, *, vision: bool) -> list[JsonObject]:

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
+from hashlib import blake2s
 from typing import Any, Final, cast
 
 from jumpseat.adapters.adapter import Adapter, Decoder, Endpoint, HttpRequest
@@ -54,6 +56,7 @@ from jumpseat.agent.model import (
     ToolChoice,
     ToolSpec,
 )
+from jumpseat.agent.written_messages import WrittenParts
 
 NAME: Final = "anthropic"
 API_VERSION: Final = "2023-06-01"
@@ -93,6 +96,7 @@ _CLAUDE: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\
 TEXT_EDITOR: Final = "text_editor"
 """Our name for the native editor."""
 
+_NOT_ALLOWED: Final = re.compile(r"[^A-Za-z0-9_-]")
 _EDITED_BY: Final = frozenset({"view", "create", "edit"})
 
 
@@ -238,11 +242,12 @@ def messages_to_wire(request: ModelRequest, provider: str, *, citations: bool) -
 
     Blocks signed by ``provider`` go back unchanged.
     """
-    ids = _ToolIds()
+    editor = EDITOR if _has_untranslated_editor(request) else TEXT_EDITOR
+    write = partial(_content, provider=provider, vision=request.vision, citations=citations, editor=editor)
+    written = request.write_each(("messages", provider, request.vision, citations, editor), write)
     wire: list[JsonObject] = []
-    for message in request.messages:
+    for message, content in zip(request.messages, written, strict=True):
         role = "assistant" if isinstance(message, AssistantMessage) else "user"
-        content = _content(message, ids, provider, vision=request.vision, citations=citations)
         if not content:
             continue
         if wire and wire[-1]["role"] == role:
@@ -253,10 +258,6 @@ def messages_to_wire(request: ModelRequest, provider: str, *, citations: bool) -
             wire.append({"role": role, "content": content})
         else:
             wire.append({"role": role, "content": content})
-    if _has_untranslated_editor(request):
-        for part in (part for message in wire for part in message["content"]):
-            if part["type"] == "tool_use" and part["name"] == TEXT_EDITOR:
-                part["name"] = EDITOR
     return wire
 
 
@@ -265,27 +266,17 @@ def _has_untranslated_editor(request: ModelRequest) -> bool:
     return any(tool.name == TEXT_EDITOR and tool.untranslated for tool in request.hosted_tools)
 
 
-class _ToolIds:
-    """Maps ids of tool calls to the alphabet that the wire allows, one to one."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-
-    def __call__(self, tool_use_id: str) -> str:
-        known = self._known.get(tool_use_id)
-        if known is None:
-            plain = re.sub(r"[^A-Za-z0-9_-]", "_", tool_use_id) or "call"
-            taken = set(self._known.values())
-            known = plain
-            number = 1
-            while known in taken:
-                number += 1
-                known = f"{plain}_{number}"
-            self._known[tool_use_id] = known
-        return known
+def _call_id(tool_use_id: str) -> str:
+    """Return the id of a call in the alphabet that the wire allows; a digest keeps a changed id distinct."""
+    allowed = _NOT_ALLOWED.sub("_", tool_use_id)
+    if allowed == tool_use_id and allowed:
+        return allowed
+    digest = blake2s(tool_use_id.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    return f"{allowed or 'call'}_{digest}"
 
 
-def _content(message: Message, ids: _ToolIds, provider: str, *, vision: bool, citations: bool) -> list[JsonObject]:
+def _content(message: Message, *, provider: str, vision: bool, citations: bool, editor: str) -> list[JsonObject]:
+    """Write the blocks of one message. ``editor`` is the name of the native editor in calls."""
     match message:
         case UserMessage():
             return [
@@ -293,10 +284,10 @@ def _content(message: Message, ids: _ToolIds, provider: str, *, vision: bool, ci
             ]
         case AssistantMessage():
             return [
-                part for block in message.blocks if (part := _assistant_block(block, ids, provider)) is not None
+                part for block in message.blocks if (part := _assistant_block(block, provider, editor)) is not None
             ]
         case ToolMessage():
-            return [_tool_result(result, ids, vision=vision) for result in message.results]
+            return [_tool_result(result, vision=vision) for result in message.results]
 
 
 def _user_block(block: UserBlock, *, vision: bool, citations: bool) -> list[JsonObject]:
@@ -309,7 +300,7 @@ def _user_block(block: UserBlock, *, vision: bool, citations: bool) -> list[Json
             return [_document(block, citations=citations)]
 
 
-def _assistant_block(block: AssistantBlock, ids: _ToolIds, provider: str) -> JsonObject | None:
+def _assistant_block(block: AssistantBlock, provider: str, editor: str) -> JsonObject | None:
     match block:
         case TextBlock():
             if not block.text.strip():
@@ -331,12 +322,13 @@ def _assistant_block(block: AssistantBlock, ids: _ToolIds, provider: str) -> Jso
             return _replay_block(block, provider)
         case ToolUseBlock():
             if block.provider == provider and (native := as_object(as_object(block.provider_data).get(NATIVE))):
-                return {**native, "type": "tool_use", "id": ids(block.id)}
+                return {**native, "type": "tool_use", "id": _call_id(block.id)}
             arguments = block.arguments
             if arguments is None:
                 # The wire takes objects only; the model should still see its own text.
                 arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
-            return {"type": "tool_use", "id": ids(block.id), "name": block.name, "input": arguments}
+            name = editor if block.name == TEXT_EDITOR else block.name
+            return {"type": "tool_use", "id": _call_id(block.id), "name": name, "input": arguments}
         case HostedToolUseBlock() | HostedToolResultBlock():
             replay = _replay_block(block, provider)
             if replay is not None:
@@ -353,8 +345,8 @@ def _replay_block(
     return dict(cast("JsonObject", raw)) if block.provider == provider and isinstance(raw, dict) else None
 
 
-def _tool_result(result: ToolResultBlock, ids: _ToolIds, *, vision: bool) -> JsonObject:
-    wire: JsonObject = {"type": "tool_result", "tool_use_id": ids(result.tool_use_id)}
+def _tool_result(result: ToolResultBlock, *, vision: bool) -> JsonObject:
+    wire: JsonObject = {"type": "tool_result", "tool_use_id": _call_id(result.tool_use_id)}
     images = [part for image in result.images for part in _image(image)] if vision else []
     if images:
         wire["content"] = [*_texts(result.text), *images]
@@ -398,8 +390,14 @@ def _mark_cache(body: JsonObject) -> None:
     ends += [message["content"] for message in body["messages"] if message["role"] == "user"][-2:]
     for blocks in ends:
         if blocks:
-            # A copy, because blocks may be objects of the conversation.
-            blocks[-1] = {**blocks[-1], "cache_control": _CACHE}
+            blocks[-1] = _marked(blocks[-1])
+
+
+def _marked(block: JsonObject | WrittenParts) -> JsonObject | WrittenParts:
+    """Return a copy of a block with the mark, because the block may be an object of the conversation."""
+    if isinstance(block, WrittenParts):
+        return block.with_field("cache_control", _CACHE)
+    return {**block, "cache_control": _CACHE}
 
 
 def _thinking(request: ModelRequest, options: Mapping[str, Any], provider: str) -> tuple[int, JsonObject | None]:

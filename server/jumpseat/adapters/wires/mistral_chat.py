@@ -14,6 +14,7 @@ option              default       meaning
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
@@ -42,7 +43,9 @@ class MistralAdapter(ChatAdapter):
         return MistralDecoder(self.signature, request)
 
     def messages(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
-        wire = map_parts(super().messages(endpoint, request), _file_as_document)
+        # Merging needs the messages themselves, not their JSON.
+        plain = replace(request, written=None)
+        wire = map_parts(super().messages(endpoint, plain), _file_as_document)
         return answer_before_user(merge_roles(wire), _INTERRUPTED)
 
     def assistant_to_wire(self, message: AssistantMessage) -> JsonObject:

@@ -17,6 +17,7 @@ beginning, so set it for work with tools.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from hashlib import blake2s
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
@@ -31,6 +32,7 @@ from jumpseat.adapters.wire import (
     decode_text,
     dump_json,
     hosted_as_text,
+    messages_before_tool_loop,
     parse_arguments,
     parse_object,
 )
@@ -42,6 +44,7 @@ from jumpseat.agent.blocks import (
     DocumentBlock,
     ImageBlock,
     JsonObject,
+    Message,
     ReasoningBlock,
     TextBlock,
     ToolMessage,
@@ -118,16 +121,20 @@ class OllamaChatAdapter(BearerAdapter):
     def messages(self, request: ModelRequest) -> list[JsonObject]:
         """Write the whole conversation, with the system message first."""
         wire: list[JsonObject] = [{"role": "system", "content": request.system}] if request.system else []
-        last_prompt = max((i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1)
-        for position, message in enumerate(request.messages):
-            match message:
-                case UserMessage():
-                    wire += _user_to_wire(message, vision=request.vision)
-                case AssistantMessage():
-                    wire.append(self._assistant_to_wire(message, thinking=position > last_prompt))
-                case ToolMessage():
-                    wire += _results_to_wire(message, vision=request.vision)
+        count = messages_before_tool_loop(request.messages)
+        for current, messages in ((False, request.messages[:count]), (True, request.messages[count:])):
+            write = partial(self._message_to_wire, vision=request.vision, current=current)
+            wire += request.write((type(self), self.signature, request.vision, current), messages, write)
         return wire
+
+    def _message_to_wire(self, message: Message, *, vision: bool, current: bool) -> list[JsonObject]:
+        match message:
+            case UserMessage():
+                return _user_to_wire(message, vision=vision)
+            case AssistantMessage():
+                return [self._assistant_to_wire(message, thinking=current)]
+            case ToolMessage():
+                return _results_to_wire(message, vision=vision)
 
     def _assistant_to_wire(self, message: AssistantMessage, *, thinking: bool) -> JsonObject:
         """Write one answer. Thinking goes back in the current tool loop, where the models' templates use it."""

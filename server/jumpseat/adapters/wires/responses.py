@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from hashlib import blake2s
 from typing import Any, ClassVar, Final
 
@@ -44,6 +45,7 @@ from jumpseat.agent.blocks import (
     HostedToolUseBlock,
     ImageBlock,
     JsonObject,
+    Message,
     ReasoningBlock,
     TextBlock,
     ToolMessage,
@@ -121,16 +123,18 @@ class ResponsesAdapter(BearerAdapter):
 
     def input(self, request: ModelRequest) -> list[JsonObject]:
         """Write the conversation as items."""
-        items: list[JsonObject] = []
-        for message in request.messages:
-            match message:
-                case UserMessage():
-                    items += user_items(message, vision=request.vision)
-                case AssistantMessage():
-                    items += self.assistant_items(message)
-                case ToolMessage():
-                    items += tool_result_items(message, vision=request.vision)
-        return items
+        write = partial(self.message_items, vision=request.vision)
+        return request.write((type(self), self.signature, request.vision), request.messages, write)
+
+    def message_items(self, message: Message, *, vision: bool) -> list[JsonObject]:
+        """Write one message."""
+        match message:
+            case UserMessage():
+                return user_items(message, vision=vision)
+            case AssistantMessage():
+                return self.assistant_items(message)
+            case ToolMessage():
+                return tool_result_items(message, vision=vision)
 
     def assistant_items(self, message: AssistantMessage) -> list[JsonObject]:
         """Write an answer in its order; reasoning that led to a call stands before that call."""

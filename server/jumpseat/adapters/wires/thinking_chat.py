@@ -45,7 +45,8 @@ class ThinkingChatAdapter(ChatAdapter):
 
     def messages(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
         vision = request.vision and self.sees(request.model)
-        plain = replace(request, system=system_with_schema(request), vision=vision)
+        # Merging needs the messages themselves, not their JSON.
+        plain = replace(request, system=system_with_schema(request), vision=vision, written=None)
         wire = super().messages(endpoint, plain)
         wire = merge_roles(string_content(map_parts(wire, file_as_note)))
         if self.thinks(request) and self.options(endpoint).get("replay_reasoning", True):

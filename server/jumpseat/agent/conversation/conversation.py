@@ -8,7 +8,7 @@ providers always receive a valid sequence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 import orjson
@@ -70,6 +70,14 @@ class _Step:
     # The message with all results, once they are there, so that later requests share it and what is known of it.
     answer: ToolMessage | None = None
 
+    def replace_arguments(self, place: int, arguments: JsonObject) -> None:
+        """Replace the arguments of a call in a new message, because the written form of the old one is kept."""
+        old = self.calls[place]
+        new = replace(old, arguments=arguments, arguments_json=canonical_json(arguments))
+        assert isinstance(self.message, AssistantMessage), "only answers have calls"
+        self.message = AssistantMessage([new if block is old else block for block in self.message.blocks])
+        self.calls[place] = new
+
     def tool_message(self) -> ToolMessage:
         """Return the results of the calls, with the text for interrupted ones where there is none."""
         if self.answer is not None:
@@ -95,6 +103,9 @@ class Conversation:
         # Whether the last prompt has no complete answer yet.
         self._unanswered = False
         self._steps: list[_Step] = []
+        # The number of steps at the beginning that do not change any more, and their messages.
+        self._final_steps = 0
+        self._final_messages: list[Message] = []
         # The prompts that the summary covers, oldest first.
         self._compacted_prompts: list[str] = []
         # The commands that the user runs, by call, and the reports about finished ones for the next message.
@@ -141,7 +152,7 @@ class Conversation:
             case events.SessionCompactionStart():
                 self._compacting = len(self._steps)
             case events.SessionCompactionComplete(success=True, summary_content=str(summary)):
-                self._steps, self._compacted_prompts = self._compact(summary, payload.token_limit)
+                self._replace_steps(*self._compact(summary, payload.token_limit))
                 self._compacting = None
                 self.compactions += 1
                 self.checkpoint = payload.checkpoint_number or self.checkpoint
@@ -149,7 +160,8 @@ class Conversation:
                 self._compacting = None
             case events.SessionContextCleared():
                 # The results of calls that still run find no call any more.
-                self._steps, self._compacted_prompts, self._compacting = [], [], None
+                self._replace_steps([], [])
+                self._compacting = None
             case _:
                 pass
 
@@ -159,7 +171,16 @@ class Conversation:
 
     def messages(self) -> list[Message]:
         """Return the messages for a model. Each call is followed by its result, in the order of the calls."""
-        return _messages(self._steps)
+        for step in self._steps[self._final_steps :]:
+            if None in step.results:
+                break
+            self._final_messages += _messages([step])
+            self._final_steps += 1
+        return [*self._final_messages, *_messages(self._steps[self._final_steps :])]
+
+    def _replace_steps(self, steps: list[_Step], compacted_prompts: list[str]) -> None:
+        self._steps, self._compacted_prompts = steps, compacted_prompts
+        self._final_steps, self._final_messages = 0, []
 
     def after_compaction(self, summary: str, limit: int | None) -> list[Message]:
         """Return the :meth:`messages` that follow if the running compaction ends with ``summary``.
@@ -209,9 +230,7 @@ class Conversation:
                 if call.id == payload.tool_call_id and step.results[place] is None:
                     step.results[place] = _result(call, payload)
                     if payload.effective_arguments is not None:
-                        call.arguments = payload.effective_arguments
-                        call.arguments_json = canonical_json(payload.effective_arguments)
-                        step.message.tokens = None
+                        step.replace_arguments(place, payload.effective_arguments)
                     return
 
 

@@ -61,6 +61,10 @@ def check_portability(messages: Iterable[Message], family: str, *, vision: bool 
     reasoning = citations = signatures = images = 0
     hosted: dict[str, None] = {}
     for message in messages:
+        if message.universal is None:
+            message.universal = _is_universal(message)
+        if message.universal:
+            continue
         match message:
             case AssistantMessage():
                 for block in message.blocks:
@@ -83,6 +87,18 @@ def check_portability(messages: Iterable[Message], family: str, *, vision: bool 
             case ToolMessage():
                 images += not vision and sum(len(result.images) for result in message.results)
     return Portability(reasoning, tuple(hosted), citations, signatures, images)
+
+
+def _is_universal(message: Message) -> bool:
+    """Return whether the message has no images and no blocks of one provider."""
+    if not isinstance(message, AssistantMessage):
+        return not _has_images(message)
+    return not any(
+        isinstance(block, HostedToolUseBlock)
+        or (isinstance(block, ReasoningBlock | ToolUseBlock) and block.provider_data is not None)
+        or (isinstance(block, TextBlock) and block.citations)
+        for block in message.blocks
+    )
 
 
 def check_capability(request: ModelRequest, known: ModelInfo, can: Capabilities, *, xml_tools: bool = False) -> str:

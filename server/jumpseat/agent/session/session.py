@@ -41,6 +41,7 @@ from jumpseat.agent.session.schedules import Schedules
 from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
+from jumpseat.agent.written_messages import WrittenBudget, WrittenMessages
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import CustomToolPermission, PermissionRequest
@@ -82,6 +83,7 @@ class SessionServices:
     store_options: Callable[[Session], None] = lambda _session: None
     clock: Clock = field(default_factory=SystemClock)
     agent_limits: AgentLimits = field(default_factory=AgentLimits)
+    written_budget: WrittenBudget = field(default_factory=WrittenBudget)
     store_checkpoint: Callable[[Session, str, str], tuple[int, str | None]] = lambda session, _title, _summary: (
         session.conversation.checkpoint + 1,
         None,
@@ -110,6 +112,7 @@ class Session:
         self.services = services
         self.storage = storage
         self.history = History()
+        self.written = WrittenMessages(services.written_budget)
         self.clients = self._make_clients()
         self.canvases = Canvases(session_id, settings, self.clients, self.emit)
         self.hooks = Hooks(

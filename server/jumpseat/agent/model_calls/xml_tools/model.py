@@ -56,7 +56,7 @@ class XmlToolModel(RewritingModel):
             system = f"{system}\n\n{description}" if system else description
         messages = as_text(request.messages, schemas, vision=request.vision)
         choice = request.tool_choice if request.hosted_tools else None
-        return replace(request, system=system, messages=messages, tools=[], tool_choice=choice)
+        return replace(request, system=system, messages=messages, tools=[], tool_choice=choice, written=None)
 
     def rewriter_for(self, request: ModelRequest) -> _WithCalls | None:
         return _WithCalls(request) if offers_tools(request) else None
