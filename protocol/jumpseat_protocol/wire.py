@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, dataclass_transform
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
@@ -66,6 +66,13 @@ class WireModel(BaseModel):
         for name in self.sent_as_null:
             record.setdefault(name, None)
         return record
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded(Generic[T]):
+    """A value on the wire that is JSON already, in the form of ``T``."""
+
+    json: bytes
 
 
 def check_names(cls: type[BaseModel], values: Collection[str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from jumpseat.rpc.routes import ROUTES, load_route
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.methods import CLIENT_REQUESTS
+from jumpseat_protocol.wire import Encoded
 
 # Namespaces that are folders: each namespace inside has a file.
 FOLDERS = ("session", "jumpseat")
@@ -81,7 +82,7 @@ def test_the_annotations_of_a_handler_are_the_types_of_the_protocol() -> None:
 def result_type(annotation: Any) -> Any:
     """Return the type of a handler's result after it was awaited."""
     members = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
-    kinds = {get_args(member)[0] if get_origin(member) is Awaitable else member for member in members}
+    kinds = {get_args(member)[0] if get_origin(member) in (Awaitable, Encoded) else member for member in members}
     if len(kinds) > 1:
         return annotation
     kind = kinds.pop()

@@ -572,6 +572,13 @@ class SessionRegistry:
             and all(getattr(session.context, name) == value for name, value in expected.items())
         ]
 
+    def list_json(self, session_filter: SessionListFilter | None) -> bytes:
+        """Return :meth:`list` as a JSON array of its entries on the wire."""
+        if session_filter is None:
+            return self.store.list_json()
+        expected = session_filter.wire()
+        return self.store.list_json(lambda entry: expected.items() <= entry.get("context", {}).items())
+
     def metadata(self, session_id: str) -> SessionMetadata | None:
         """Return the list entry of a stored session."""
         try:

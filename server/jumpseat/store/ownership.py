@@ -21,7 +21,7 @@ import threading
 import time
 import unicodedata
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +77,8 @@ class Ownership:
         self._held: dict[Path, int] = {}
         self._folders: dict[int, list[Path]] = {}
         self._warned = False
+        # Called with the name of each folder that this process begins or ceases to own.
+        self.on_change: Callable[[str], None] = lambda _name: None
         # Locks belong to the process, and are also tested in worker threads.
         self._mutex = threading.Lock()
 
@@ -102,12 +104,14 @@ class Ownership:
                 owner = self.owner(folder)
                 raise SessionInUseError(folder.name, owner.pid if owner is not None else None)
             self._held[folder] = lock
+            self.on_change(folder.name)
             self._folders.setdefault(lock, []).append(folder)
             self._mark(folder)
 
     def release(self, folder: Path) -> None:
         """Give up the ownership of a session. Does nothing if this process does not own it."""
         with self._mutex:
+            self.on_change(folder.name)
             lock = self._held.pop(folder, None)
             if lock is not None:
                 with suppress(OSError):
@@ -116,6 +120,11 @@ class Ownership:
                 if not self._folders[lock]:
                     del self._folders[lock]
                     self._unlock(lock)
+
+    def names(self) -> list[str]:
+        """Return the names of the folders that this process owns."""
+        with self._mutex:
+            return [folder.name for folder in self._held]
 
     def has_other_owner(self, folder: Path) -> bool:
         """Return whether another process owns the session in ``folder``."""

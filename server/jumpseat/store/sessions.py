@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -29,14 +29,13 @@ from jumpseat.store.options import keep_tracking
 from jumpseat.store.ownership import Ownership, marked_by_other_program
 from jumpseat.store.plan import FILE as PLAN
 from jumpseat.store.session_database import SessionDatabase
+from jumpseat.store.session_index import Entry, SessionIndex, State, join
 from jumpseat.store.session_storage import SessionStorage
 from jumpseat.store.state_files import DiskFiles
 from jumpseat.store.workspace import Workspace
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 
 SUMMARY_LENGTH: Final = 100
-MOST_LISTED: Final = 20_000
-"""Number of sessions whose list entries are kept in memory: about a kilobyte each."""
 # How much of a log is searched for a first prompt or answer, if the folder does not tell.
 SCAN_BYTES: Final = 1 << 18
 _PROMPT: Final = b'"type":"user.message"'
@@ -161,15 +160,6 @@ class SessionFolder(SessionStorage):
             return b""
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """What a list shows of a session, for as long as its two files have not changed."""
-
-    state: tuple[int, int, int, int]
-    metadata: SessionMetadata | None
-    created_by: str | None
-
-
 class SessionStore:
     """All sessions under one home."""
 
@@ -178,7 +168,8 @@ class SessionStore:
         self._root = home / "session-state"
         self._tasks = tasks
         self._sees: Callable[[str | None], bool] | None = None
-        self._listed: dict[str, _Listed] = {}
+        self._index = SessionIndex(self._root, self._examine, _is_name)
+        self.ownership.on_change = self._index.touch
 
     def seen_by(self, sees: Callable[[str | None], bool]) -> SessionStore:
         """Return a view in which only those sessions exist for whose ``created_by`` ``sees`` is true."""
@@ -209,37 +200,34 @@ class SessionStore:
 
     def list(self) -> list[SessionMetadata]:
         """Return all sessions that were prompted, the last changed first."""
-        found: list[SessionMetadata] = []
-        for name in self._names():
-            listed = self._look(name)
-            if listed is not None and listed.metadata is not None and self._sees_token(listed.created_by):
-                found.append(listed.metadata)
-        return sorted(found, key=lambda metadata: metadata.modified_time, reverse=True)
+        return [SessionMetadata.model_validate_json(entry.json) for entry in self._entries() if entry.json]
 
-    def _look(self, name: str) -> _Listed | None:
-        """Return what lists show of a session, from memory if its files have not changed."""
-        path = f"{self._root}/{name}"
-        try:
-            events, workspace = os.stat(f"{path}/events.jsonl"), os.stat(f"{path}/workspace.yaml")
-        except OSError:
-            return None
-        # Times alone do not tell: file systems count them in milliseconds.
-        state = (events.st_mtime_ns, events.st_size, workspace.st_mtime_ns, workspace.st_ino)
-        listed = self._listed.get(name)
-        if listed is None or listed.state != state:
-            folder = SessionFolder(self._root / name, self._tasks, self.ownership)
-            stored = folder.read_workspace()
-            metadata = folder.metadata_of(stored, events.st_mtime) if stored is not None else None
-            listed = _Listed(state, metadata, stored.created_by if stored is not None else None)
-            if len(self._listed) >= MOST_LISTED:
-                self._listed.clear()
-            self._listed[name] = listed
-        return listed
+    def list_json(self, keep: Callable[[dict[str, Any]], bool] | None = None) -> bytes:
+        """Return :meth:`list` as a JSON array: those that ``keep`` accepts on the wire, by default all."""
+        if keep is None and self._sees is None:
+            return self._index.joined(self.ownership.names())
+        entries = self._entries()
+        return join(entry for entry in entries if keep is None or keep(orjson.loads(entry.json or b"{}")))
+
+    def _entries(self) -> list[Entry]:
+        entries = self._index.entries(self.ownership.names())
+        return entries if self._sees is None else [entry for entry in entries if self._sees(entry.created_by)]
+
+    def _examine(self, name: str, state: State, changed_s: float) -> Entry:
+        """Return what lists show of a session."""
+        folder = SessionFolder(self._root / name, self._tasks, self.ownership)
+        stored = folder.read_workspace()
+        metadata = folder.metadata_of(stored, changed_s) if stored is not None else None
+        return Entry(
+            state,
+            iso_time(changed_s),
+            stored.created_by if stored is not None else None,
+            orjson.dumps(metadata.wire()) if metadata is not None else None,
+        )
 
     def last_id(self) -> str | None:
         """Return the id of the session that changed last; ``None`` if there are no sessions."""
-        found = self.list()
-        return found[0].session_id if found else None
+        return next((orjson.loads(entry.json)["sessionId"] for entry in self._entries() if entry.json), None)
 
     def iter_stored(self) -> Iterator[SessionFolder]:
         """Yield the folders of all sessions that have a log, prompted or not, in no particular order."""
@@ -328,9 +316,6 @@ class SessionStore:
 
     def _is_seen(self, folder: SessionFolder) -> bool:
         return self._sees is None or self._sees(folder.created_by)
-
-    def _sees_token(self, created_by: str | None) -> bool:
-        return self._sees is None or self._sees(created_by)
 
 
 def _last_checkpoint(records: Sequence[dict[str, Any]]) -> int:
