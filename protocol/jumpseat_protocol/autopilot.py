@@ -34,7 +34,7 @@ class ObjectiveExists(WireModel):
 
 
 class ObjectiveState(WireModel):
-    """``credit_count_nano_aiu`` are the credits that the work has cost, in 10^-9; they are not counted yet."""
+    """``credit_count_nano_aiu`` are the credits that the work has cost, in 10^-9, if the provider reports them."""
 
     id: int
     objective: str

@@ -50,14 +50,32 @@ class CommandInvokeParams(WireModel):
     input: str = ""
 
 
-class CommandInvokeResult(WireModel):
-    """``text`` is set for the kind ``text``; ``prompt``, to be sent in ``mode``, for ``agent-prompt``."""
+class SubcommandOption(WireModel):
+    """A word that a command takes."""
 
-    kind: Literal["text", "completed", "agent-prompt"]
+    name: str
+    description: str
+    group: str | None = None
+
+
+class CommandInvokeResult(WireModel):
+    """The members depend on the kind.
+
+    ``text``: ``text``, which may be ``markdown``. ``agent-prompt``: ``prompt``, to be sent in ``mode``, and
+    ``display_prompt``, which users see in its place. ``completed``: ``message``. ``select-subcommand``:
+    ``command``, to be invoked again with the name of one of the ``options`` as its input, and ``title``.
+    """
+
+    kind: Literal["text", "completed", "agent-prompt", "select-subcommand"]
     text: str | None = None
+    markdown: StrictBool | None = None
     prompt: str | None = None
     display_prompt: str | None = None
     mode: SessionMode | None = None
+    message: str | None = None
+    command: str | None = None
+    title: str | None = None
+    options: list[SubcommandOption] | None = None
 
 
 class CommandExecuteParams(WireModel):

@@ -236,13 +236,14 @@ class AliasConfig(_Section):
 
 
 class AgentsConfig(_Section):
-    """Limits on the sub-agents of one session, as :class:`jumpseat.agent.session.sub_agents.AgentLimits`."""
+    """Limits on what one session does by itself, as :class:`jumpseat.agent.session.sub_agents.AgentLimits`."""
 
     depth: int | None = Field(default=None, ge=0)
     running: int | None = Field(default=None, ge=1)
     timeout_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     tokens: int | None = Field(default=None, gt=0)
     command_wait_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    continues: int | None = Field(default=None, ge=0)
 
 
 class PermissionJudgeConfig(_Section):

@@ -8,11 +8,13 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.support.callbacks import answering
 from tests.support.server import JsonObject, RunningServer, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
 COMPLETE = calls("task_complete", "call-c", summary="All done.")
+LOOKUP = {"name": "lookup", "description": "Look it up", "skipPermission": True}
 
 
 async def opened(server: RunningServer, *turns: JsonObject, mode: str = "autopilot", **options: Any) -> str:
@@ -108,32 +110,104 @@ async def test_other_modes_have_neither_the_tool_nor_continuations(tmp_path: Pat
         assert (told(events), stops(events)) == ([], [])
 
 
-async def test_an_objective_is_kept_until_it_is_reached(tmp_path: Path) -> None:
+async def look_up(server: RunningServer, session: str, since: int = 0) -> None:
+    """Answer the open call of ``lookup``."""
+    request = await server.wire.event("external_tool.requested", session=session, since=since)
+    answer = {"sessionId": session, "requestId": request["data"]["requestId"], "result": "it"}
+    await server.wire.call("session.tools.handlePendingToolCall", answer)
+
+
+def summaries(events: list[JsonObject]) -> list[str]:
+    return [event["data"]["summary"] for event in events if event["type"] == "session.task_complete"]
+
+
+async def test_a_mode_that_changes_while_a_prompt_runs_applies_from_the_next_turn_on(tmp_path: Path) -> None:
+    turns = [calls("lookup"), COMPLETE, calls("lookup", "call-2"), *[{"text": "hm"}] * 7]
     async with running_server(tmp_path) as server:
-        session = await opened(server, *[{"text": "hm"}] * 7, COMPLETE, mode="interactive")
+        session = await opened(server, *turns, mode="interactive", tools=[LOOKUP])
         here = {"sessionId": session}
-        assert await server.wire.call("session.autopilotObjective.getState", here) == {}
-        command = here | {"name": "autopilot", "input": "ship it"}
-        result = await server.wire.call("session.commands.invoke", command)
-        assert (result["kind"], result["displayPrompt"], result["mode"]) == (
-            "agent-prompt",
-            "Autopilot objective: ship it",
-            "autopilot",
-        )
-        state = (await server.wire.call("session.autopilotObjective.getState", here))["state"]
-        assert (state["id"], state["objective"], state["status"]) == (1, "ship it", "active")
-        events = await server.wire.prompt(session, result["prompt"])
-        # More often than without an objective.
-        assert (len(told(events)), stops(events)) == (7, ["completed"])
-        assert await server.wire.call("session.mode.get", here) == "interactive"
-        state = (await server.wire.call("session.autopilotObjective.getState", here))["state"]
-        assert (state["status"], state["turnCount"], state["completionSummary"]) == ("completed", 8, "All done.")
+
+        async def enter() -> list[JsonObject]:
+            since = len(server.wire.messages)
+            await server.wire.call("session.send", here | {"prompt": "go"})
+            await server.wire.event("external_tool.requested", since=since)
+            await server.wire.call("session.mode.set", here | {"mode": "autopilot"})
+            await look_up(server, session, since)
+            await server.wire.event("session.idle", since=since)
+            await server.wire.call("session.mode.set", here | {"mode": "interactive"})
+            return server.wire.events(session, since=since)
+
+        first = await enter()
+        assert (summaries(first), stops(first)) == (["All done."], ["completed"])
+        second = await enter()
+        # Nothing of the first prompt is left: neither its completion nor its continuations.
+        assert (summaries(second), len(told(second)), stops(second)) == ([], 5, ["limit"])
+
+
+async def test_a_mode_that_is_left_in_a_continuation_ends_the_prompt_with_that_turn(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
-        await server.wire.call("session.resume", here)
-        file = await server.wire.call("session.workspaces.readAutopilotObjective", here)
-        assert orjson.loads(file["content"])["current"]["status"] == "completed"
-        assert await server.wire.call("session.workspaces.deleteAutopilotObjective", here) == {"deleted": True}
-        assert await server.wire.call("session.workspaces.autopilotObjectiveExists", here) == {"exists": False}
-        written = await server.wire.call("session.workspaces.writeAutopilotObjective", here | {"content": "mine"})
-        assert written == {"operation": "create"}
-        assert await server.wire.call("session.autopilotObjective.getState", here) == {}
+        session = await opened(server, {"text": "hm"}, calls("lookup"), {"text": "over"}, tools=[LOOKUP])
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        await server.wire.event("external_tool.requested")
+        await server.wire.call("session.mode.set", {"sessionId": session, "mode": "interactive"})
+        await look_up(server, session)
+        idle = await server.wire.event("session.idle")
+        # A client that waits for the end takes this event for it.
+        assert idle["data"]["mode"] == "interactive"
+        events = server.wire.events(session)
+        assert (len(told(events)), stops(events)) == (1, [])
+
+
+async def test_a_prompt_that_ended_before_its_session_entered_the_mode_is_announced_too(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        session = await opened(server, calls("lookup"), {"text": "done"}, mode="interactive", tools=[LOOKUP])
+        here = {"sessionId": session}
+        sent = await server.wire.call("session.send", here | {"prompt": "go"})
+        await server.wire.event("external_tool.requested")
+        await server.wire.call("session.commands.enqueue", here | {"command": "/autopilot"})
+        await look_up(server, session)
+        idle = await server.wire.event("session.idle")
+        # SDKs do not take this event for the end of the prompt.
+        assert idle["data"]["mode"] == "autopilot"
+        stopped = await server.wire.event("session.autopilot_stopped")
+        assert stopped["data"] == {"reason": "completed", "requestId": sent["messageId"]}
+
+
+async def test_a_message_that_arrives_after_the_task_is_complete_is_worked_on_like_a_prompt(tmp_path: Path) -> None:
+    both = calls("lookup")
+    both["tool_calls"] += COMPLETE["tool_calls"]
+    again = calls("task_complete", "call-d", summary="That, too.")
+    async with running_server(tmp_path) as server:
+        session = await opened(server, both, {"text": "On it."}, again, tools=[LOOKUP])
+        here = {"sessionId": session}
+        first = await server.wire.call("session.send", here | {"prompt": "go"})
+        await server.wire.event("external_tool.requested")
+        second = await server.wire.call("session.send", here | {"prompt": "this, too", "mode": "immediate"})
+        await look_up(server, session)
+        await server.wire.event("session.idle")
+        events = server.wire.events(session)
+    assert summaries(events) == ["All done.", "That, too."]
+    assert len(told(events)) == 1
+    # A client may wait for each of both.
+    stopped = [event["data"] for event in events if event["type"] == "session.autopilot_stopped"]
+    assert stopped == [{"reason": "completed", "requestId": sent["messageId"]} for sent in (first, second)]
+
+
+async def test_a_hook_that_blocks_the_end_reopens_the_task(tmp_path: Path) -> None:
+    again = calls("task_complete", "call-d", summary="Tested.")
+    async with running_server(tmp_path) as server:
+        session = await opened(server, COMPLETE, again, hooks=True)
+        blocks = {"agentStop": [{"decision": "block", "reason": "Test it too."}]}
+        async with answering(server.wire, blocks) as client:
+            events = await server.wire.prompt(session)
+        assert [call["stop_hook_active"] for call in client.inputs("agentStop")] == [False, True]
+        assert (summaries(events), stops(events)) == (["All done.", "Tested."], ["completed"])
+
+
+async def test_the_operator_limits_the_continuations(tmp_path: Path) -> None:
+    async with running_server(tmp_path, config="[agents]\ncontinues = 1\n") as server:
+        session = await opened(server, *[{"text": "hm"}] * 9, autopilot={"maxContinues": 100})
+        assert len(told(await server.wire.prompt(session))) == 1
+        command = {"sessionId": session, "name": "autopilot", "input": "ship it"}
+        await server.wire.call("session.commands.invoke", command)
+        assert len(told(await server.wire.prompt(session))) == 1

@@ -111,6 +111,14 @@ function M.run(chat, name, rest)
     server.request("session.commands.invoke", params, function(failure, result)
       if failure then
         chat.transcript:note(("✗ %s; /help lists the commands"):format(failure.message))
+      elseif result.kind == "agent-prompt" then
+        chat.session:send(result.prompt)
+      elseif result.kind == "select-subcommand" then
+        local lines = { result.title .. ":" }
+        for _, option in ipairs(result.options) do
+          lines[#lines + 1] = ("/%s %s  %s"):format(name, option.name, option.description)
+        end
+        chat.transcript:note(table.concat(lines, "\n"))
       elseif result.text or result.message then
         chat.transcript:note(result.text or result.message)
       end

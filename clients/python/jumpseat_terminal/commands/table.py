@@ -33,8 +33,12 @@ async def run(chat: Chat, name: str, args: str) -> None:
         answer = await chat.session.request("session.commands.invoke", name=name, input=args)
         if answer.get("kind") == "agent-prompt":
             await chat.send(str(answer["prompt"]))
-        elif answer.get("text"):
-            chat.feed.note(str(answer["text"]), "")
+        elif answer.get("kind") == "select-subcommand":
+            chat.feed.note(f"{answer['title']}:", "")
+            rows = [(f"/{name} {option['name']}", str(option["description"])) for option in answer["options"]]
+            chat.feed.show(chat.screen.painter().table(rows))
+        elif shown := answer.get("text") or answer.get("message"):
+            chat.feed.note(str(shown), "")
     except RpcError as error:
         chat.feed.show(chat.screen.painter().error(f"/{name}: {error}"))
 

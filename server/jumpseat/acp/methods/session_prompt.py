@@ -12,7 +12,8 @@ from jumpseat.acp.editor.view import SessionView
 from jumpseat.acp.translation.content import prompt_of, text_block
 from jumpseat.acp.translation.params import PromptParams, SessionParams
 from jumpseat.agent.session.queue import Prompt
-from jumpseat.agent.turns.commands import AgentPrompt, invoke
+from jumpseat.agent.turns.command_results import AgentPrompt, shown_text
+from jumpseat.agent.turns.commands import invoke
 from jumpseat.errors import ProviderAuthError, TurnFailedError
 from jumpseat_protocol.events import SessionError
 
@@ -88,8 +89,8 @@ async def _command(view: SessionView, name: str, args: str) -> dict[str, Any]:
             finally:
                 with anyio.CancelScope(shield=True):
                     await view.session.queue.withdraw(prompt)
-        elif result:
-            view.send({"sessionUpdate": "agent_message_chunk", "content": text_block(result)})
+        elif shown := shown_text(result):
+            view.send({"sessionUpdate": "agent_message_chunk", "content": text_block(shown)})
 
     finished = await view.run_command(run())
     return {"stopReason": "end_turn" if finished else "cancelled"}

@@ -119,6 +119,11 @@ class Metrics:
         names = [*self.earlier, *(name for name in self.models if name not in self.earlier)]
         return {name: self.models.get(name, unused).plus(self.earlier.get(name, unused)) for name in names}
 
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of input and output of all calls in this process."""
+        return sum(used.input_tokens + used.output_tokens for used in self.models.values())
+
     def set_code_changes(self, added: int, removed: int, files: int | None) -> None:
         """Replace the counts of changed lines, and of files if that is known, by those of a host."""
         self.lines_added, self.lines_removed = added, removed

@@ -52,7 +52,8 @@ class Prompt:
     ``display_text`` is shown to users in place of the text, ``source`` names where a prompt comes from that is not
     the user's. ``notification`` takes the place of the user's message: the model gets its content, unchanged. The
     prompts ``before`` were sent together with this one; they end with the same outcome, and the model gets them
-    without the date and the reminder.
+    without the date and the reminder. ``message_ids`` are the ids of its messages: its own, and those of the
+    prompts that steered it.
     """
 
     text: str
@@ -75,6 +76,10 @@ class Prompt:
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     run: Run = field(default_factory=lambda: Run())
+    message_ids: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.message_ids = [self.id]
 
     @property
     def shown(self) -> str:

@@ -28,7 +28,7 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import CANCELLED
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session.autopilot import Autopilot, StopReason
+from jumpseat.agent.session.autopilot import Autopilot, ObjectiveFile
 from jumpseat.agent.session.canvases import Canvases
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
@@ -140,7 +140,14 @@ class Session:
                 end_run=self._end_run,
             ),
         )
-        self.autopilot = Autopilot(settings, storage.read_objective, storage.write_objective, self.emit)
+        self.autopilot = Autopilot(
+            settings,
+            self.metrics,
+            ObjectiveFile(storage.read_objective, storage.write_objective),
+            self.emit,
+            most=services.agent_limits.continues,
+            available=self.identity is None,
+        )
         self.schedules = Schedules(services.tasks, services.clock, self.send, self.emit)
         # The provider of the last call, and the content it could not be sent unchanged; the client has been warned.
         self.portability: tuple[str, Portability] = ("", Portability())
@@ -235,6 +242,7 @@ class Session:
         """Update the state of the session with a persisted event, from :meth:`emit` or from the log."""
         self.metrics.apply(payload)
         self.schedules.apply(payload)
+        self.autopilot.apply(payload)
         self._advance(event_id, payload)
 
     def count_for_agent(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
@@ -468,18 +476,15 @@ class Session:
         prompt = self.queue.prompt
         return (prompt.agent_mode if prompt is not None else None) or self.settings.mode
 
-    @property
-    def in_autopilot(self) -> bool:
-        """Return whether the session goes on by itself; sub-agents never do."""
-        return self.identity is None and self.autopilot.on
-
     def change_mode(self, mode: events.SessionMode) -> None:
-        """Set the mode of the session and of the running prompt."""
+        """Set the mode of the session and of the running prompt. An objective is paused outside of autopilot."""
         if self.queue.prompt is not None:
             self.queue.prompt.agent_mode = mode
         previous, self.settings.mode = self.settings.mode, mode
         if mode != previous:
             self.emit(events.SessionModeChanged(new_mode=mode, previous_mode=previous))
+            if previous == "autopilot":
+                self.autopilot.leave()
 
     def send(self, prompt: Prompt, mode: Literal["enqueue", "immediate"] = "enqueue") -> None:
         """Queue a prompt and return at once. ``immediate`` steers the running prompt with it.
@@ -564,6 +569,7 @@ class Session:
         self.queue.settle(self._become_idle(True if any(run.aborted for run in unsettled) else None))
 
     def _become_idle(self, aborted: bool | None) -> events.Event:
+        self.autopilot.settle()
         idle = self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=aborted))
         self._log.sync_soon()
         return idle
@@ -585,11 +591,6 @@ class Session:
     def announce_pause(self) -> None:
         """Publish that the model has stopped in the middle of a run."""
         self._announce_ephemeral(events.AssistantIdle())
-
-    def announce_autopilot_end(self, prompt: Prompt, reason: StopReason | None = None) -> None:
-        """Publish that a prompt in autopilot mode is not continued."""
-        stopped = self.autopilot.stopped(reason)
-        self._announce_ephemeral(events.SessionAutopilotStopped(reason=stopped, request_id=prompt.id))
 
     def fail(self, payload: events.SessionError) -> events.Event:
         """Publish the error that ends a prompt. If it cannot be written to the log, it is announced anyway."""

@@ -28,12 +28,13 @@ class SubAgentIdentity:
 
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
-    """Limits on the sub-agents of one session.
+    """Limits on what one session does by itself.
 
     ``depth`` is that of agents that start agents, ``running`` the number of those that work at the same time. An
     agent may work for ``timeout_s`` seconds on a task, and use ``tokens`` of input and output in all; ``None`` is
     no limit. ``kept`` is the number of finished agents that can be sent another message. ``session.idle`` waits for
-    a command in the background for ``command_wait_s`` seconds.
+    a command in the background for ``command_wait_s`` seconds. A prompt in autopilot mode is continued at most
+    ``continues`` times.
     """
 
     depth: int = 4
@@ -42,6 +43,7 @@ class AgentLimits:
     tokens: int | None = None
     kept: int = 64
     command_wait_s: float = 600.0
+    continues: int = 50
 
 
 class RunningAgents(Protocol):

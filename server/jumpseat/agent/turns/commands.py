@@ -17,9 +17,10 @@ import anyio
 from jumpseat.agent.clock import iso_time
 from jumpseat.agent.compaction.compaction import compact
 from jumpseat.agent.session.context_usage import context_limits, measure_context
-from jumpseat.agent.session.queue import Prompt, QueuedCommand
+from jumpseat.agent.session.queue import QueuedCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, user_invocable_skills
+from jumpseat.agent.turns.command_results import AgentPrompt, CommandResult, Done, Text, shown_text
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
 from jumpseat_protocol.commands import CommandInput, CommandKind, SlashCommandInfo
@@ -35,26 +36,13 @@ class Builtin:
     """
 
     description: str
-    run: Callable[[Session, str], Awaitable[str | AgentPrompt | None]]
+    run: Callable[[Session, str], Awaitable[CommandResult]]
     hint: str | None = None
     while_prompting: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class AgentPrompt:
-    """The result of a command that is carried out by sending ``text`` as a prompt, in the agent mode ``mode``."""
-
-    text: str
-    mode: events.SessionMode | None = None
-    shown: str | None = None
-    """The text that users see in place of ``text``."""
-
-    def as_prompt(self) -> Prompt:
-        return Prompt(self.text, agent_mode=self.mode, display_text=self.shown)
-
-
-async def invoke(session: Session, name: str, args: str) -> str | AgentPrompt | None:
-    """Run a command, given without its slash; returns the text to show, if any, or a prompt to send.
+async def invoke(session: Session, name: str, args: str) -> CommandResult:
+    """Run a command, given without its slash.
 
     Raises:
         InvalidRequestError: the command is unknown, or failed.
@@ -77,7 +65,7 @@ async def invoke(session: Session, name: str, args: str) -> str | AgentPrompt | 
         session.clients.command_calls.close(pending)
     if error is not None:
         raise InvalidRequestError(error)
-    return None
+    return Done()
 
 
 async def run_queued(session: Session, command: QueuedCommand) -> bool:
@@ -90,10 +78,10 @@ async def run_queued(session: Session, command: QueuedCommand) -> bool:
         session.emit(events.PendingMessagesModified())
         if session.clients.has_interest("command.queued"):
             return await _offer_to_client(session, command)
-        shown = await invoke(session, *split(command.text))
-        if isinstance(shown, AgentPrompt):
-            session.queue.add_next(shown.as_prompt())
-        elif shown is not None:
+        result = await invoke(session, *split(command.text))
+        if isinstance(result, AgentPrompt):
+            session.queue.add_next(result.as_prompt())
+        elif (shown := shown_text(result)) is not None:
             session.emit(events.SessionInfo(info_type="command", message=shown))
     except anyio.get_cancelled_exc_class():
         session.record_abort()
@@ -172,85 +160,100 @@ def _warn(session: Session, message: str) -> None:
         log.error("session %s: cannot write a warning to the log: %s", session.id, error)
 
 
-async def _help(session: Session, _args: str) -> str:
+async def _help(session: Session, _args: str) -> Text:
     found = available_commands(session)
     lines = [
         f"/{command.name}{f' [{command.input.hint}]' if command.input else ''}  {command.description}".rstrip()
         for command in found
     ]
-    return "\n".join(lines)
+    return Text("\n".join(lines))
 
 
-async def _model(session: Session, args: str) -> str:
+async def _model(session: Session, args: str) -> Text:
     if args:
         session.use_model(args, "command")
-        return f"The model is {args} from the next call on."
+        return Text(f"The model is {args} from the next call on.")
     resolved = await session.services.models.resolve(session.settings)
-    return f"The model is {resolved.info.id}."
+    return Text(f"The model is {resolved.info.id}.")
 
 
-async def _compact(session: Session, args: str) -> str:
+async def _compact(session: Session, args: str) -> Text:
     done = await compact(session, instructions=args or None)
     if not done.success:
         raise InvalidRequestError(f"the conversation was not compacted: {done.error}")
     before, after = done.pre_compaction_tokens, done.post_compaction_tokens
-    return f"The conversation was compacted from about {before} tokens to {after}."
+    return Text(f"The conversation was compacted from about {before} tokens to {after}.")
 
 
-async def _usage(session: Session, _args: str) -> str:
+async def _usage(session: Session, _args: str) -> Text:
     models = session.metrics.models
     lines = [
         f"{name}: {used.calls} calls, {used.input_tokens} tokens in, {used.output_tokens} out"
         for name, used in models.items()
     ]
-    return "\n".join(lines) or "No model has been called yet."
+    return Text("\n".join(lines) or "No model has been called yet.")
 
 
-async def _context(session: Session, _args: str) -> str:
+async def _context(session: Session, _args: str) -> Text:
     usage, limits = measure_context(session), await context_limits(session)
     parts = {"system message": usage.system, "tools": usage.all_tools, "messages": usage.all_messages}
     share = round(100 * usage.total / max(1, limits.prompt))
     lines = [f"{name}: about {tokens} tokens" for name, tokens in parts.items()]
-    return "\n".join([f"Context: about {usage.total} of {limits.prompt} tokens ({share} %)", *lines])
+    return Text("\n".join([f"Context: about {usage.total} of {limits.prompt} tokens ({share} %)", *lines]))
 
 
-async def _plan(session: Session, args: str) -> AgentPrompt | None:
+async def _plan(session: Session, args: str) -> AgentPrompt | Done:
     if args:
         return AgentPrompt(args, "plan")
     session.change_mode("plan")
-    return None
+    return Done()
 
 
-async def _autopilot(session: Session, args: str) -> str | AgentPrompt:
-    if args.strip() == "off":
-        if session.settings.mode == "interactive":
-            return "Already in interactive mode."
-        session.change_mode("interactive")
-        return "Switched to interactive mode."
-    if args.strip():
-        objective = session.autopilot.set_objective(args.strip())
-        session.change_mode("autopilot")
-        text = (
-            f"{objective.text}\n\nWork on this to its end without asking, and call task_complete when it is done."
-        )
-        return AgentPrompt(text, "autopilot", f"Autopilot objective: {objective.text}")
-    session.change_mode("autopilot")
-    return "Switched to autopilot mode."
+async def _autopilot(session: Session, args: str) -> Done | AgentPrompt:
+    match args:
+        case "off":
+            return _leave_autopilot(session)
+        case "clear":
+            cleared = session.autopilot.clear_objective()
+            return Done("The objective was removed." if cleared else "There is no objective.")
+        case "":
+            session.change_mode("autopilot")
+            objective = session.autopilot.objective
+            goes_on = objective is not None and objective.status == "paused"
+            more = f" The objective goes on with the next prompt: {objective.text}" if objective and goes_on else ""
+            return Done(f"Switched to autopilot mode.{more}")
+        case _:
+            session.autopilot.set_objective(args)
+            session.change_mode("autopilot")
+            text = f"{args}\n\nWork on this to its end without asking, and call task_complete when it is done."
+            return AgentPrompt(text, "autopilot", f"Autopilot objective: {args}")
 
 
-async def _schedule(session: Session, args: str, *, recurring: bool) -> str:
+def _leave_autopilot(session: Session) -> Done:
+    if session.settings.mode == "interactive":
+        return Done("Already in interactive mode.")
+    session.change_mode("interactive")
+    objective = session.autopilot.objective
+    paused = objective is not None and objective.status == "paused"
+    more = f" The objective is paused: {objective.text}" if objective and paused else ""
+    return Done(f"Switched to interactive mode.{more}")
+
+
+async def _schedule(session: Session, args: str, *, recurring: bool) -> Text:
     interval, _, prompt = args.partition(" ")
     if not prompt.strip():
         raise InvalidRequestError(
             f"expected /{'every' if recurring else 'after'} INTERVAL PROMPT, as in 5m Look again"
         )
     entry = session.schedules.add(prompt.strip(), interval=interval, recurring=recurring)
-    return f"Schedule {entry.id}: next at {iso_time(entry.next_run_at)}."
+    return Text(f"Schedule {entry.id}: next at {iso_time(entry.next_run_at)}.")
 
 
 BUILTINS: Final = {
     "after": Builtin("Send a prompt once after an interval", partial(_schedule, recurring=False), "30m PROMPT"),
-    "autopilot": Builtin("Work on by itself, as a mode or to reach an objective", _autopilot, "objective, or off"),
+    "autopilot": Builtin(
+        "Work on by itself, as a mode or to reach an objective", _autopilot, "objective, off or clear"
+    ),
     "context": Builtin("Show how much of the context is used", _context),
     "every": Builtin("Send a prompt again and again", partial(_schedule, recurring=True), "30m PROMPT"),
     "plan": Builtin("Go to plan mode, or plan one prompt", _plan, "a prompt to plan"),

@@ -75,9 +75,7 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
         agent = session.settings.custom_agent
         system = await system_message(session)
         kept_going_before = False
-        in_autopilot = session.in_autopilot
-        if in_autopilot:
-            session.autopilot.begin()
+        session.autopilot.begin()
         turn = 0
         while True:
             # If the model and the tools never block, other tasks still have to run, an abort above all.
@@ -85,41 +83,37 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             turn_id = open_turn = str(turn)
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
             if turn > 0:
-                for steering in session.queue.take_steering():
-                    await _add_user_messages(session, steering, turn_id=turn_id)
-                    _merge_steering(prompt, steering)
+                await _add_steering(session, prompt, turn_id)
             if agent is not (agent := session.settings.custom_agent):
                 # Another agent was selected while the prompt runs.
                 system = await system_message(session)
             outcome, tools_status = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
-            if in_autopilot:
-                session.autopilot.end_turn()
+            session.autopilot.end_turn(again=outcome == "again")
             session.emit(events.TurnEnd(turn_id=turn_id, tools_status=tools_status))
             if outcome != "again" and not session.queue.has_steering():
-                kept_going = outcome == "done" and await _is_stop_blocked(session, again=kept_going_before)
+                done = outcome == "done" or session.autopilot.is_complete
+                kept_going = done and await _is_stop_blocked(session, again=kept_going_before)
                 kept_going_before = kept_going_before or kept_going
                 # A steering prompt may have arrived while the hook ran.
                 if not kept_going and not session.queue.has_steering():
-                    in_autopilot = session.in_autopilot
-                    text = session.autopilot.continuation() if in_autopilot and outcome == "done" else None
+                    text = session.autopilot.continuation() if done else None
                     if text is None:
-                        _end_autopilot(session, prompt, outcome, in_autopilot=in_autopilot)
+                        session.autopilot.end(prompt.message_ids, None if done else "rejected")
+                        _leave_reached_objective(session)
                         return
                     _continue_in_autopilot(session, prompt, text)
             turn += 1
     except anyio.get_cancelled_exc_class():
         record.aborted = True
         _report_abort(session, open_turn)
-        if session.in_autopilot:
-            session.announce_autopilot_end(prompt, "aborted")
+        session.autopilot.end(prompt.message_ids, "aborted")
         raise
     except Exception as exc:
         record.error_type = exc.error_type if isinstance(exc, JumpseatError) else "internal"
         record.reason = str(exc) if isinstance(exc, StoreError | ConfigError) else None
         _report_failure(session, prompt, open_turn, exc)
-        if session.in_autopilot:
-            session.announce_autopilot_end(prompt, "error")
+        session.autopilot.end(prompt.message_ids, "error")
     finally:
         await session.tools.settle()
 
@@ -141,15 +135,21 @@ def _continue_in_autopilot(session: Session, prompt: Prompt, text: str) -> None:
     )
 
 
-def _end_autopilot(session: Session, prompt: Prompt, outcome: TurnOutcome, *, in_autopilot: bool) -> None:
-    """End a prompt in autopilot mode; the mode ends with the objective."""
-    if not in_autopilot:
-        return
-    rejected = outcome == "rejected" and not session.autopilot.is_complete
-    session.announce_autopilot_end(prompt, "rejected" if rejected else None)
-    objective = session.autopilot.objective
-    if objective is not None and objective.status == "completed" and session.autopilot.is_complete:
+def _leave_reached_objective(session: Session) -> None:
+    """Leave autopilot mode if the prompt has completed the objective."""
+    if session.autopilot.has_reached_objective:
         session.change_mode("interactive")
+
+
+async def _add_steering(session: Session, prompt: Prompt, turn_id: str) -> None:
+    """Add the steering prompts to the conversation. A task that was complete goes on with them."""
+    taken = session.queue.take_steering()
+    if taken:
+        _leave_reached_objective(session)
+        session.autopilot.reopen()
+    for steering in taken:
+        await _add_user_messages(session, steering, turn_id=turn_id)
+        _merge_steering(prompt, steering)
 
 
 async def _is_stop_blocked(session: Session, *, again: bool) -> bool:
@@ -157,6 +157,7 @@ async def _is_stop_blocked(session: Session, *, again: bool) -> bool:
     answer = await session.hooks.agent_stop(session.transcript_path, again=again)
     if answer.decision != "block":
         return False
+    session.autopilot.reopen()
     session.add_context(answer.reason or "Go on.")
     return True
 
@@ -171,6 +172,7 @@ def _merge_steering(prompt: Prompt, steering: Prompt) -> None:
     if steering.hosted_tools is not None:
         prompt.hosted_tools = steering.hosted_tools
     prompt.run.steered_by.append(steering.run)
+    prompt.message_ids += steering.message_ids
 
 
 async def _add_user_messages(session: Session, prompt: Prompt, turn_id: str | None) -> None:

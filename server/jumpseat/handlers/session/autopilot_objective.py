@@ -12,14 +12,14 @@ def get_state(ctx: Context, params: SessionParams) -> ObjectiveStateResult:
     objective = ctx.registry.live(params.session_id).autopilot.objective
     if objective is None:
         return ObjectiveStateResult(state=None)
-    capped = objective.status == "cap_reached"
     return ObjectiveStateResult(
         state=ObjectiveState(
             id=objective.id,
             objective=objective.text,
-            status="paused" if objective.status == "cap_reached" else objective.status,
+            status=objective.status,
             turn_count=objective.turns,
+            credit_count_nano_aiu=str(objective.nano_aiu),
             completion_summary=objective.summary,
-            pause_reason="the limit on continuations was reached" if capped else None,
+            pause_reason=objective.pause_reason,
         )
     )

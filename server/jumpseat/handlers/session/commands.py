@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jumpseat.agent.session.queue import QueuedCommand
 from jumpseat.agent.turns import commands
+from jumpseat.agent.turns.command_results import AgentPrompt, Choice, Done, Text, shown_text
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.commands import (
@@ -17,6 +18,7 @@ from jumpseat_protocol.commands import (
     CommandsListResult,
     HandlePendingCommandParams,
     RespondToQueuedCommandParams,
+    SubcommandOption,
 )
 from jumpseat_protocol.events import SessionInfo
 from jumpseat_protocol.server import SuccessResult
@@ -36,25 +38,37 @@ def list_commands(ctx: Context, params: CommandsListParams) -> CommandsListResul
 async def invoke(ctx: Context, params: CommandInvokeParams) -> CommandInvokeResult:
     """Run a command now and return its output, or the prompt that the client has to send."""
     session = ctx.registry.live(params.session_id)
-    output = await commands.invoke(session, params.name.strip().lstrip("/"), params.input.strip())
-    if isinstance(output, commands.AgentPrompt):
-        return CommandInvokeResult(
-            kind="agent-prompt", prompt=output.text, display_prompt=output.shown or output.text, mode=output.mode
-        )
-    return CommandInvokeResult(kind="completed" if output is None else "text", text=output)
+    result = await commands.invoke(session, params.name.strip().lstrip("/"), params.input.strip())
+    match result:
+        case Text():
+            return CommandInvokeResult(kind="text", text=result.text, markdown=result.markdown or None)
+        case Done():
+            return CommandInvokeResult(kind="completed", message=result.message)
+        case AgentPrompt():
+            shown = result.shown or result.text
+            return CommandInvokeResult(
+                kind="agent-prompt", prompt=result.text, display_prompt=shown, mode=result.mode
+            )
+        case Choice():
+            options = [
+                SubcommandOption(name=option.name, description=option.description) for option in result.options
+            ]
+            return CommandInvokeResult(
+                kind="select-subcommand", command=result.command, title=result.title, options=options
+            )
 
 
 async def execute(ctx: Context, params: CommandExecuteParams) -> CommandExecuteResult:
     """Run a command now. Its output is emitted to all clients; its failure is returned to the caller."""
     session = ctx.registry.live(params.session_id)
     try:
-        output = await commands.invoke(session, params.command_name.strip().removeprefix("/"), params.args)
+        result = await commands.invoke(session, params.command_name.strip().removeprefix("/"), params.args.strip())
     except InvalidRequestError as error:
         return CommandExecuteResult(error=str(error))
-    if isinstance(output, commands.AgentPrompt):
-        session.send(output.as_prompt())
-    elif output is not None:
-        session.emit(SessionInfo(info_type="command", message=output))
+    if isinstance(result, AgentPrompt):
+        session.send(result.as_prompt())
+    elif (shown := shown_text(result)) is not None:
+        session.emit(SessionInfo(info_type="command", message=shown))
     return CommandExecuteResult()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from jumpseat.agent.session.autopilot import Objective
+from jumpseat.agent.session.objective import Objective
 from jumpseat.errors import InvalidRequestError
 from jumpseat.git import GitError
 from jumpseat.sessions.changes import set_session_name
@@ -268,12 +268,8 @@ async def write_autopilot_objective(ctx: Context, params: ObjectiveWriteParams) 
 async def delete_autopilot_objective(ctx: Context, params: SessionParams) -> ObjectiveDeleted:
     """Remove the objective, if there is one."""
     session = ctx.registry.live(params.session_id)
-    storage = ctx.registry.storage(session)
-    existed = storage.read_objective() is not None
-    if existed:
-        storage.write_objective(None)
-        await storage.state.flush()
-        session.emit(SessionAutopilotObjectiveChanged(operation="delete"))
+    existed = session.autopilot.clear_objective()
+    await ctx.registry.storage(session).state.flush()
     return ObjectiveDeleted(deleted=existed)
 
 

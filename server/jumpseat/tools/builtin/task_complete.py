@@ -32,7 +32,7 @@ def source(session: Session, resources: Resources) -> SessionTool:
     """Return the session's tool."""
     return SessionTool(
         TOOL.bound(partial(_run, session), lambda args: args.summary),
-        lambda: session.in_autopilot,
+        lambda: session.autopilot.on,
     )
 
 
