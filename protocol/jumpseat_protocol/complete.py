@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 from pydantic import AliasChoices, ConfigDict, Field, StrictBool
 from pydantic.alias_generators import to_snake
 
 from jumpseat_protocol.blocks import Block, Message
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import UnknownMember, unknown_members
 from jumpseat_protocol.portability import Portability
 from jumpseat_protocol.sessions import HostedToolConfig, ProviderConfig, ResponseFormatConfig, ToolName

@@ -8,13 +8,14 @@ event types.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any, ClassVar, Final, Literal, TypeAlias, cast, get_args
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionRequest, PermissionResult
 from jumpseat_protocol.wire import WireDataclass, to_wire, wire_dataclass
 

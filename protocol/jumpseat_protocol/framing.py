@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_BODY_BYTES = 256 * 1024 * 1024
 MAX_HEADER_BYTES = 16 * 1024

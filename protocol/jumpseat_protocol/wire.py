@@ -11,7 +11,7 @@ constructor called with an unknown name, which is a mistake in a program, refuse
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
@@ -19,6 +19,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, data
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 T = TypeVar("T")
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from typing import Any, Final, Literal, TypeAlias
 
 from jumpseat.command_output import USAGE_ERROR, CommandParser
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.version import __version__
 
 LOG_LEVELS = ("none", "error", "warning", "info", "debug", "all")

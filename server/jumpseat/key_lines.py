@@ -10,12 +10,13 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, cast
 
 from jumpseat.regular_files import read_whole
 from jumpseat.toml_text import parse_toml
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import Path as KeyPath
 from jumpseat_protocol.members import dotted
 

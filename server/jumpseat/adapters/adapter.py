@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelEvent, ModelRequest, StructuredOutput
 from jumpseat.errors import ConfigError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint
 
 ANY_OPTION: Final = frozenset({"*"})

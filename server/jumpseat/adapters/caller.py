@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -11,6 +10,7 @@ import anyio
 from jumpseat.adapters.adapter import Endpoint, Network, PreparedCall
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.errors import ProviderAuthError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.declared.env import EnvResolver

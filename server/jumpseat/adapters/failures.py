@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -34,6 +33,7 @@ from jumpseat.errors import (
     ProviderRequestError,
     ProviderToolsError,
 )
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MESSAGE_CHARS: Final = 1000
 """The longest message shown, in characters. Only :meth:`Redactor.redact_error` cuts messages, after it has masked

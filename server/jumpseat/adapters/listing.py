@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jumpseat.adapters.wire import as_flag, as_limit, as_list, as_object, as_text, merge_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo, ModelRequest
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.adapter import Adapter, Endpoint

@@ -9,8 +9,10 @@ This module contains no JSON codec and no I/O.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 JsonObject: TypeAlias = dict[str, Any]
 

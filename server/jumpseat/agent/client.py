@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from jumpseat.agent.blocks import JsonObject
@@ -22,6 +22,7 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CanvasDeclaration, ClientCommand, ClientTool
 
 

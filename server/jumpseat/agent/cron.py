@@ -7,10 +7,11 @@ the week have English names, too; Sunday is 0 or 7. If both days are restricted,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")

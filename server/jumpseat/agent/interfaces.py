@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -12,6 +12,7 @@ from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, Model, ModelInfo, Too
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderError
 from jumpseat_protocol.events import Event, ShellToolInfo, ToolsStatus
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import ClientTool
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_PROBLEMS: Final = 10
 MAX_PROBLEM_CHARACTERS: Final = 200

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from jumpseat.agent.settings import SessionSettings
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MemoryScope: TypeAlias = Literal["repository", "user"]
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message
 from jumpseat.agent.written_messages import Write, WrittenMessages
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 ReasoningEffort: TypeAlias = str
 """``low``, ``medium``, ``high``, ``xhigh``, ``max``, or another level of the provider."""

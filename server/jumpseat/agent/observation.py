@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Decider: TypeAlias = Literal[
     "tool", "hook", "rule", "approval", "mode", "sandbox", "judge", "operator", "client", "nobody", "turn"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 import anyio
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Q = TypeVar("Q")
 A = TypeVar("A")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from jumpseat.errors import ProviderError, ProviderTransportError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_JITTER_S: Final = 1.0
 """The most that jitter adds to a wait requested by a provider, in seconds."""

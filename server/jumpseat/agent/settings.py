@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.sessions import (
     CustomAgentConfig,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
 from jumpseat.agent.plugins import Plugin
 from jumpseat_protocol.events import LoadedSkill
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 SkillSource: TypeAlias = Literal["project", "inherited", "personal-copilot", "personal-agents", "plugin", "custom"]
 

@@ -14,13 +14,14 @@ import logging
 import math
 import traceback
 from collections.abc import Callable, Collection, Coroutine, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from types import coroutine
 from typing import Any, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

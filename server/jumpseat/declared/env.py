@@ -24,7 +24,7 @@ import stat
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias, cast
@@ -37,6 +37,7 @@ from jumpseat.declared.names import PLACEHOLDER
 from jumpseat.errors import ConfigError
 from jumpseat.process_groups import kill_group
 from jumpseat.validation import config_error
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 COMMAND_TIMEOUT_S: Final = 20.0
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import anyio
 import httpx2
 import orjson
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 AuthReason: TypeAlias = Literal["initial", "refresh", "reauth", "upscope"]
 HeadersReason: TypeAlias = Literal["startup", "ttl-expired", "auth-failed"]

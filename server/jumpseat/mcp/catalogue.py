@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
@@ -22,6 +22,7 @@ from jumpseat.agent.plugins import Plugin
 from jumpseat.errors import InvalidRequestError
 from jumpseat.regular_files import read_whole, repository_root
 from jumpseat.validation import in_file, validation_problems
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
 from jumpseat_protocol.members import members_of, nearest
 from jumpseat_protocol.sessions import AgentSource

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
@@ -27,6 +27,7 @@ from jumpseat.mcp.tools import McpTool
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.session_sandbox import session_sandbox
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpProbeResult, McpServerConfig, McpServerInfo, McpStatus
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import mcp.types as types
 import orjson
 
 from jumpseat.mcp.client import McpClient
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_TOOLS: Final = 500
 MAX_PAGES: Final = 100

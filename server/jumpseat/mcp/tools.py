@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
@@ -14,6 +14,7 @@ from jumpseat.agent.observation import headers_of
 from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import McpPermission
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import anyio
@@ -23,6 +22,7 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from jumpseat.network.peer_user import Owner, endpoint, owner_of_peer
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -18,6 +17,7 @@ import h11
 import orjson
 
 from jumpseat.observability.prometheus import CONTENT_TYPE, PrometheusMetrics
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

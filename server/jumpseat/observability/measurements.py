@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, Protocol, TypeAlias
 
 from jumpseat.agent.observation import ModelCall, PromptRun, Question, Record, ToolCall, TraceContext
 from jumpseat.errors import JumpseatError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Attributes: TypeAlias = Mapping[str, str | bool]
 

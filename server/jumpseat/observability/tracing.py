@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import Token
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from opentelemetry import context as otel_context
@@ -20,6 +20,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from jumpseat.agent.observation import ModelCall, PromptRun, Question, Record, ToolCall, TraceContext, headers_of
 from jumpseat.errors import JumpseatError
 from jumpseat.observability import content
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.version import __version__
 
 AGENT_ID: Final = "jumpseat.default"

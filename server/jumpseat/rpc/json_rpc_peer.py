@@ -17,7 +17,6 @@ import logging
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -41,6 +40,7 @@ from jumpseat_protocol.envelope import (
     ErrorObject,
     RequestId,
 )
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from pygls.protocol import json_rpc

@@ -13,7 +13,6 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import anyio
@@ -21,6 +20,7 @@ import anyio.to_thread
 
 from jumpseat.errors import JumpseatError
 from jumpseat_protocol.framing import FrameDecoder, FramingError, LineDecoder, encode_frame, encode_line
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

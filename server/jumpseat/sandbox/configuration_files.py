@@ -14,7 +14,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -22,6 +22,7 @@ from jumpseat.deep_folders import walk
 from jumpseat.owner_only import create_private_folder
 from jumpseat.sandbox.git_files import is_git_folder, is_harmless, read_small, settings_of
 from jumpseat.sandbox.places import START_FILES
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 NAMES: Final = frozenset({".jumpseat", ".mcp.json", ".vscode", ".idea", ".claude", ".cursor", ".zed"})
 """Files and folders that configure this server, agents or editors, at any depth."""

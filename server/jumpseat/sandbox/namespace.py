@@ -13,12 +13,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from jumpseat.sandbox.mechanisms import Mechanism
 from jumpseat.sandbox.view import Namespace, View
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 LISTENER: Final = Path(__file__).with_name("namespace_listener.py")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
@@ -18,6 +17,7 @@ import anyio
 from anyio.abc import ByteStream
 
 from jumpseat.sandbox.hosts import normalize
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import h11

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
@@ -20,6 +20,7 @@ from jumpseat.sandbox.hosts import any_matches, normalize
 from jumpseat.sandbox.mechanisms import Mechanism
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import Namespace
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     # Imported with the first command: most processes run none.

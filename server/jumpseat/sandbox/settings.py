@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sandbox import SandboxConfig, SandboxNetwork
 
 Mode: TypeAlias = Literal["auto", "require", "off"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Access: TypeAlias = Literal["write", "read", "hide"]
 

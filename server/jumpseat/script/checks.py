@@ -8,8 +8,10 @@ events from before the connection.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias, cast
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 JsonObject: TypeAlias = dict[str, Any]
 

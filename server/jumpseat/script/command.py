@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -17,6 +16,7 @@ from jumpseat.command_output import CommandParser, print_error, print_json, prin
 from jumpseat.script.patterns import ScriptError
 from jumpseat.script.play import Outcome, PlayOptions
 from jumpseat.script.play_file import play_file
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.errors import ConfigError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Captures: TypeAlias = dict[str, Any]
 """The values captured so far, by name."""

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -32,6 +32,7 @@ from jumpseat.script.steps import (
     step_name,
 )
 from jumpseat.script.target import EXIT_S, Target, WireMessage, running_server
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 OUR_SERVER: Final = (sys.executable, "-m", "jumpseat", "--headless", "--stdio", "--no-auto-login")
 _SHOWN_MESSAGES: Final = 12

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -21,6 +20,7 @@ from jumpseat.script.patterns import ScriptError, preview
 from jumpseat.script.schema_checks import SchemaChecks
 from jumpseat.script.steps import Framing
 from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Direction: TypeAlias = Literal["->", "<-"]
 

@@ -24,7 +24,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -33,6 +33,7 @@ from jumpseat.adapters.wire import as_object
 from jumpseat.script.differences import Line, message_kind
 from jumpseat.script.patterns import ScriptError
 from jumpseat.script.target import Target, WireMessage, running_server
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 JsonObject: TypeAlias = dict[str, Any]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.store.connection_tokens import ConnectionToken, ConnectionTokenFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from jumpseat.store.file_changes import Cause, Changes, FileChange, FileChangeLo
 from jumpseat.tools.files import unified_diff
 from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol.changes import ChangedFile, ChangedFileState
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PROMPT_CHARS: Final = 100
 """Length of the beginning of a prompt that its changes are shown with."""

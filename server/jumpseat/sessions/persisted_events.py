@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Final, Literal, TypeAlias
@@ -18,6 +18,7 @@ import anyio.to_thread
 
 from jumpseat.errors import StoreError
 from jumpseat.store.event_log import parse_record
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PAGE_BYTES: Final = 1024 * 1024
 """Size of a page, unless one event is larger."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -24,6 +23,7 @@ from jumpseat.store.file_changes import Changes, FileChange
 from jumpseat.tools.files import is_binary
 from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol.history import RewindFilePreview, RewindPoint, RewindResult, SkippedFile
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

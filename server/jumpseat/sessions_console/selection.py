@@ -6,7 +6,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +14,7 @@ from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.store.event_log import read_log
 from jumpseat.store.sessions import SessionFolder, SessionStore
 from jumpseat_protocol.events import AssistantMessage, UserMessage, decode_payload
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import SessionMetadata
 from jumpseat_transcript.transcript import Transcript, Usage, build_transcript
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from jumpseat.errors import StoreError
 from jumpseat.sessions_console.selection import Listed, read_transcript
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_transcript.transcript import Usage
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -19,6 +18,7 @@ from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
 from jumpseat.store.front_matter import Found, body, front_matter, names, project_folders, read_text
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import AgentSource, CustomAgentConfig
 
 log = logging.getLogger(__name__)

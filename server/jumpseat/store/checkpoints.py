@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from jumpseat.store.state_files import StateFiles, store_error
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FOLDER: Final = "checkpoints"
 INDEX: Final = "index.md"

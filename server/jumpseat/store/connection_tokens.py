@@ -9,13 +9,13 @@ import hashlib
 import hmac
 import re
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.errors import InvalidRequestError
 from jumpseat.store.private_file import PrivateFile
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILE: Final = "connection-tokens.json"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, cast
@@ -22,6 +21,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat_protocol.events import Event
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import logging
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,6 +22,7 @@ import orjson
 
 from jumpseat.errors import StoreError
 from jumpseat.store.state_files import StateFiles
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ import stat
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from jumpseat.deep_folders import delete_folder, walk
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only
 from jumpseat.regular_files import read_whole
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 LARGEST_BYTES: Final = 16 * 1024 * 1024
 """Largest file that is read, because its text has to fit into one response."""

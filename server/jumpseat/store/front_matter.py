@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
 from jumpseat.errors import StoreError
 from jumpseat.regular_files import read_whole, repository_root
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 LARGEST_BYTES: Final = 256 * 1024
 LARGEST_FRONT: Final = 16 * 1024

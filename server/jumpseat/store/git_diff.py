@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -19,6 +18,7 @@ import anyio.to_thread
 from jumpseat.errors import InvalidRequestError
 from jumpseat.git import MAX_OUTPUT_BYTES, Confine, GitError, run_git
 from jumpseat.regular_files import exists, read_whole, repository_root
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 ChangeType: TypeAlias = Literal["added", "modified", "deleted", "renamed"]
 

@@ -11,7 +11,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -26,6 +26,7 @@ from jumpseat.store.plugin_sources import Source, copy_folder, opened, parse_sou
 from jumpseat.store.plugins import read_manifest, read_plugin
 from jumpseat.store.private_file import PrivateFile
 from jumpseat.store.skills import Place, find_skills
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILE: Final = "plugins.json"
 FOLDER: Final = "installed-plugins"

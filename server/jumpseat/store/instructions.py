@@ -6,12 +6,12 @@ They are read for each prompt: they are small, and the user may be editing them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.regular_files import read_regular, repository_root, scan_folder
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 LARGEST_BYTES: Final = 64 * 1024
 """Size to which a file is cut, because an instruction file must not fill the context."""

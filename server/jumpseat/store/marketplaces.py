@@ -11,7 +11,6 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -25,6 +24,7 @@ from jumpseat.owner_only import create_private_folder
 from jumpseat.regular_files import read_whole, scan_folder
 from jumpseat.store.plugin_sources import Source, copy_folder, inside, opened, parse_source, stored_source
 from jumpseat.store.private_file import PrivateFile
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILE: Final = "marketplaces.json"
 FOLDER: Final = "marketplaces"

@@ -23,7 +23,6 @@ import unicodedata
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +31,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ import re
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +21,7 @@ from jumpseat.errors import InvalidRequestError
 from jumpseat.git import GitError, run_git
 from jumpseat.owner_only import owner_only
 from jumpseat.regular_files import read_whole
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MOST_FILES: Final = 5000
 LARGEST_BYTES: Final = 50 * 1024 * 1024

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from jumpseat.store.sessions import SessionStore
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)

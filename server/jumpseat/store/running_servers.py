@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.store.private_file import PrivateFile
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILE: Final = "running-servers.json"
 

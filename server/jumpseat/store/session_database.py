@@ -7,7 +7,7 @@ memory and size, and have access to this file only. A call is one transaction. s
 from __future__ import annotations
 
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +30,7 @@ from jumpseat.store.sql_text import (
     report,
     statements_of,
 )
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import sqlite3

@@ -12,13 +12,13 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import orjson
 
 from jumpseat.owner_only import owner_only
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

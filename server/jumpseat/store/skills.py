@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,6 +23,7 @@ from jumpseat.agent.skills import Skill, SkillSource
 from jumpseat.errors import StoreError
 from jumpseat.store.front_matter import Found, body, front_matter, names, project_folders, read_text
 from jumpseat_protocol.events import LoadedSkill
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILE: Final = "SKILL.md"
 PROJECT_FOLDERS: Final = (".github/skills", ".claude/skills", ".agents/skills")

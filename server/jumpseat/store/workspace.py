@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final, cast
@@ -18,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from jumpseat.agent.clock import iso_time
 from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat_protocol.events import WorkingDirectoryContext
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 
 # Fields that clients do not get.

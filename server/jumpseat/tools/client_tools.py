@@ -7,7 +7,7 @@ time limit unless the operator sets one, because handlers may wait for people.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal, cast
 
@@ -24,6 +24,7 @@ from jumpseat.tools.filters import SourceName
 from jumpseat.tools.schema_check import argument_problems, missing_defaults
 from jumpseat.tools.tool import TOOL_SEARCH, Ordering, Prepared, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import CustomToolPermission
 from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams, ToolResultObject

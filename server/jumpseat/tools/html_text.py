@@ -7,11 +7,13 @@ first page is converted.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from html.parser import HTMLParser
 from time import monotonic
 from typing import Final
 from urllib.parse import urljoin
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 CHUNK_CHARACTERS: Final = 1 << 16
 """Characters that are parsed between two checks of the time."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from jumpseat.agent.memories import Memories
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Skills
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CustomAgentConfig
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checkable
@@ -35,6 +35,7 @@ from jumpseat.tools.workspace_files import Files
 from jumpseat.validation import validation_problems
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionRequest
 
 TOOL_SEARCH: Final = "tool_search_tool"

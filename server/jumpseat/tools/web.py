@@ -5,8 +5,9 @@ A fetcher, not the tool, checks every address before it connects to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

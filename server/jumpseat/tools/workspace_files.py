@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -16,6 +15,7 @@ from jumpseat.agent.editor import EditorFiles
 from jumpseat.errors import ClientCallError
 from jumpseat.regular_files import read_whole
 from jumpseat.tools.nofollow import create_file, delete_file, open_place, replace_file
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ import stat
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Final, NamedTuple
@@ -24,6 +23,7 @@ import anyio.to_thread
 from jumpseat.regular_files import read_whole
 from jumpseat.tools.ignored import is_ignored
 from jumpseat.tools.workspace_files import FileEdit
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

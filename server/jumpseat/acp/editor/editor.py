@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeVar
 
 from anyio.abc import TaskGroup
 
 from jumpseat.acp.translation.params import ClientCapabilities
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.wire import WireModel
 
 R = TypeVar("R", bound=WireModel)

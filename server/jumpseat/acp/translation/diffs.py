@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from typing import Any, Final, TypeAlias
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Reader: TypeAlias = Callable[[str], str | None]
 """Returns the current text of a file by its path, or ``None`` where it is unknown."""

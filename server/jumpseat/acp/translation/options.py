@@ -6,11 +6,11 @@ Both contain the mode, because editors are moving from modes to options.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from jumpseat.agent.model import ModelInfo
 from jumpseat_protocol.events import SessionMode
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _MODES: Final = "https://agentclientprotocol.com/protocol/session-modes#"
 MODES: Final[tuple[tuple[str, SessionMode, str, str], ...]] = (

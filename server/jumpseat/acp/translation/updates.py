@@ -8,7 +8,7 @@ tool and its file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias, assert_never
 
 from jumpseat.acp.translation import tool_calls
@@ -16,6 +16,7 @@ from jumpseat.acp.translation.content import blocks_of, text_block
 from jumpseat.acp.translation.diffs import Reader
 from jumpseat.store.sessions import shorten
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionRequest
 from jumpseat_protocol.visible import exact_line
 

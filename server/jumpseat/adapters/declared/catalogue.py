@@ -23,7 +23,7 @@ does not inherit its key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias, cast
@@ -53,6 +53,7 @@ from jumpseat.declared.places import project_folder
 from jumpseat.declared.values import function_in
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.validation import in_declaration, kind_of
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint, nearest
 
 ENTRY_POINTS: Final = "jumpseat.adapters"

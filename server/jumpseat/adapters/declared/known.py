@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -29,6 +29,7 @@ from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.declared.env import SECRET_NAME
 from jumpseat.errors import ConfigError
 from jumpseat.validation import in_declaration
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 TOOL_PROTOCOL: Final = "tool_protocol"
 """The key in ``opts`` for how models call tools."""

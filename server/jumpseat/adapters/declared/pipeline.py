@@ -14,7 +14,7 @@ After the response, ``on_exit`` and ``teardown`` are run.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
@@ -47,6 +47,7 @@ from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError, is_scalar
 from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
 from jumpseat.validation import kind_of
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.request_function import RequestFunction

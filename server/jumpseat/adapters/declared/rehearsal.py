@@ -8,7 +8,7 @@ declaration, such as keys, are replaced by their names in angle brackets; ``setu
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import anyio
@@ -44,6 +44,7 @@ from jumpseat.agent.blocks import (
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ResponseFormat, ToolSpec
 from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import AdapterError, ConfigError, InvalidRequestError, JumpseatError, ProviderError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _PIXEL: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+M8AAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
 _WEATHER: Final = ToolSpec(

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ from jumpseat.adapters.wire import as_object
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.declared.calling import Bound, Mask, bind, failure
 from jumpseat.errors import AdapterError, ProviderError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _ORDERS: Final = {
     0: (),

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -20,6 +19,7 @@ import orjson
 from jumpseat.adapters.declared.declaration import DeclaredSample
 from jumpseat.adapters.wire import as_object
 from jumpseat.agent.blocks import JsonObject
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 TEXT: Final = "Ready."
 TOOL: Final = "get_weather"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.base_urls import base_url_problem
 from jumpseat.config import AdapterConfig, ModelConfig
 from jumpseat.errors import ConfigError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.declared.catalogue import Catalogue

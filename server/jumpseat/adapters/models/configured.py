@@ -14,7 +14,6 @@ import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,6 +27,7 @@ from jumpseat.config import AdapterConfig, Config, ModelConfig, adapter_files
 from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.validation import in_file
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import nearest
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import logging
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -21,6 +21,7 @@ from jumpseat.adapters.providers.copilot import PROVIDER
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.errors import ClientCallError, InvalidRequestError, ProviderAuthError
 from jumpseat_protocol.callbacks import GitHubTokenResult
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.cli import Options

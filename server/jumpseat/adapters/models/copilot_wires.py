@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ import anyio
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.agent.model import ModelInfo
 from jumpseat.errors import ConfigError, ProviderError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.transport.http import HttpTransport

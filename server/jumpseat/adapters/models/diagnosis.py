@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from jumpseat.errors import (
@@ -27,6 +26,7 @@ from jumpseat.errors import (
     ReplayError,
     UnwritableBodyError,
 )
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 WORKS: Final = 0
 NOT_CONFIGURED: Final = 3

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from jumpseat.adapters.models.diagnosis import Diagnosis, Facts, diagnose
 from jumpseat.adapters.models.known_adapters import known_adapter, place_of
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.models.configured import ConfiguredAdapters

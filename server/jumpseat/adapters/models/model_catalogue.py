@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelInfo
 from jumpseat.config import AdapterConfig, AliasConfig
 from jumpseat.errors import ConfigError, JumpseatError, ProviderError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup

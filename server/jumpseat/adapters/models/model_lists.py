@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -20,6 +20,7 @@ from jumpseat.adapters.adapter import Endpoint, Network
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelInfo
 from jumpseat.errors import JumpseatError, ProviderError, ProviderProtocolError, ProviderTransportError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.adapters.listing import ListRequest

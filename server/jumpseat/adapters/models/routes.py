@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from jumpseat.adapters.models.configured import ConfiguredAdapters
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.base_urls import WEB_ADDRESS
 from jumpseat.config import AdapterConfig
 from jumpseat.errors import InvalidRequestError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +20,7 @@ from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.base_urls import WEB_ADDRESS
 from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint
 from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, ProviderModelConfig
 

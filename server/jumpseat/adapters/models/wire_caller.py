@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from jumpseat.adapters.adapter import Adapter, Endpoint, Network, PreparedCall
 from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.capabilities import capabilities
 from jumpseat.agent.model import Capabilities, ModelRequest
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

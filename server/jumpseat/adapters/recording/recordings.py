@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import orjson
 
 from jumpseat.errors import ConfigError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 VERSION: Final = 1
 SUFFIX: Final = ".jsonl"

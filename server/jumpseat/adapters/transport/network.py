@@ -8,12 +8,12 @@ from __future__ import annotations
 import ipaddress
 import os
 import ssl
-from dataclasses import dataclass
 from urllib.request import getproxies
 
 import httpx
 
 from jumpseat.adapters.adapter import Network
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import binascii
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final
 
@@ -23,6 +23,7 @@ from jumpseat.agent.client import Client
 from jumpseat.agent.model import SubAgentRef
 from jumpseat.errors import ClientCallError, ProviderTransportError
 from jumpseat_protocol.callbacks import HttpRequestChunkParams, HttpRequestStartParams
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.llm_inference import HttpResponseChunkParams, HttpResponseStartParams
 
 CANCEL_TIMEOUT_S: Final = 1.0

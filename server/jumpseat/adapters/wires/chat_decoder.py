@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2s
 from typing import Any, Final
 
@@ -41,6 +41,7 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ProviderProtocolError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 DONE: Final = "[DONE]"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2s
 from typing import Any, Final, cast
 
@@ -44,6 +44,7 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ProviderFilterError, ProviderProtocolError, ProviderRequestError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 FILTERS: Final = frozenset(
     {

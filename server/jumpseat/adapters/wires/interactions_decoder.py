@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2s
 from typing import Any, Final, cast
 
@@ -44,6 +44,7 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ProviderFilterError, ProviderProtocolError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 STATUSES: Final[Mapping[str, StopReason]] = {
     "incomplete": "max_tokens",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -42,6 +42,7 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ProviderProtocolError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 EDITOR: Final = "str_replace_based_edit_tool"
 """The name that the native editor tool must have."""

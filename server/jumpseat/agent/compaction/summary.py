@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, ToolMessage, ToolUseBlock, UserMessage
@@ -17,6 +17,7 @@ from jumpseat.agent.session import limits
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ProviderContextError, ProviderError
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 TOO_LONG: Final = "context_limit_retry"
 """The trigger of a compaction after the provider refused a request as too long."""

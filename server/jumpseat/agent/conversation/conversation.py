@@ -8,7 +8,7 @@ providers always receive a valid sequence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, cast
 
 import orjson
@@ -36,6 +36,7 @@ from jumpseat.agent.conversation.media import (
 from jumpseat.agent.conversation.prompt import is_bare_prompt
 from jumpseat.agent.conversation.provider_blocks import answer_blocks
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 INTERRUPTED: Final = "The execution of this tool, or a previous tool was interrupted."
 

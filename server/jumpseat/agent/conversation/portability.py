@@ -7,7 +7,6 @@ omitted, and so are images for models without vision. The checks here allow a wa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from jumpseat.agent.blocks import (
     NATIVE,
@@ -22,6 +21,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import Capabilities, ModelInfo, ModelRequest
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

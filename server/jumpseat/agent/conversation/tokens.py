@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from jumpseat.agent.blocks import (
     AssistantMessage,
@@ -18,6 +17,7 @@ from jumpseat.agent.blocks import (
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.conversation.media import IMAGE_TOKENS
 from jumpseat.agent.model import ModelRequest, ToolSpec
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

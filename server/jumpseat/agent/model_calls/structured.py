@@ -8,7 +8,7 @@ guarantees.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -32,6 +32,7 @@ from jumpseat.agent.rewriting import Rewriter, RewritingModel
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, ResponseFormatError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import JsonSchemaFormat, ResponseFormatConfig
 
 RESPONSE_FORMAT: Final = "response_format"

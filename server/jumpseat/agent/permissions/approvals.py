@@ -11,11 +11,12 @@ Approvals for a location ("approve for this location") and for everywhere go int
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Protocol, cast
 
 from jumpseat.agent.permissions.paths import anchors_of
 from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     McpPermission,

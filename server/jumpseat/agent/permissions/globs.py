@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 from jumpseat.regular_files import exists, scan_folder
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_NAMES: Final = 256
 """Limit of the names that the patterns of one command line stand for."""

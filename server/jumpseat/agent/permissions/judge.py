@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Literal, cast
 
 import anyio
@@ -20,6 +20,7 @@ from jumpseat.agent.model import ModelRequest
 from jumpseat.agent.observation import ModelCall, Observers, whole_answer
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import JumpseatError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import AssistedApproval, PermissionRequest
 from jumpseat_protocol.wire import to_wire
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal, TypeAlias
 
 from jumpseat.agent.permissions.approvals import ApprovalRecord, StoredApprovals
 from jumpseat.agent.permissions.rules import Rule
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Scope: TypeAlias = Literal["session", "location", "everywhere"]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from jumpseat.agent.permissions.rules import ResolvedPath, Rule
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PROTECTED_ANYWHERE: Final = frozenset({".git", ".jumpseat"})
 """Folders that configure git and this server, wherever they are."""

@@ -10,7 +10,7 @@ warning per session names the setting that would allow it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -43,6 +43,7 @@ from jumpseat.agent.permissions.rules import (
 )
 from jumpseat.agent.permissions.session_approvals import SessionApprovals
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import (
     AssistedApproval,
     PermissionDecision,

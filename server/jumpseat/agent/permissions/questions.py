@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 import anyio
@@ -17,6 +17,7 @@ from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.observation import Decider, Observers, Question
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import (
     AssistedApproval,
     PermissionDecision,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
 
 from jumpseat.agent.permissions.patterns import path_matches
 from jumpseat.agent.shell.reach import CommandWords
 from jumpseat.agent.shell.syntax import ShellSegment
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
 

@@ -8,7 +8,7 @@ Approvals for the session are kept here. Approvals for a location, or for everyw
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,7 @@ from jumpseat.agent.permissions.paths import PathScope, anchors_of
 from jumpseat.agent.permissions.rules import Facts, Rule, Rules
 from jumpseat.errors import StoreError
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionDecision, PermissionRequest
 
 _LASTING_DECISIONS: Final = frozenset(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from jumpseat.agent.permissions.paths import PathScope, is_protected
 from jumpseat.agent.permissions.rules import ResolvedPath
 from jumpseat.agent.shell.reach import Placement
 from jumpseat.regular_files import exists, scan_folder
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_PAIRS: Final = 256
 MAX_ENTRIES: Final = 2000

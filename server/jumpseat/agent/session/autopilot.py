@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.objective import LIMIT_REACHED, MODE_LEFT, Objective
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 SOURCE: Final = "system"
 """The source of the messages that make the model continue."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from jumpseat.agent.client import Attachment, Client
@@ -24,6 +23,7 @@ from jumpseat_protocol.callbacks import (
     CanvasOpenParams,
     CanvasSessionContext,
 )
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CanvasDeclaration
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
@@ -25,6 +24,7 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import ClientCommand, ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 

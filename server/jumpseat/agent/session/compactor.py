@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
 
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import InfiniteSessionConfig
 
 MIN_CORRECTION: Final = 0.5

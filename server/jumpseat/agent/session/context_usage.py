@@ -5,14 +5,13 @@ The estimates are those of ``agent/conversation/tokens.py``; a provider may coun
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jumpseat.agent.blocks import Message
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.system_prompt import system_prompt
 from jumpseat.agent.model import DEFAULT_CONTEXT_WINDOW
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ConfigError, ProviderError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -5,12 +5,12 @@ The protocol defines the file: a JSON object ``{version, nextId, current}``. Cli
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, TypeGuard, cast
 
 import orjson
 
 from jumpseat.agent.clock import utc_now
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 ObjectiveStatus: TypeAlias = Literal["active", "paused", "completed"]
 

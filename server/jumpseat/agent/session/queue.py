@@ -9,7 +9,7 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import anyio
@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.observation import TraceContext
 from jumpseat.errors import SessionNotFoundError, UnknownItemError
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import HostedToolConfig, ResponseFormatConfig, ToolChoiceConfig
 
 

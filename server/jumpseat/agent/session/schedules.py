@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -20,6 +20,7 @@ from jumpseat.agent.cron import parse_cron
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MOST: Final = 50
 """Limit of the entries of one session."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -44,6 +44,7 @@ from jumpseat.agent.skills import NoSkills, Skills
 from jumpseat.agent.written_messages import WrittenBudget, WrittenMessages
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import CustomToolPermission, PermissionRequest
 
 log = logging.getLogger(__name__)

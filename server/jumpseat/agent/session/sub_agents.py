@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from typing import Protocol
 
 from jumpseat.agent.session.queue import Prompt
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from typing import Final
 
@@ -37,6 +37,7 @@ from jumpseat.agent.shell.programs import (
 )
 from jumpseat.agent.shell.reading import READING
 from jumpseat.agent.shell.words import Word
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

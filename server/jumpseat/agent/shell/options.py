@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Final
 
 from jumpseat.agent.shell.harmless import BEHIND_DASHES
 from jumpseat.agent.shell.words import Word
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _MARKS: Final = "@+:"
 """Operands that begin with one of these may be more than operands: lists of options, line numbers, refspecs."""

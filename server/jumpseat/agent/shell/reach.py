@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from jumpseat.agent.shell.commands import (
@@ -41,6 +41,7 @@ from jumpseat.agent.shell.programs import (
 )
 from jumpseat.agent.shell.reading import READING
 from jumpseat.agent.shell.words import Word
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 CommandWords: TypeAlias = tuple[str | None, ...]
 """The words of a command that may run; ``None`` for a word that only the shell can expand."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +27,7 @@ from jumpseat.agent.shell.reach import (
     possible_commands,
 )
 from jumpseat.agent.shell.words import Word
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import anyio
 from anyio.abc import TaskGroup
@@ -14,6 +13,7 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.interfaces import BackgroundCommand
 from jumpseat.agent.subagents import texts
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True, eq=False)

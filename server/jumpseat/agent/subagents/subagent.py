@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
 import anyio
@@ -13,6 +13,7 @@ from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue import Run
 from jumpseat.agent.subagents.session import SubAgentSession
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 AgentStatus: TypeAlias = Literal["running", "idle", "failed", "cancelled"]
 """``idle`` agents have answered, and can be sent another message."""

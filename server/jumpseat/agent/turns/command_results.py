@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from jumpseat.agent.session.queue import Prompt
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ begins with ``b`` and marks the beginning of the returned window.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -25,6 +24,7 @@ from jumpseat_protocol.event_log import (
     InterestResult,
     ReleaseInterestParams,
 )
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 import anyio
 
 from jumpseat.errors import ClientCallError, StoreError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.session_fs import (
     FsDone,
     FsEntriesResult,

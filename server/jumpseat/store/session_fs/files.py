@@ -11,7 +11,6 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import anyio
@@ -20,6 +19,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.errors import StoreError
 from jumpseat.store.session_fs.file_system import FileSystem
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

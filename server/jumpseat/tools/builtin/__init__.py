@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, TypeAlias, cast
@@ -16,6 +15,7 @@ from typing import Any, Final, TypeAlias, cast
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.tool import BuiltinTool, Described, MakeSource, ToolSource
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 __all__ = ["BUILTIN_NAMES", "BUILTIN_TOOLS", "SESSION_TOOLS", "find_tools", "session_sources"]
 

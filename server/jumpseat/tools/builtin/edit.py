@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from jumpseat.tools.files import is_binary, problem, unified_diff
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat.tools.workspace_files import LARGEST_READ
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import WritePermission
 
 

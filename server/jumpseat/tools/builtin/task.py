@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, cast
@@ -19,6 +19,7 @@ from jumpseat.agent.subagents.definitions import startable_agents
 from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CustomAgentConfig
 
 LISTED: Final = 120

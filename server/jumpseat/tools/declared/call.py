@@ -20,7 +20,6 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
@@ -43,6 +42,7 @@ from jumpseat.tools.declared.schema import lenient, problems_of
 from jumpseat.tools.declared.view import ChatView, ToolView, as_text
 from jumpseat.tools.files import describe
 from jumpseat.tools.tool import Prepared, SequentialCalls, ToolContext, ToolOutcome, failure
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionRequest
 
 log = logging.getLogger(__name__)

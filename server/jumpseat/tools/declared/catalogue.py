@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -38,6 +37,7 @@ from jumpseat.tools.declared import FOLDER
 from jumpseat.tools.declared.definition import Definition, read_definition
 from jumpseat.tools.declared.groups import Group, is_group, read_group
 from jumpseat.validation import in_declaration
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -30,6 +30,7 @@ from jumpseat.tools.declared.conventions import is_of_2024
 from jumpseat.tools.declared.placeholders import Template, check_placeholders
 from jumpseat.tools.declared.schema import read_signature
 from jumpseat.validation import config_error, kind_of
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint
 
 Handler: TypeAlias = Callable[..., Any]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, cast
 
 from jumpseat.agent.blocks import JsonObject
@@ -19,6 +19,7 @@ from jumpseat.declared.env import EnvValues, Missing
 from jumpseat.declared.names import PLACEHOLDER
 from jumpseat.tools.declared.definition import Command
 from jumpseat.tools.declared.view import as_text
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -10,7 +10,6 @@ import logging
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import anyio
@@ -20,6 +19,7 @@ from anyio.lowlevel import current_token
 from jumpseat.declared.calling import HandlerError, call, log_failure, source_of
 from jumpseat.tools.declared.conventions import FUNCTION_ORDERS, FUNCTION_ORDERS_2024, bind
 from jumpseat.tools.declared.definition import Handler
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import misspelt
 
 log = logging.getLogger(__name__)

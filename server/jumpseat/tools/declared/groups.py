@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -21,6 +21,7 @@ from jumpseat.declared.names import placeholders_in
 from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.definition import Handler
 from jumpseat.validation import config_error
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 GROUP_WORDS: Final = "the tools ${tools}"
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from jumpseat.agent import json_schema
@@ -25,6 +24,7 @@ from jumpseat.declared.paths import follow
 from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import ConfigError
 from jumpseat.validation import kind_of
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint, misspelt
 from jumpseat_protocol.tool_checks import reference_problem
 

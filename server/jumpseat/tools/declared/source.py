@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from jumpseat.tools.declared.groups import Group
 from jumpseat.tools.declared.view import as_text, schema_of
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
@@ -22,6 +21,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import Filter, SourceName
 from jumpseat.tools.tool import TOOL_SEARCH, Ordering, Prepared, Tool, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MOST_FOUND: Final = 10
 

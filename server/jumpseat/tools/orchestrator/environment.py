@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from jumpseat.agent.session.queue import Prompt
@@ -13,6 +12,7 @@ from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.tool import BuiltinTool, MakeSource
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 CALLS_PER_ANSWER: Final = 128
 """Default limit of the tool calls of one answer that run."""

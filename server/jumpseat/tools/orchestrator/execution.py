@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
@@ -44,6 +44,7 @@ from jumpseat.tools.tool import (
 from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import PreToolUseOutput
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import HookPermission, PermissionRequest, ReadPermission, WritePermission
 
 log = logging.getLogger(__name__)

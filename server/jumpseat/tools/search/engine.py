@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -27,6 +27,7 @@ from anyio.abc import ByteReceiveStream, Process
 from jumpseat.tools.files import describe
 from jumpseat.tools.ignored import is_ignored
 from jumpseat.tools.tool import ToolOutcome, failure
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 TIME_LIMIT_S: Final = 30.0
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from jumpseat.agent.shell.syntax import ShellLine, parse_shell
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _NPM: Final = ("registry.npmjs.org", "registry.yarnpkg.com")
 _PYPI: Final = ("pypi.org", "files.pythonhosted.org")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from jumpseat.agent.shell.syntax import parse_shell
+from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission
 
 MAX_COMMAND_BYTES: Final = 128 * 1024 - 1

@@ -8,7 +8,6 @@ an object or anything.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import orjson
@@ -16,6 +15,7 @@ import orjson
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model_calls.xml_tools.reader import Element
 from jumpseat.agent.model_calls.xml_tools.schemas import items_of, kind_of, properties_of, property_of, resolve
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 _CALL_ATTRIBUTES: Final = frozenset({"name", "id"})
 

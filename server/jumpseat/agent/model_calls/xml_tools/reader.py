@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
 from jumpseat.agent.blocks import JsonObject
@@ -21,6 +21,7 @@ from jumpseat.agent.model_calls.xml_tools.schemas import (
     properties_of,
     property_of,
 )
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_BLOCK_CHARS: Final = 4 * 1024 * 1024
 MAX_TAG_CHARS: Final = 2048

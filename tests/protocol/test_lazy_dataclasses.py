@@ -1,0 +1,174 @@
+"""Dataclasses whose methods are generated at first use behave like those of the standard library."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+import pytest
+from pydantic import TypeAdapter
+
+from jumpseat_protocol import lazy_dataclasses
+
+T = TypeVar("T")
+Decorator = Callable[..., Any]
+
+OPTIONS: Final[list[dict[str, bool]]] = [
+    {},
+    {"slots": True},
+    {"frozen": True},
+    {"frozen": True, "slots": True},
+    {"slots": True, "kw_only": True},
+    {"slots": True, "eq": False},
+    {"slots": True, "kw_only": True, "eq": False, "repr": False},
+]
+
+
+@pytest.fixture(params=OPTIONS, ids=lambda options: " ".join(options) or "plain")
+def options(request: pytest.FixtureRequest) -> dict[str, bool]:
+    return request.param
+
+
+def family(decorator: Decorator, options: dict[str, bool]) -> tuple[Any, Any]:
+    """Return a class with all kinds of fields, and a subclass of it."""
+
+    @decorator(**options)
+    class Base(Generic[T]):
+        """A base."""
+
+        kind: ClassVar[str] = "base"
+        name: str
+        size: int = 3
+        tags: list[str] = dataclasses.field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]
+        kept: int | None = dataclasses.field(default=None, init=False, repr=False, compare=False)
+
+        def described(self) -> str:
+            return f"{self.kind} {self.name}"
+
+    @decorator(**options)
+    class Derived(Base[str]):
+        color: str = "red"
+        name: str = "unnamed"
+
+        def __post_init__(self) -> None:
+            if self.color == "invalid":
+                raise ValueError(self.color)
+
+    return Base, Derived
+
+
+def observed(action: Callable[[], Any]) -> Any:
+    """Return what an action returns or raises."""
+    try:
+        return action()
+    except Exception as error:
+        return type(error), str(error)
+
+
+def behaviour(base: Any, derived: Any, *, first: Callable[[Any], Any]) -> list[Any]:
+    """Return what the classes do; ``first`` is what is asked of the derived class before anything else."""
+
+    def matched(value: Any) -> Any:
+        match value:
+            case base(name, size):  # pyright: ignore[reportUnknownVariableType]
+                return name, size
+            case _:
+                return None
+
+    def changed(value: Any) -> Any:
+        value.size = 9
+        return value.size
+
+    def unknown(value: Any) -> None:
+        value.other = 1
+
+    one = lambda: base(name="a", size=2)  # noqa: E731
+    steps: list[Callable[[], Any]] = [
+        lambda: first(derived),
+        lambda: one().described(),
+        lambda: one() == base(name="a", size=2),
+        lambda: one() == derived(name="a", size=2),
+        lambda: base(name="a") != base(name="b"),
+        lambda: hash(one()) == hash(base(name="a", size=2)),
+        lambda: base("a", 2).size,
+        base,
+        lambda: base(name="a", nothing=1),
+        lambda: [(field.name, field.init) for field in dataclasses.fields(derived)],
+        lambda: dataclasses.asdict(derived(color="blue", tags=["x"])),
+        lambda: dataclasses.replace(derived(), size=7).size,
+        lambda: derived(color="invalid"),
+        lambda: one().tags is one().tags,
+        lambda: one().kept,
+        lambda: matched(one()),
+        lambda: changed(one()),
+        lambda: unknown(one()) if "__slots__" not in vars(base) else None,
+        lambda: copy.deepcopy(one()).name,
+        lambda: copy.copy(one()).size,
+        lambda: repr(one()).startswith("<"),
+        lambda: derived.__match_args__,
+        lambda: "__slots__" in vars(derived) and derived.__slots__,
+        lambda: derived.__doc__ if base.__doc__ == "A base." else "lost",
+        lambda: (base.__name__, base.__qualname__, base.__module__),
+        lambda: TypeAdapter(base).validate_python({"name": "a", "size": "4"}).size,
+    ]
+    return [observed(step) for step in steps]
+
+
+def without_docs(results: list[Any]) -> list[Any]:
+    # The standard decorator makes up a docstring from the signature, which takes time and which nothing reads.
+    return [*results[:23], *results[24:]]
+
+
+def _make(cls: Any) -> Any:
+    return cls().size
+
+
+def _count_fields(cls: Any) -> int:
+    return len(dataclasses.fields(cls))
+
+
+def _is_derived(cls: Any) -> bool:
+    return issubclass(cls, cls.__bases__[0])
+
+
+@pytest.mark.parametrize(
+    "first",
+    [_make, dataclasses.is_dataclass, _count_fields, _is_derived],
+)
+def test_it_behaves_like_the_standard_decorator(options: dict[str, bool], first: Callable[[Any], Any]) -> None:
+    standard = behaviour(*family(dataclasses.dataclass, options), first=first)
+
+    lazy = behaviour(*family(lazy_dataclasses.dataclass, options), first=first)
+
+    assert without_docs(lazy) == without_docs(standard)
+
+
+@lazy_dataclasses.dataclass(frozen=True, slots=True)
+class Point:
+    x: int
+    y: int = 0
+
+
+def test_a_frozen_instance_survives_pickling_and_refuses_changes() -> None:
+    point = Point(1, 2)
+
+    assert pickle.loads(pickle.dumps(point)) == point
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        point.x = 3  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_nothing_is_generated_before_the_first_use() -> None:
+    @lazy_dataclasses.dataclass(slots=True)
+    class Unused:
+        name: str
+
+    stub: Any = Unused.__init__
+    assert "stub" in stub.__qualname__
+
+    assert Unused("a") == Unused("a")
+
+    used: Any = Unused.__init__
+    assert "stub" not in used.__qualname__
