@@ -129,6 +129,7 @@ ROOMS: dict[str, set[str]] = {
         *("agent.session", "agent.subagents", "agent.turns", "errors", "mcp", "store", "store.session_fs"),
         *("tools", "tools.builtin", "tools.declared", "tools.orchestrator", "working_directory"),
     },
+    "commands": {"agent", "agent.compaction", "agent.session", "errors", "sessions"},
     "completion": {
         *("adapters", "adapters.declared", "adapters.models", "adapters.transport"),
         *("agent", "agent.conversation", "agent.model_calls", "errors", "working_directory"),
@@ -152,7 +153,7 @@ ROOMS: dict[str, set[str]] = {
             "agent.session",
             "agent.subagents",
         ),
-        *("agent.turns", "completion", "errors", "git", "handlers", "mcp", "sessions", "store"),
+        *("commands", "completion", "errors", "git", "handlers", "mcp", "sessions", "store"),
     },
     "handlers.jumpseat": {
         *("adapters.declared", "adapters.recording", "adapters.transport"),
@@ -163,11 +164,11 @@ ROOMS: dict[str, set[str]] = {
     "rpc": {"validation", "errors", "json_text", "log_fields", "handlers", "sessions"},
     "acp.translation": {"agent", "errors", "rpc", "store"},
     "acp.editor": {
-        *("acp.translation", "agent", "agent.session", "agent.turns", "errors", "regular_files", "sessions"),
+        *("acp.translation", "agent", "agent.session", "commands", "errors", "regular_files", "sessions"),
         "store",
     },
     "acp.methods": {
-        *("acp.editor", "acp.translation", "agent", "agent.session", "agent.turns", "errors", "sessions"),
+        *("acp.editor", "acp.translation", "agent", "agent.session", "commands", "errors", "sessions"),
         *("rpc", "store"),
     },
     "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "sessions", "rpc"},
@@ -197,7 +198,7 @@ ROOMS: dict[str, set[str]] = {
     "app": {
         *("log_fields", "log_setup", "network", "observability"),
         *("acp", "adapters.models", "adapters.providers", "agent", "agent.permissions", "agent.session"),
-        *("child_environment", "cli", "config", "descendants", "errors"),
+        *("child_environment", "cli", "commands", "config", "descendants", "errors"),
         *("mcp", "owner_only", "process_memory", "rpc", "sandbox", "services", "sessions", "store", "tools"),
         *("tools.builtin", "tools.declared", "tools.orchestrator", "validation", "watchdog"),
     },

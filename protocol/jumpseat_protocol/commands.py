@@ -22,20 +22,34 @@ class CommandsListParams(WireModel):
     include_client_commands: StrictBool = True
 
 
+class CommandChoice(WireModel):
+    """A word that the arguments of a command can be."""
+
+    name: str
+    description: str
+
+
 class CommandInput(WireModel):
-    """The arguments of a command."""
+    """The arguments of a command. With ``completion``, they are the path of a folder."""
 
     hint: str
+    choices: list[CommandChoice] | None = None
+    required: StrictBool | None = None
+    completion: Literal["directory"] | None = None
+    preserve_multiline_input: StrictBool | None = None
 
 
 class SlashCommandInfo(WireModel):
-    """``name`` is without the slash."""
+    """``name`` and ``aliases`` are without the slash. This server does not set the last two members."""
 
     name: str
+    aliases: list[str] | None = None
     description: str
     kind: CommandKind
     allow_during_agent_execution: StrictBool
     input: CommandInput | None = None
+    experimental: StrictBool | None = None
+    schedulable: StrictBool | None = None
 
 
 class CommandsListResult(WireModel):
@@ -43,11 +57,29 @@ class CommandsListResult(WireModel):
 
 
 class CommandInvokeParams(WireModel):
-    """``name`` may have its slash; ``input`` is the text after the name."""
+    """``name`` may have its slash; ``input`` is the text after the name. ``origin`` has no effect."""
 
     session_id: str
     name: str = Field(min_length=1)
     input: str = ""
+    origin: Literal["settings"] | None = None
+
+
+class TimelineEntry(WireModel):
+    """An entry that a client adds to what it shows."""
+
+    type: str
+    text: str
+    url: str | None = None
+
+
+class ModelPicker(WireModel):
+    """A dialogue that a client opens."""
+
+    kind: Literal["model-picker"]
+    model_to_enable: str | None = None
+    scope: str | None = None
+    target: str | None = None
 
 
 class SubcommandOption(WireModel):
@@ -59,23 +91,45 @@ class SubcommandOption(WireModel):
 
 
 class CommandInvokeResult(WireModel):
-    """The members depend on the kind.
+    """The members depend on the kind. This server answers with the first four kinds.
 
     ``text``: ``text``, which may be ``markdown``. ``agent-prompt``: ``prompt``, to be sent in ``mode``, and
     ``display_prompt``, which users see in its place. ``completed``: ``message``. ``select-subcommand``:
     ``command``, to be invoked again with the name of one of the ``options`` as its input, and ``title``.
+    ``add-timeline-entry``: ``entry``, ``prefill_input``. ``show-dialog``: ``dialog``. ``set-model``: ``model``,
+    ``scope``, ``warning``, ``reasoning_effort``. ``set-plan-model``: ``plan_model``, ``message``.
     """
 
-    kind: Literal["text", "completed", "agent-prompt", "select-subcommand"]
+    kind: Literal[
+        "text",
+        "completed",
+        "agent-prompt",
+        "select-subcommand",
+        "add-timeline-entry",
+        "show-dialog",
+        "set-model",
+        "set-plan-model",
+    ]
     text: str | None = None
     markdown: StrictBool | None = None
+    preserve_ansi: StrictBool | None = None
     prompt: str | None = None
     display_prompt: str | None = None
     mode: SessionMode | None = None
+    notice: str | None = None
     message: str | None = None
     command: str | None = None
     title: str | None = None
     options: list[SubcommandOption] | None = None
+    entry: TimelineEntry | None = None
+    prefill_input: str | None = None
+    dialog: ModelPicker | None = None
+    model: str | None = None
+    scope: str | None = None
+    warning: str | None = None
+    reasoning_effort: str | None = None
+    plan_model: str | None = None
+    runtime_settings_changed: StrictBool | None = None
 
 
 class CommandExecuteParams(WireModel):

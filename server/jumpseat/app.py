@@ -33,7 +33,7 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.child_environment import OWN, ChildEnvironment
@@ -58,7 +58,7 @@ from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.services.web import ConfiguredWeb
 from jumpseat.sessions.access import Access, Gate
 from jumpseat.sessions.activity import Activity, activity_of
-from jumpseat.sessions.context import Context
+from jumpseat.sessions.context import Context, Server
 from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.accounts import Accounts
@@ -238,6 +238,7 @@ class App:
             if config.permissions.allow_old_clients is None
             else config.permissions.allow_old_clients,
             retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
+            run_command=self._run_command,
             hook_timeout_s=config.hooks.timeout_s or HOOK_TIMEOUT_S,
             compaction=_compaction_policy(config.compaction),
             secrets=self.secrets,
@@ -249,6 +250,12 @@ class App:
             observers=self.observability.observers,
             agent_limits=AgentLimits(**config.agents.model_dump(exclude_none=True)),
         )
+
+    async def _run_command(self, session: Session, command: QueuedCommand) -> bool:
+        # Imported here: few sessions run commands.
+        from jumpseat.commands.running import run_queued
+
+        return await run_queued(Server(self.registry, self.models, self, self.mcp), session, command)
 
     @property
     def agents(self) -> AgentLibrary:

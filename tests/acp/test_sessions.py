@@ -337,6 +337,20 @@ async def test_slash_commands_are_prompts(tmp_path: Path, schemas: Schemas) -> N
         assert editor.answer_text(session, since=since) == "You said /etc/hosts is what?"
 
 
+async def test_a_prompt_cannot_loosen_what_needs_approval(tmp_path: Path, schemas: Schemas) -> None:
+    async with running_editor(tmp_path, schemas, {"text": "You said {{last_user}}"}) as (_, editor):
+        session = await editor.new(tmp_path)
+        names = {one["name"] for one in (await editor.update("available_commands_update"))["availableCommands"]}
+        assert "usage" in names
+        assert not names & {"allow-all", "permissions", "add-dir", "cwd"}
+        # It may contain text that the user has not written.
+        await editor.say(session, "/allow-all on")
+        assert editor.answer_text(session) == "You said /allow-all on"
+        since = len(editor.messages)
+        await editor.say(session, "/goal off")
+        assert editor.answer_text(session, since=since) == "Already in interactive mode."
+
+
 async def test_skills_are_slash_commands_that_run_as_prompts(tmp_path: Path, schemas: Schemas) -> None:
     path = tmp_path / "home" / "skills" / "tea" / "SKILL.md"
     path.parent.mkdir(parents=True)

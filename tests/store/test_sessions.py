@@ -25,7 +25,7 @@ from jumpseat.store.workspace import Workspace, workspace_of
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionContext, SessionListFilter, SessionMetadata
-from tests.support.sessions import OneModel, RecordingClient
+from tests.support.sessions import OneModel, RecordingClient, ignore_command
 
 pytestmark = pytest.mark.anyio
 
@@ -394,6 +394,7 @@ def registry(store: SessionStore, tasks: TaskGroup) -> SessionRegistry:
         allow_unasked=False,
         allow_old_clients=False,
         retry=RetryPolicy(),
+        run_command=ignore_command,
         secrets=Secrets(),
     )
 

@@ -31,10 +31,9 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.retry import RetryPolicy
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.agent.turns.commands import run_queued
 from jumpseat.agent.turns.loop import run_prompt
 from jumpseat.errors import ClientCallError, StoreError
 from jumpseat.tools.declared.declarations import Declarations
@@ -318,7 +317,7 @@ def make_session(
         ),
         read_instructions=lambda _settings: instructions,
         run_prompt=run_prompt,
-        run_command=run_queued,
+        run_command=ignore_command,
         retry=retry or RetryPolicy(first_wait_s=0),
         allow_unasked=allow_unasked,
         allow_old_clients=False,
@@ -337,6 +336,11 @@ def make_session(
         )
     )
     return MadeSession(session, client, log, changes)
+
+
+async def ignore_command(_session: Session, _command: QueuedCommand) -> bool:
+    """Run no command: these sessions have no server around them."""
+    return False
 
 
 def _model(script: Sequence[dict[str, Any]] | dict[str, Any] | Model) -> Model:

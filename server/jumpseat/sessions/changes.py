@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
-from jumpseat.sessions.context import Context
-from jumpseat_protocol.events import SessionModelChange, SessionTitleChanged
+from jumpseat.sessions.context import Context, Parts
+from jumpseat.sessions.options import refresh_found_agents
+from jumpseat.store.git import working_directory_context
+from jumpseat_protocol.events import SessionModelChange, SessionSkillsLoaded, SessionTitleChanged
 
 
-def set_session_name(ctx: Context, session: Session, name: str, *, by_user: bool) -> None:
+def set_session_name(ctx: Parts, session: Session, name: str, *, by_user: bool) -> None:
     """Name a session and emit ``session.title_changed``. A name by the user is not replaced by a generated one.
 
     Raises:
@@ -33,3 +37,47 @@ async def set_reasoning_effort(ctx: Context, session: Session, effort: str) -> N
         session.emit(
             SessionModelChange(new_model=model, previous_model=model, reasoning_effort=effort, source="sdk")
         )
+
+
+def set_working_directory(ctx: Parts, session: Session, cwd: Path) -> None:
+    """Change the working directory from the next call on. The change is stored for resume."""
+    ctx.registry.storage(session).move(working_directory_context(cwd, host_git=session.settings.host_git))
+    session.settings.cwd = cwd
+    refresh_found_agents(ctx, session.settings)
+    session.announce_agent(session.settings.agent)
+    ctx.mcp.begin(session)
+    if (host := ctx.mcp.get(session)) is not None:
+        host.notify_roots_changed()
+
+
+def folder_of(session: Session, path: str) -> Path:
+    """Return the folder at ``path``, which may be relative to the working directory.
+
+    Raises:
+        InvalidRequestError: there is no such folder.
+    """
+    place = session.permissions.path_scope.resolve(path)
+    if place is None or not place.is_folder:
+        raise InvalidRequestError(f"{path[:200]!r} is not a directory")
+    return Path(place.given)
+
+
+def switch_skill(ctx: Parts, session: Session, name: str, *, on: bool) -> None:
+    """Enable or disable a skill, from the next model call on.
+
+    Raises:
+        InvalidRequestError: there is no such skill.
+    """
+    disabled = session.settings.disabled_skills
+    known = {skill.name for skill in ctx.process.skills.for_session(session).all()}
+    if name not in known and name not in disabled:
+        raise InvalidRequestError(f"unknown skill {name[:128]!r}")
+    others = [other for other in disabled if other != name]
+    session.settings.disabled_skills = others if on else [*others, name]
+    ctx.registry.store_options(session)
+    emit_skills(ctx, session)
+
+
+def emit_skills(ctx: Parts, session: Session) -> None:
+    """Emit the skills of a session to its clients."""
+    session.emit(SessionSkillsLoaded(skills=ctx.process.skills.for_session(session).to_wire()))

@@ -158,6 +158,32 @@ class Process(Protocol):
         ...
 
 
+class Parts(Protocol):
+    """The parts of the server, without a connection. ``registry`` has the sessions that the caller may use."""
+
+    @property
+    def registry(self) -> SessionRegistry: ...
+
+    @property
+    def models(self) -> Models: ...
+
+    @property
+    def process(self) -> Process: ...
+
+    @property
+    def mcp(self) -> McpHosts: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The parts of the server for work that no connection has asked for, such as queued commands."""
+
+    registry: SessionRegistry
+    models: Models
+    process: Process
+    mcp: McpHosts
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """The parts of the server that a handler may use, one instance per connection."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from jumpseat.agent.model import ModelInfo
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ConfigError, ProviderError
-from jumpseat.sessions.context import Context
+from jumpseat.sessions.context import Parts
 
 
-async def session_models(ctx: Context, settings: SessionSettings, *, refresh: bool = False) -> list[ModelInfo]:
+async def session_models(ctx: Parts, settings: SessionSettings, *, refresh: bool = False) -> list[ModelInfo]:
     """Return the models of the session's own providers, and those of the server if it has no default provider.
 
     ``refresh`` bypasses the cached lists of the server's providers.

@@ -8,7 +8,7 @@ from typing import TypeVar
 from jumpseat.agent.model_calls.structured import check_format
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
-from jumpseat.sessions.context import Context
+from jumpseat.sessions.context import Context, Parts
 from jumpseat.working_directory import existing_folder
 from jumpseat_protocol.sessions import CustomAgentConfig, SessionOptions
 
@@ -177,7 +177,7 @@ def check_agent(ctx: Context, settings: SessionSettings, options: SessionOptions
         )
 
 
-def refresh_found_agents(ctx: Context, settings: SessionSettings) -> None:
+def refresh_found_agents(ctx: Parts, settings: SessionSettings) -> None:
     """Search the files for agents again, after the working directory has changed.
 
     Does nothing if the session has not searched before: the first request for its agents will.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
@@ -89,6 +89,7 @@ class SessionRegistry:
         allow_unasked: bool,
         allow_old_clients: AllowOldClients,
         retry: RetryPolicy,
+        run_command: Callable[[Session, QueuedCommand], Awaitable[bool]],
         hook_timeout_s: float = HOOK_TIMEOUT_S,
         secrets: Secrets,
         read_instructions: Callable[[SessionSettings], str] = read_instructions,
@@ -120,7 +121,7 @@ class SessionRegistry:
             make_tools=lambda session: ToolOrchestrator(session, environment),
             read_instructions=read_instructions,
             run_prompt=run_prompt,
-            run_command=_run_command,
+            run_command=run_command,
             retry=retry,
             allow_unasked=allow_unasked,
             allow_old_clients=allow_old_clients,
@@ -642,10 +643,3 @@ def _sandbox_state(environment: Environment, settings: SessionSettings) -> event
         return None
     mechanism = sandboxes.mechanism.name if sandboxes.mechanism is not None else "none"
     return events.SandboxState(mode=mode, mechanism=mechanism if sandboxes.probed else None)
-
-
-async def _run_command(session: Session, command: QueuedCommand) -> bool:
-    # Imported late: few sessions run commands.
-    from jumpseat.agent.turns.commands import run_queued
-
-    return await run_queued(session, command)

@@ -30,7 +30,7 @@ from jumpseat.acp.translation.updates import (
 )
 from jumpseat.agent.model import ModelInfo
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.turns.commands import available_commands
+from jumpseat.commands.running import available_commands
 from jumpseat.errors import JumpseatError, SessionInUseError, SessionNotFoundError
 from jumpseat.regular_files import read_whole
 from jumpseat.sessions.context import Context
@@ -146,8 +146,8 @@ class SessionView:
         )
 
     def commands(self) -> list[SlashCommandInfo]:
-        """Return the slash commands of the session."""
-        return available_commands(self.session)
+        """Return the slash commands that prompts of the editor can begin with."""
+        return available_commands(self.session, loosening=False)
 
     async def send_plan(self) -> None:
         """Send the plan if it has changed: the todos, or else the list items of the plan's page."""

@@ -12,8 +12,8 @@ from jumpseat.acp.editor.view import SessionView
 from jumpseat.acp.translation.content import prompt_of, text_block
 from jumpseat.acp.translation.params import PromptParams, SessionParams
 from jumpseat.agent.session.queue import Prompt
-from jumpseat.agent.turns.command_results import AgentPrompt, shown_text
-from jumpseat.agent.turns.commands import invoke
+from jumpseat.commands.results import AgentPrompt, shown_text
+from jumpseat.commands.running import invoke
 from jumpseat.errors import ProviderAuthError, TurnFailedError
 from jumpseat_protocol.events import SessionError
 
@@ -30,9 +30,10 @@ def prompt(ctx: AcpContext, params: PromptParams) -> Awaitable[dict[str, Any]]:
     text, attachments = prompt_of(params.prompt)
     name, _, args = text.strip().partition(" ")
     if name.startswith("/") and any(
-        name[1:] == command.name and command.kind != "skill" for command in view.commands()
+        name[1:] in (command.name, *(command.aliases or ())) and command.kind != "skill"
+        for command in view.commands()
     ):
-        return _command(view, name[1:], args.strip())
+        return _command(ctx, view, name[1:], args.strip())
     sent = Prompt(text, attachments=attachments, agent_mode=session.settings.mode)
     if not session.queue.running:
         view.translator.usage.reset()
@@ -78,9 +79,9 @@ async def _answer(view: SessionView, prompt: Prompt) -> dict[str, Any]:
     return {"stopReason": reason, "usage": usage.wire()}
 
 
-async def _command(view: SessionView, name: str, args: str) -> dict[str, Any]:
+async def _command(ctx: AcpContext, view: SessionView, name: str, args: str) -> dict[str, Any]:
     async def run() -> None:
-        result = await invoke(view.session, name, args)
+        result = await invoke(ctx.server, view.session, name, args)
         if isinstance(result, AgentPrompt):
             prompt = result.as_prompt()
             view.session.send(prompt)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jumpseat.agent.session.queue import QueuedCommand
-from jumpseat.agent.turns import commands
-from jumpseat.agent.turns.command_results import AgentPrompt, Choice, Done, Text, shown_text
+from jumpseat.commands import running
+from jumpseat.commands.results import AgentPrompt, Choice, Done, Text, shown_text
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.commands import (
@@ -26,7 +26,7 @@ from jumpseat_protocol.server import SuccessResult
 
 def list_commands(ctx: Context, params: CommandsListParams) -> CommandsListResult:
     """Return the built-in commands, those of attached clients, and the skills that users may invoke."""
-    found = commands.available_commands(
+    found = running.available_commands(
         ctx.registry.live(params.session_id),
         builtins=params.include_builtins,
         clients=params.include_client_commands,
@@ -38,7 +38,7 @@ def list_commands(ctx: Context, params: CommandsListParams) -> CommandsListResul
 async def invoke(ctx: Context, params: CommandInvokeParams) -> CommandInvokeResult:
     """Run a command now and return its output, or the prompt that the client has to send."""
     session = ctx.registry.live(params.session_id)
-    result = await commands.invoke(session, params.name.strip().lstrip("/"), params.input.strip())
+    result = await running.invoke(ctx, session, params.name.strip().lstrip("/"), params.input.strip())
     match result:
         case Text():
             return CommandInvokeResult(kind="text", text=result.text, markdown=result.markdown or None)
@@ -62,7 +62,9 @@ async def execute(ctx: Context, params: CommandExecuteParams) -> CommandExecuteR
     """Run a command now. Its output is emitted to all clients; its failure is returned to the caller."""
     session = ctx.registry.live(params.session_id)
     try:
-        result = await commands.invoke(session, params.command_name.strip().removeprefix("/"), params.args.strip())
+        result = await running.invoke(
+            ctx, session, params.command_name.strip().removeprefix("/"), params.args.strip()
+        )
     except InvalidRequestError as error:
         return CommandExecuteResult(error=str(error))
     if isinstance(result, AgentPrompt):
@@ -76,7 +78,7 @@ def enqueue(ctx: Context, params: CommandEnqueueParams) -> CommandEnqueueResult:
     """Queue a command behind the prompts and commands that were sent before."""
     session = ctx.registry.live(params.session_id)
     text = params.command.strip()
-    commands.split(text)
+    running.split(text)
     command = QueuedCommand(text, params.display_text or text)
     session.queue.add(command)
     return CommandEnqueueResult(queue_id=command.id)

@@ -10,9 +10,8 @@ from jumpseat.agent.blocks import AssistantMessage, Message, ToolMessage
 from jumpseat.agent.clock import iso_time
 from jumpseat.agent.session.context_usage import compaction_threshold, context_limits, measure_context
 from jumpseat.errors import InvalidRequestError
+from jumpseat.sessions import changes
 from jumpseat.sessions.context import Context
-from jumpseat.sessions.options import refresh_found_agents
-from jumpseat.store.git import working_directory_context
 from jumpseat_protocol.events import SessionContextChanged, WorkingDirectoryContext
 from jumpseat_protocol.metadata import (
     ActivityResult,
@@ -103,13 +102,7 @@ def set_working_directory(ctx: Context, params: WorkingDirectoryParams) -> Worki
         raise InvalidRequestError(
             f"workingDirectory {params.working_directory!r} is not the absolute path of a directory"
         )
-    ctx.registry.storage(session).move(working_directory_context(cwd, host_git=session.settings.host_git))
-    session.settings.cwd = cwd
-    refresh_found_agents(ctx, session.settings)
-    session.announce_agent(session.settings.agent)
-    ctx.mcp.begin(session)
-    if (host := ctx.mcp.get(session)) is not None:
-        host.notify_roots_changed()
+    changes.set_working_directory(ctx, session, cwd)
     return WorkingDirectoryResult(working_directory=str(cwd))
 
 

@@ -8,7 +8,7 @@ from jumpseat.agent.permissions.questions import STORED_DECISIONS
 from jumpseat.agent.permissions.rules import KINDS, Rule, Rules
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, UnsupportedError
-from jumpseat.handlers.session.permissions_paths import folder_of
+from jumpseat.sessions.changes import folder_of
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.permission_methods import (
     AllowAllParams,

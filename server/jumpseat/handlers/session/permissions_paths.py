@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jumpseat.agent.session.session import Session
-from jumpseat.errors import InvalidRequestError
+from jumpseat.sessions.changes import folder_of
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.permission_methods import (
     PathAllowedResult,
@@ -63,15 +62,3 @@ def is_path_within_workspace(ctx: Context, params: PermissionPathParams) -> Path
     return PathAllowedResult(
         allowed=place is not None and root is not None and Path(place.real).is_relative_to(root.real)
     )
-
-
-def folder_of(session: Session, path: str) -> Path:
-    """Return the folder at ``path``, which may be relative to the working directory.
-
-    Raises:
-        InvalidRequestError: there is no such folder.
-    """
-    place = session.permissions.path_scope.resolve(path)
-    if place is None or not place.is_folder:
-        raise InvalidRequestError(f"{path[:200]!r} is not a directory")
-    return Path(place.given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jumpseat.agent.session.queue import Prompt, QueuedCommand, QueueItem
-from jumpseat.agent.turns import commands
+from jumpseat.commands import running
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.session.send import check_attachments
 from jumpseat.sessions.context import Context
@@ -109,7 +109,7 @@ def update_text(ctx: Context, params: UpdateTextParams) -> UpdatedResult:
     item = queue.find(params.id)
     if isinstance(item, QueuedCommand):
         item.text = params.prompt.strip()
-        commands.split(item.text)
+        running.split(item.text)
         item.display_text = params.display_prompt or item.text
     else:
         item.text, item.display_text = params.prompt, params.display_prompt

@@ -6,10 +6,8 @@ from typing import Any, cast
 
 import anyio.to_thread
 
-from jumpseat.agent.session.session import Session
-from jumpseat.errors import InvalidRequestError
+from jumpseat.sessions.changes import emit_skills, switch_skill
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.events import SessionSkillsLoaded
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.skills import (
     InvokedSkill,
@@ -43,7 +41,7 @@ def enable(ctx: Context, params: SkillNameParams) -> None:
     Raises:
         InvalidRequestError: there is no such skill.
     """
-    _set_disabled(ctx, params, disabled=False)
+    switch_skill(ctx, ctx.registry.live(params.session_id), params.name, on=True)
 
 
 def disable(ctx: Context, params: SkillNameParams) -> None:
@@ -52,14 +50,14 @@ def disable(ctx: Context, params: SkillNameParams) -> None:
     Raises:
         InvalidRequestError: there is no such skill.
     """
-    _set_disabled(ctx, params, disabled=True)
+    switch_skill(ctx, ctx.registry.live(params.session_id), params.name, on=False)
 
 
 def reload(ctx: Context, params: SessionParams) -> SkillsReloadResult:
     """Search for skills again."""
     session = ctx.registry.live(params.session_id)
     found = ctx.process.skills.for_session(session).reload()
-    _emit_skills(ctx, session)
+    emit_skills(ctx, session)
     return SkillsReloadResult(warnings=found.warnings, errors=found.errors)
 
 
@@ -81,20 +79,3 @@ async def get_invoked(ctx: Context, params: SessionParams) -> SkillsInvokedResul
         elif record["type"] == "skill.invoked":
             invoked.append(InvokedSkill.model_validate({**data, "invokedAtTurn": prompts}))
     return SkillsInvokedResult(skills=invoked)
-
-
-def _emit_skills(ctx: Context, session: Session) -> None:
-    """Emit the skills of a session to its clients."""
-    session.emit(SessionSkillsLoaded(skills=ctx.process.skills.for_session(session).to_wire()))
-
-
-def _set_disabled(ctx: Context, params: SkillNameParams, *, disabled: bool) -> None:
-    session = ctx.registry.live(params.session_id)
-    names = session.settings.disabled_skills
-    known = {skill.name for skill in ctx.process.skills.for_session(session).all()}
-    if params.name not in known and params.name not in names:
-        raise InvalidRequestError(f"unknown skill {params.name[:128]!r}")
-    others = [name for name in names if name != params.name]
-    session.settings.disabled_skills = [*others, params.name] if disabled else others
-    ctx.registry.store_options(session)
-    _emit_skills(ctx, session)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jumpseat.commands.table import BUILTINS
 from tests.support.server import JsonObject, Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -58,9 +59,8 @@ async def test_the_list_has_the_servers_commands_and_the_clients(tmp_path: Path)
             return {command["name"]: command["kind"] for command in found["commands"]}
 
         own = {"deploy": "client", "rollback": "client", "usage": "client"}
-        builtin = dict.fromkeys(
-            ("after", "autopilot", "compact", "context", "every", "help", "model", "plan"), "builtin"
-        )
+        names = {name for builtin in BUILTINS for name in (builtin.name, "help")} - {"usage"}
+        builtin = dict.fromkeys(names, "builtin")
         assert await listed() == own | builtin
         assert await listed(includeBuiltins=False) == own
         assert await listed(includeClientCommands=False) == builtin

@@ -1,4 +1,4 @@
-"""What a slash command comes to: a text, a prompt to send, a choice to offer, or nothing to show."""
+"""The results of slash commands: a text, a prompt to send, a choice to offer, or nothing to show."""
 
 from __future__ import annotations
 
