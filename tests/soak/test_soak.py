@@ -37,6 +37,19 @@ def test_a_client_that_hangs_up_while_it_opens_a_session_is_not_attached(tmp_pat
         world.close()
 
 
+def test_an_abort_that_nobody_waits_for_causes_no_warning(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    client = world.connect(0)
+    world.ask(
+        client, "session.create", "session", **world.options(client, tools=False, permissions=False, mcp=False)
+    )
+    world.settle()
+    live = world.live("session")
+    assert live is not None
+    live.abort("user_initiated")
+    world.close()
+
+
 @pytest.mark.anyio
 async def test_nothing_announced_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
     assert await kill_often(tmp_path, 10, seed=0) > 100

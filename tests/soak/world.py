@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import time
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,6 +70,10 @@ class World:
         self._loop.set_exception_handler(self._note_exception)
         self._log = _Log(self.problems)
         logging.getLogger("jumpseat").addHandler(self._log)
+        # Python warns about coroutines that were never awaited, but goes on.
+        self._catching = warnings.catch_warnings(record=True)
+        self._warned = self._catching.__enter__()
+        warnings.simplefilter("always", RuntimeWarning)
         self._app: App | None = None
         self._stop = asyncio.Event()
         self._life: asyncio.Task[None]
@@ -129,6 +134,7 @@ class World:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
             sniffio.current_async_library_cvar.reset(self._library)
+            self._catching.__exit__(None, None, None)
         if self.failed:
             return
         self.assert_no_problem()
@@ -385,6 +391,7 @@ class World:
 
     def assert_no_problem(self) -> None:
         """Raise ``AssertionError`` for the problems so far."""
+        self.problems += [f"warning: {one.message}" for one in self._warned or ()]
         if self.problems:
             self.fail("\n".join(self.problems))
 

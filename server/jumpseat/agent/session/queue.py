@@ -16,6 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.observation import TraceContext
+from jumpseat.agent.session.stopped import Stopped
 from jumpseat.errors import SessionNotFoundError, UnknownItemError
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -191,7 +192,7 @@ class Queue:
             run.idle, run.answer = idle, answer or run.answer
             run.end()
 
-    def abort(self, reason: str) -> Awaitable[None]:
+    def abort(self, reason: str) -> Stopped:
         """Abort the run and drop the waiting items. Items added after this call are not affected.
 
         Returns:
@@ -207,9 +208,9 @@ class Queue:
             self._scope.cancel()
         else:
             self.clear_waiting()
-        return self._stopped.wait()
+        return Stopped(self._stopped.wait)
 
-    def interrupt(self, reason: str, *, flush: bool) -> Awaitable[None] | None:
+    def interrupt(self, reason: str, *, flush: bool) -> Stopped | None:
         """Abort the running item; the waiting items run next if ``flush``, and are dropped otherwise.
 
         Returns:
@@ -229,9 +230,9 @@ class Queue:
             self._waiting.appendleft(current)
         self.abort_reason = reason
         self._scope.cancel()
-        return self._stopped.wait()
+        return Stopped(self._stopped.wait)
 
-    def close(self) -> Awaitable[None]:
+    def close(self) -> Stopped:
         """Abort the run and accept no more items."""
         self.closed = True
         return self.abort("user_initiated")
@@ -385,7 +386,7 @@ class Queue:
         if not self.running and self._has_runnable_item():
             self._start()
 
-    def withdraw(self, prompt: Prompt) -> Awaitable[None]:
+    def withdraw(self, prompt: Prompt) -> Stopped:
         """Drop a waiting prompt, or abort it if it is running. Other items are not affected.
 
         Returns:
@@ -396,7 +397,7 @@ class Queue:
         elif self._current is prompt and not self._scope.cancel_called:
             self.abort_reason = "user_initiated"
             self._scope.cancel()
-        return prompt.run.done.wait()
+        return Stopped(prompt.run.done.wait)
 
     def clear_waiting(self) -> None:
         """Drop all waiting items and steering prompts. The running item goes on."""

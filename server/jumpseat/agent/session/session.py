@@ -38,6 +38,7 @@ from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, Hooks
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue import Callbacks, Prompt, Queue, QueuedCommand
 from jumpseat.agent.session.schedules import Schedules
+from jumpseat.agent.session.stopped import Stopped
 from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
@@ -498,7 +499,7 @@ class Session:
         else:
             self.queue.add(prompt)
 
-    def abort(self, reason: str) -> Awaitable[None]:
+    def abort(self, reason: str) -> Stopped:
         """Abort the run, the sub-agents and any compaction, and drop the queue. Later prompts are not affected.
 
         Returns:
@@ -509,7 +510,7 @@ class Session:
         self.compactor.cancel()
         return stopped if self.agents is None else self.agents.abort(stopped)
 
-    def interrupt(self, *, flush: bool) -> Awaitable[None] | None:
+    def interrupt(self, *, flush: bool) -> Stopped | None:
         """Stop the running prompt or command. The queued ones run next if ``flush``, and are dropped otherwise.
 
         Returns:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import Protocol
 
 from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.stopped import Stopped
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
@@ -66,7 +66,7 @@ class RunningAgents(Protocol):
         """Return what the main agent has to be told before its next prompt."""
         ...
 
-    def abort(self, stopped: Awaitable[None]) -> Awaitable[None]:
+    def abort(self, stopped: Stopped) -> Stopped:
         """Abort all agents; returns an awaitable that ends with ``stopped`` and all of them."""
         ...
 

@@ -7,7 +7,7 @@ agent's session, whose clients see its events with the id of the sub-agent.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.queue import Prompt
 from jumpseat.agent.session.session import Session, SessionServices
+from jumpseat.agent.session.stopped import Stopped
 from jumpseat.agent.session.sub_agents import SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
@@ -90,7 +91,7 @@ class SubAgentSession(Session):
         """
         return self._unpublished(payload)
 
-    def abort(self, reason: str) -> Awaitable[None]:
+    def abort(self, reason: str) -> Stopped:
         stopped = self.queue.abort(reason)
         self.compactor.cancel()
         return stopped

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias
@@ -21,6 +21,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.queue import Prompt, Run
 from jumpseat.agent.session.session import Session
+from jumpseat.agent.session.stopped import Stopped
 from jumpseat.agent.session.sub_agents import AgentLimits, SubAgentIdentity
 from jumpseat.agent.subagents import texts
 from jumpseat.agent.subagents.background_commands import BackgroundCommands
@@ -348,7 +349,7 @@ class SubAgents:
 
     # --- ending -----------------------------------------------------------------------------------------------
 
-    def abort(self, stopped: Awaitable[None]) -> Awaitable[None]:
+    def abort(self, stopped: Stopped) -> Stopped:
         """Abort all agents; returns an awaitable that ends with ``stopped`` and all of them.
 
         Commands run on, but the session neither waits for them nor tells the model about their ends.
@@ -358,12 +359,7 @@ class SubAgents:
             self._root.end_background_work()
         agents = [agent for agent in self if agent.status == "running"]
         stopping = [agent.session.abort("session_aborted") for agent in agents if agent.session is not None]
-
-        async def wait() -> None:
-            for one in (stopped, *stopping, *(agent.done.wait() for agent in agents)):
-                await one
-
-        return wait()
+        return Stopped(stopped.wait, *(one.wait for one in stopping), *(agent.done.wait for agent in agents))
 
     async def cancel(self, agent: SubAgent) -> bool:
         """End an agent with those that it has started; returns ``False`` if it has failed or was ended before."""
