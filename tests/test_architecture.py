@@ -127,7 +127,7 @@ ROOMS: dict[str, set[str]] = {
         *("git", "log_fields", "sandbox"),
         *("adapters.models", "agent", "agent.conversation", "agent.model_calls", "agent.permissions"),
         *("agent.session", "agent.subagents", "agent.turns", "errors", "mcp", "store", "store.session_fs"),
-        *("tools", "tools.builtin", "tools.declared", "tools.orchestrator", "working_directory"),
+        *("tools", "tools.builtin", "tools.declared", "tools.orchestrator", "tools.search", "working_directory"),
     },
     "commands": {"agent", "agent.compaction", "agent.session", "errors", "sessions"},
     "completion": {

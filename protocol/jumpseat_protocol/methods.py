@@ -50,6 +50,7 @@ MODULES: Final = (
     "session_fs",
     "adapters",
     "complete",
+    "completions",
     "declared_tools",
 )
 """The modules of this package that have a table ``METHODS``."""

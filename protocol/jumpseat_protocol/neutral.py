@@ -47,8 +47,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     # --- requests that this server does not make ------------------------------------------------------------------
     "session.ui.handlePendingSessionLimitsExhausted": _NOT_REQUESTED,
     # --- surroundings of the vendor's program ---------------------------------------------------------------------
-    "session.completions.getTriggerCharacters": Answer({"triggerCharacters": []}),
-    "session.completions.request": Answer({"items": []}),
     "session.contentExclusion.checkPaths": Answer({"available": False, "checks": []}),
     "session.extensions.list": Answer({"extensions": []}),
     "session.factory.listRuns": Answer({"runs": []}),

@@ -349,7 +349,8 @@ class SessionOptions(WireModel):
     ``adapter_settings`` replaces all values for the ``schema`` of the model's adapter. Each of ``mcp_servers`` is
     an MCP server configuration (``mcp.py``). ``agent`` is the name of the selected custom agent.
     ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a
-    session for one prompt only, which lists for people leave out. ``enable_file_change_tracking`` has an effect on
+    session for one prompt only, which lists for people leave out. ``request_completions`` is for clients without
+    completions of their own. ``enable_file_change_tracking`` has an effect on
     sessions without prompts only.
     ``traceparent`` and ``tracestate`` are the trace in which the session is opened (W3C Trace Context).
     """
@@ -389,6 +390,7 @@ class SessionOptions(WireModel):
     request_exit_plan_mode: StrictBool | None = None
     request_auto_mode_switch: StrictBool | None = None
     request_canvas_renderer: StrictBool | None = None
+    request_completions: StrictBool | None = None
     canvases: list[CanvasDeclaration] | None = None
     canvas_provider: CanvasProviderIdentity | None = None
     continue_on_auto_mode: StrictBool | None = None

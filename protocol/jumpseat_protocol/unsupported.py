@@ -105,10 +105,12 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.connectors.reconnect",
         "session.connectors.refresh",
         "session.connectors.withdrawProjection",
-        "session.limitPrediction.predict",
         "session.quota.get",
         "session.quota.refresh",
         "session.quota.takeWarnings",
+    ),
+    "predicts a session's credits from the usage of the vendor's customers in a period, which the result names": (
+        "session.limitPrediction.predict",
     ),
     "installs from a catalog of the vendor; servers and skills are configured by files here": (
         "mcp.applyInstall",

@@ -105,6 +105,7 @@ class Attachment:
     has_hooks: bool = False
     has_transforms: bool = False
     has_tokens: bool = False
+    wants_completions: bool = False
     protocol: int = 3
     tools: dict[str, ClientTool] = field(default_factory=dict[str, ClientTool])
     commands: dict[str, ClientCommand] = field(default_factory=dict[str, ClientCommand])

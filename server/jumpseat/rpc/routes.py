@@ -155,6 +155,8 @@ ROUTES: Final[Mapping[str, str]] = {
     "session.commands.enqueue": "session.commands:enqueue",
     "session.commands.handlePendingCommand": "session.commands:handle_pending_command",
     "session.commands.respondToQueuedCommand": "session.commands:respond_to_queued_command",
+    "session.completions.getTriggerCharacters": "session.completions:get_trigger_characters",
+    "session.completions.request": "session.completions:request",
     "session.eventLog.registerInterest": "session.event_log:register_interest",
     "session.eventLog.releaseInterest": "session.event_log:release_interest",
     "session.eventLog.read": "session.event_log:read",

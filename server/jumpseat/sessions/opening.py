@@ -287,6 +287,7 @@ def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
         has_hooks=options.hooks or False,
         has_transforms=options.system_message is not None and options.system_message.has_transforms(),
         has_tokens=requests_tokens(options),
+        wants_completions=options.request_completions or False,
         protocol=ctx.connection.protocol or PROTOCOL_VERSION,
         tools=by_name,
         commands={command.name: command for command in map(_without_slash, options.commands or [])},

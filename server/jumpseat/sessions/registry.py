@@ -50,6 +50,7 @@ from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.handover import Handover
 from jumpseat.sessions.persisted_events import PersistedReads
 from jumpseat.sessions.replay import decode_records, replay_records, replay_setting
+from jumpseat.sessions.workspace_names import workspace_names
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.options import write_options
@@ -208,6 +209,10 @@ class SessionRegistry:
     def reading_sandbox(self, session: Session) -> Confine | None:
         """Return how to confine programs of the server that only read; ``None`` if the sandbox is off."""
         return reading_sandbox(session, self._environment.sandboxes)
+
+    async def find_files(self, session: Session, pattern: str, *, depth: int | None, limit: int) -> list[str]:
+        """Return the paths of files in a session's workspace that match a glob; ``depth`` limits the folders."""
+        return await workspace_names(self._environment, session, pattern, depth=depth, limit=limit)
 
     def live(self, session_id: str) -> Session:
         """Return a live session.

@@ -1,0 +1,44 @@
+"""``session.completions.*``: completions of what a user types, for clients that have none of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from pydantic import Field
+
+from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.wire import Method, WireModel
+
+
+class TriggerCharactersResult(WireModel):
+    """The characters after which a client asks for completions; none, unless the client has requested them."""
+
+    trigger_characters: list[str]
+
+
+class CompletionsParams(SessionParams):
+    """``offset`` is the position of the cursor in ``text``, in UTF-16 code units."""
+
+    text: str
+    offset: int = Field(ge=0)
+
+
+class CompletionItem(WireModel):
+    """A text that takes the place of a range of the user's text, in UTF-16 code units; the end is exclusive."""
+
+    insert_text: str
+    label: str | None = None
+    kind: Literal["command", "choice", "document"] | None = None
+    range_start: int | None = None
+    range_end: int | None = None
+
+
+class CompletionsResult(WireModel):
+    items: list[CompletionItem]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "session.completions.getTriggerCharacters": Method(SessionParams, TriggerCharactersResult),
+    "session.completions.request": Method(CompletionsParams, CompletionsResult),
+}
