@@ -105,7 +105,7 @@ async def test_commands_show_and_change_skills_and_servers(tmp_path: Path) -> No
     skill = tmp_path / "skills" / "tea" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\ndescription: Make tea.\n---\n\nWarm the pot.\n")
-    servers = {"gone": {"command": "no-such-program-here", "args": []}}
+    servers: JsonObject = {"gone": {"command": "no-such-program-here", "args": []}}
     async with running_server(tmp_path) as server:
         scene = await scene_in(server, skillDirectories=[str(tmp_path / "skills")], mcpServers=servers)
         offered = await scene.invoke("skills")

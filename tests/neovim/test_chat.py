@@ -359,6 +359,17 @@ def test_a_slash_command_is_run_and_its_output_shown(tmp_path: Path) -> None:
         assert nvim.text().count("## You") == 1
 
 
+def test_a_command_can_be_a_prompt_or_offer_a_choice(tmp_path: Path) -> None:
+    with running_neovim(tmp_path, script=[{"text": "No faults."}]) as nvim:
+        nvim.lua(OPEN)
+        nvim.lua("require('jumpseat').send('/permissions')")
+        nvim.wait_for_text("> /permissions allow-all  Approve all calls")
+        nvim.lua("require('jumpseat').send('/review the tests')")
+        nvim.wait_for_text("No faults.")
+        assert "/review the tests" in nvim.text()
+        assert "Change nothing" not in nvim.text()
+
+
 def test_a_summary_of_the_conversation_is_reported(tmp_path: Path) -> None:
     script = [{"text": "Hello."}, {"text": "<overview>A greeting.</overview>"}]
     with running_neovim(tmp_path, script=script) as nvim:

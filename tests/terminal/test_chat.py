@@ -76,6 +76,7 @@ TRICK = [
 
 SCRIPT = {
     "prompts": [
+        {"when": "Review the spelling", "turns": [{"text": "No faults."}]},
         {"when": "markdown", "turns": [{"text": MARKDOWN}]},
         {"when": "edit", "turns": EDITS},
         {"when": "command", "turns": COMMAND},
@@ -386,6 +387,12 @@ def test_commands_are_completed_and_unknown_ones_reported(place: Place) -> None:
         terminal.until(r"Unknown command /nothing")
         terminal.submit("/etc/hosts what is it?")
         terminal.until(r"You said: /etc/hosts what is it\?")
+
+
+def test_a_command_of_the_server_can_be_a_prompt(place: Place) -> None:
+    with chat(place) as terminal:
+        terminal.submit("/review the spelling")
+        terminal.until(r"No faults\.", without=r"Change nothing")
 
 
 def test_folded_output_is_shortened_and_reasoning_can_be_shown(place: Place) -> None:

@@ -50,12 +50,14 @@ class PromptOptions(TypedDict, total=False):
     """Options of a prompt.
 
     ``mode``: ``enqueue`` (default) runs after the prompt in progress, ``immediate`` steers it. ``attachments``
-    are objects as on the wire. ``extra`` works as in :class:`SessionSettings`.
+    are objects as on the wire. ``display_prompt`` is shown to users in place of the prompt. ``extra`` works as in
+    :class:`SessionSettings`.
     """
 
     attachments: Sequence[Mapping[str, Any]]
     mode: Literal["enqueue", "immediate"]
     agent_mode: AgentMode
+    display_prompt: str
     request_headers: Mapping[str, str]
     tool_choice: ToolChoiceConfig
     hosted_tools: Sequence[str | Mapping[str, Any]]

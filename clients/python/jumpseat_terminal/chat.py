@@ -8,12 +8,12 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat_client import Client, Event, JumpseatClientError, ServerGoneError, Session
+from jumpseat_client import Client, Event, JumpseatClientError, PromptOptions, ServerGoneError, Session
 from jumpseat_protocol.events import SessionModeChanged, SessionResume, SessionStart, UserMessage
 from jumpseat_protocol.safe import one_line
 from jumpseat_terminal.commands import table
@@ -287,13 +287,14 @@ class Chat:
         known = table.described(self.server_commands).items()
         return 0, [Suggestion(f"/{name}", about) for name, about in known if f"/{name}".startswith(text.lower())]
 
-    async def send(self, prompt: str) -> None:
+    async def send(self, prompt: str, **options: Unpack[PromptOptions]) -> None:
         """Send a prompt, with the files that it mentions and the commands that the user has run before it."""
         if self.feed.busy:
             self.feed.queued += 1
         attached = find_attachments(prompt, self.folder)
         commands, self._own_commands = self._own_commands, []
-        await self.session.send(join_prompt(prompt, commands), attachments=attached)
+        options["attachments"] = attached
+        await self.session.send(join_prompt(prompt, commands), **options)
 
     async def _submit(self, text: str) -> None:
         command = table.parse(text)

@@ -13,7 +13,7 @@ from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.search.engine import GlobRefusedError, glob_in_python
 from jumpseat.tools.session_sandbox import reading_sandbox
 
-TIME_S: Final = 2.0
+TIME_S: Final = 5.0
 """The time after which the names found so far are returned: a person waits for them."""
 
 

@@ -112,7 +112,8 @@ function M.run(chat, name, rest)
       if failure then
         chat.transcript:note(("✗ %s; /help lists the commands"):format(failure.message))
       elseif result.kind == "agent-prompt" then
-        chat.session:send(result.prompt)
+        local more = { displayPrompt = result.displayPrompt, agentMode = result.mode }
+        chat.session:send(result.prompt, nil, false, nil, more)
       elseif result.kind == "select-subcommand" then
         local lines = { result.title .. ":" }
         for _, option in ipairs(result.options) do

@@ -139,7 +139,8 @@ end
 ---@param attachments? table[]
 ---@param steer? boolean
 ---@param done? fun(problem: string?)
-function Session:send(prompt, attachments, steer, done)
+---@param more? table further parameters, such as `displayPrompt`
+function Session:send(prompt, attachments, steer, done, more)
   done = done or function() end
   if self.state == "idle" then
     self:set_state("starting")
@@ -160,6 +161,7 @@ function Session:send(prompt, attachments, steer, done)
     end
     local mode = steer and "immediate" or nil
     local params = { sessionId = self.id, prompt = prompt, attachments = attachments, mode = mode }
+    params = vim.tbl_extend("keep", params, more or {})
     local queued = { prompt = prompt }
     self.queue[#self.queue + 1] = queued
     server.request("session.send", params, function(failure, result)

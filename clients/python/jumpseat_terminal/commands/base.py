@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
-from jumpseat_client import Client, Session
+from jumpseat_client import Client, PromptOptions, Session
 from jumpseat_terminal.feed import Feed
 from jumpseat_terminal.modes import Modes
 from jumpseat_terminal.options import Settings
@@ -34,7 +34,7 @@ class Chat(Protocol):
     @property
     def server_commands(self) -> list[dict[str, Any]]: ...
     async def change_session(self, session_id: str | None) -> None: ...
-    async def send(self, prompt: str) -> None: ...
+    async def send(self, prompt: str, **options: Unpack[PromptOptions]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from jumpseat_client import RpcError
+from jumpseat_client import PromptOptions, RpcError
 from jumpseat_terminal.commands import approvals, changes, extensions, models, rewind, sessions, usage
 from jumpseat_terminal.commands.base import Chat, Command
 
@@ -32,7 +32,7 @@ async def run(chat: Chat, name: str, args: str) -> None:
             return
         answer = await chat.session.request("session.commands.invoke", name=name, input=args)
         if answer.get("kind") == "agent-prompt":
-            await chat.send(str(answer["prompt"]))
+            await chat.send(str(answer["prompt"]), **_options(answer))
         elif answer.get("kind") == "select-subcommand":
             chat.feed.note(f"{answer['title']}:", "")
             rows = [(f"/{name} {option['name']}", str(option["description"])) for option in answer["options"]]
@@ -41,6 +41,14 @@ async def run(chat: Chat, name: str, args: str) -> None:
             chat.feed.note(str(shown), "")
     except RpcError as error:
         chat.feed.show(chat.screen.painter().error(f"/{name}: {error}"))
+
+
+def _options(answer: dict[str, Any]) -> PromptOptions:
+    """Return the options of a prompt that is the result of a command."""
+    options = PromptOptions(display_prompt=str(answer.get("displayPrompt") or answer["prompt"]))
+    if "mode" in answer:
+        options["agent_mode"] = answer["mode"]
+    return options
 
 
 def described(server_commands: list[dict[str, Any]]) -> dict[str, str]:
