@@ -33,7 +33,7 @@ from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
-from jumpseat.agent.session.queue import Prompt, QueuedCommand
+from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.child_environment import OWN, ChildEnvironment

@@ -15,7 +15,7 @@ from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.client import Attachment
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat.sessions.idle import IdleSessions

@@ -31,7 +31,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.retry import RetryPolicy
-from jumpseat.agent.session.queue import Prompt, QueuedCommand
+from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.turns.loop import run_prompt

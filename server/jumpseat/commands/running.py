@@ -12,7 +12,7 @@ from typing import Final
 
 import anyio
 
-from jumpseat.agent.session.queue import QueuedCommand
+from jumpseat.agent.session.queue_items import QueuedCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, user_invocable_skills
 from jumpseat.commands.command import Builtin, Call

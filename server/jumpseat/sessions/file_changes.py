@@ -10,7 +10,7 @@ from typing import Final
 
 import anyio.to_thread
 
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.store.file_changes import Cause, Changes, FileChange, FileChangeLog, new_change

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 
 DISPLAYED: Final = "Fleet deployed"
 

@@ -31,7 +31,7 @@ from jumpseat.agent.session.compactor import CompactionPolicy
 from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.agent.session.limits import limits_of
-from jumpseat.agent.session.queue import QueuedCommand
+from jumpseat.agent.session.queue_items import QueuedCommand
 from jumpseat.agent.session.session import AllowOldClients, Session, SessionServices
 from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.agent.settings import SessionSettings

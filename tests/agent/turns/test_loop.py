@@ -34,7 +34,7 @@ from jumpseat.agent.model import (
     ToolSpec,
 )
 from jumpseat.agent.retry import RetryPolicy
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderError, ProviderTransportError
 from jumpseat_protocol import events

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.schedules import Schedules
 from jumpseat_protocol import events
 from tests.support.server import Wire, calls, running_server, scripted

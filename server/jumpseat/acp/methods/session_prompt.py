@@ -11,7 +11,7 @@ from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.editor.view import SessionView
 from jumpseat.acp.translation.content import prompt_of, text_block
 from jumpseat.acp.translation.params import PromptParams, SessionParams
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.commands.results import AgentPrompt, shown_text
 from jumpseat.commands.running import invoke
 from jumpseat.errors import ProviderAuthError, TurnFailedError

@@ -22,7 +22,7 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import ModelRequest
 from jumpseat.agent.model_calls.requests import build_request, find_model, system_message
 from jumpseat.agent.session import limits
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import (
     InvalidRequestError,

@@ -10,7 +10,7 @@ from jumpseat.agent.conversation.provider_blocks import provider_blocks
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Usage
 from jumpseat.agent.model_calls.model_call import Answer
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat_protocol import events
 

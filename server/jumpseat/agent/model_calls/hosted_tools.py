@@ -12,7 +12,7 @@ from typing import Final
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import HostedTool, ModelRequest, ToolSpec
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat_protocol.events import SessionWarning
 

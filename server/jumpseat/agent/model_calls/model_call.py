@@ -24,7 +24,7 @@ from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_fo
 from jumpseat.agent.model_calls.structured import with_response_format
 from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol, without_native_tools
 from jumpseat.agent.observation import ModelCall, Watch, whole_answer
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError, ProviderError, ProviderToolsError, StoreError
 from jumpseat_protocol import events

@@ -22,7 +22,7 @@ from jumpseat.agent.model_calls.structured import format_for_call, with_response
 from jumpseat.agent.model_calls.tool_choice import choice_for_call
 from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol
 from jumpseat.agent.rewriting import provider_request
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ClientCallError, JumpseatError
 from jumpseat_protocol import events

@@ -29,7 +29,7 @@ from jumpseat.agent.model import (
     ToolSpec,
 )
 from jumpseat.agent.rewriting import Rewriter, RewritingModel
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError, ResponseFormatError
 from jumpseat_protocol.lazy_dataclasses import dataclass

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from jumpseat.agent.model import ToolChoice
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol.sessions import SpecificToolChoice, ToolChoiceConfig

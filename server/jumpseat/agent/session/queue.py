@@ -1,115 +1,22 @@
-"""The queue of a session: prompts and slash commands, and their outcomes.
+"""The queue of a session: which prompts and slash commands wait, and which of them runs.
 
 Items run one after the other, in one task. The queue calls :class:`Callbacks` to run them.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from dataclasses import field, replace
-from typing import Any, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.agent.observation import TraceContext
+from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, QueueItem, Run, end_as_aborted
 from jumpseat.agent.session.stopped import Stopped
 from jumpseat.errors import SessionNotFoundError, UnknownItemError
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
-from jumpseat_protocol.sessions import HostedToolConfig, ResponseFormatConfig, ToolChoiceConfig
-
-
-@dataclass(slots=True)
-class Run:
-    """The outcome of a prompt or a command; complete when ``done`` is set.
-
-    ``steered_by`` are the runs of the prompts that steered this one; they end with the same outcome.
-    """
-
-    done: anyio.Event = field(default_factory=anyio.Event)
-    aborted: bool = False
-    error: events.Event | None = None
-    answer: events.Event | None = None
-    idle: events.Event | None = None
-    steered_by: list[Run] = field(default_factory=lambda: list[Run]())
-
-    def end(self) -> None:
-        """Copy the outcome to the steering runs, and set ``done`` on all of them."""
-        for run in self.steered_by:
-            run.aborted, run.error, run.answer, run.idle = self.aborted, self.error, self.answer, self.idle
-            run.done.set()
-        self.done.set()
-
-
-@dataclass(slots=True)
-class Prompt:
-    """A queued prompt. ``headers`` are sent to the provider with this prompt's model calls only.
-
-    ``adapter_settings`` override those of the session one by one. ``called`` is set once the model has answered a
-    call, ``repaired`` once the model was asked to correct the format of its answer. ``trace`` is the client's.
-    ``display_text`` is shown to users in place of the text, ``source`` names where a prompt comes from that is not
-    the user's. ``notification`` takes the place of the user's message: the model gets its content, unchanged. The
-    prompts ``before`` were sent together with this one; they end with the same outcome, and the model gets them
-    without the date and the reminder. ``message_ids`` are the ids of its messages: its own, and those of the
-    prompts that steered it.
-    """
-
-    text: str
-    before: list[Prompt] = field(default_factory=lambda: list[Prompt]())
-    attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
-    agent_mode: events.AgentMode | None = None
-    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    tool_choice: ToolChoiceConfig | None = None
-    hosted_tools: list[str | HostedToolConfig] | None = None
-    response_format: ResponseFormatConfig | None = None
-    repaired: bool = False
-    called: bool = False
-    adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
-    delivery: events.Delivery = "idle"
-    trace: TraceContext | None = None
-    display_text: str | None = None
-    source: str | None = None
-    notification: events.SystemNotification | None = None
-    order: int = 0
-    id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    run: Run = field(default_factory=lambda: Run())
-    message_ids: list[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.message_ids = [self.id]
-
-    @property
-    def shown(self) -> str:
-        """Return the text that is shown to users."""
-        return self.text if self.display_text is None else self.display_text
-
-    def copy(self) -> Prompt:
-        """Return a prompt with the same content, and with an identity and an outcome of its own."""
-        fresh = Prompt(self.text, before=[prompt.copy() for prompt in self.before])
-        return replace(self, id=fresh.id, interaction_id=fresh.interaction_id, run=fresh.run, before=fresh.before)
-
-
-@dataclass(slots=True)
-class QueuedCommand:
-    """A queued slash command. ``text`` begins with the slash; ``display_text`` is shown to users."""
-
-    text: str
-    display_text: str
-    order: int = 0
-    id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    run: Run = field(default_factory=lambda: Run())
-
-    def copy(self) -> QueuedCommand:
-        """Return a command with the same text, and with an identity and an outcome of its own."""
-        return QueuedCommand(self.text, self.display_text)
-
-
-QueueItem: TypeAlias = Prompt | QueuedCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,12 +331,12 @@ class Queue:
     def _take_out(self, item: QueueItem) -> None:
         self._waiting = deque(other for other in self._waiting if other is not item)
         self._steering = [other for other in self._steering if other is not item]
-        _end_as_aborted([item])
+        end_as_aborted([item])
         self._callbacks.on_change()
 
     def _drop_waiting(self) -> None:
         waiting, self._waiting = self._waiting, deque()
-        _end_as_aborted(waiting)
+        end_as_aborted(waiting)
         self._drop_steering()
 
     def _flush_steering(self) -> None:
@@ -439,7 +346,7 @@ class Queue:
             self._waiting.appendleft(late)
 
     def _drop_steering(self) -> None:
-        _end_as_aborted(self.take_steering())
+        end_as_aborted(self.take_steering())
 
     # --- running ------------------------------------------------------------------------------------------------
 
@@ -495,10 +402,3 @@ class Queue:
         if not self._waiting or self.is_held or (self._paused and self._waiting[0] is not self._urgent):
             return False
         return not (self._commands_paused and isinstance(self._waiting[0], QueuedCommand))
-
-
-def _end_as_aborted(items: Iterable[QueueItem]) -> None:
-    """End the runs of items that were dropped."""
-    for item in items:
-        item.run.aborted = True
-        item.run.end()

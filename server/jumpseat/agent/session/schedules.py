@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.clock import Clock
 from jumpseat.agent.cron import parse_cron
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.errors import InvalidRequestError, JumpseatError
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass

@@ -36,7 +36,8 @@ from jumpseat.agent.session.event_buffer import EventBuffer
 from jumpseat.agent.session.history import History, LoggedEvent
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, Hooks
 from jumpseat.agent.session.metrics import Metrics
-from jumpseat.agent.session.queue import Callbacks, Prompt, Queue, QueuedCommand
+from jumpseat.agent.session.queue import Callbacks, Queue
+from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.schedules import Schedules
 from jumpseat.agent.session.stopped import Stopped
 from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.stopped import Stopped
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jumpseat.agent.conversation.conversation import INTERRUPTED as INTERRUPTED_CALL
-from jumpseat.agent.session.queue import Run
+from jumpseat.agent.session.queue_items import Run
 from jumpseat.agent.subagents import texts
 from jumpseat.agent.subagents.subagent import INTERRUPTED, SubAgent
 from jumpseat_protocol import events

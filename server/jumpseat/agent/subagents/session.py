@@ -15,7 +15,7 @@ from typing import Final
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.clients import Clients
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.session.stopped import Stopped
 from jumpseat.agent.session.sub_agents import SubAgentIdentity

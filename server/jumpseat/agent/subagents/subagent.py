@@ -10,7 +10,7 @@ import anyio
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.session.metrics import Metrics
-from jumpseat.agent.session.queue import Run
+from jumpseat.agent.session.queue_items import Run
 from jumpseat.agent.subagents.session import SubAgentSession
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass

@@ -19,7 +19,7 @@ import anyio
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.session.history import LoggedEvent
-from jumpseat.agent.session.queue import Prompt, Run
+from jumpseat.agent.session.queue_items import Prompt, Run
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.stopped import Stopped
 from jumpseat.agent.session.sub_agents import AgentLimits, SubAgentIdentity

@@ -33,7 +33,7 @@ from jumpseat.agent.model_calls.tool_protocol import uses_xml
 from jumpseat.agent.observation import PromptRun
 from jumpseat.agent.session import limits
 from jumpseat.agent.session.autopilot import SOURCE
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.skill_calls import invoked_skill, load_skill
 from jumpseat.errors import (

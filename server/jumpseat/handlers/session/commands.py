@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.session.queue import QueuedCommand
+from jumpseat.agent.session.queue_items import QueuedCommand
 from jumpseat.commands import running
 from jumpseat.commands.results import AgentPrompt, Choice, Done, Text, shown_text
 from jumpseat.errors import InvalidRequestError

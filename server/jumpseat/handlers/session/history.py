@@ -6,7 +6,7 @@ import anyio.to_thread
 
 from jumpseat.agent.compaction import compaction
 from jumpseat.agent.compaction.summary import AUTOMATIC_TRIGGERS
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.sessions import rewinding
 from jumpseat.sessions.context import Context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jumpseat.agent.session.queue import Prompt, QueuedCommand, QueueItem
+from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, QueueItem
 from jumpseat.commands import running
 from jumpseat.errors import InvalidRequestError
 from jumpseat.handlers.session.send import check_attachments

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from jumpseat.agent.model_calls.structured import check_format
 from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.agent.observation import trace_of
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, TurnFailedError
 from jumpseat.sessions.context import Context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from jumpseat.agent.observation import trace_of
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.handlers.session.send import after_run, check_attachments, modes, queue
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.queue import SendMessagesParams, SendMessagesResult

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.agent.session.queue import Prompt
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SystemNotification
 from jumpseat_protocol.queue import SendSystemNotificationParams

@@ -1,0 +1,111 @@
+"""The items of a session's queue, prompts and slash commands, and their outcomes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import field, replace
+from typing import Any, TypeAlias
+
+import anyio
+
+from jumpseat.agent.observation import TraceContext
+from jumpseat_protocol import events
+from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.sessions import HostedToolConfig, ResponseFormatConfig, ToolChoiceConfig
+
+
+@dataclass(slots=True)
+class Run:
+    """The outcome of a prompt or a command; complete when ``done`` is set.
+
+    ``steered_by`` are the runs of the prompts that steered this one; they end with the same outcome.
+    """
+
+    done: anyio.Event = field(default_factory=anyio.Event)
+    aborted: bool = False
+    error: events.Event | None = None
+    answer: events.Event | None = None
+    idle: events.Event | None = None
+    steered_by: list[Run] = field(default_factory=lambda: list[Run]())
+
+    def end(self) -> None:
+        """Copy the outcome to the steering runs, and set ``done`` on all of them."""
+        for run in self.steered_by:
+            run.aborted, run.error, run.answer, run.idle = self.aborted, self.error, self.answer, self.idle
+            run.done.set()
+        self.done.set()
+
+
+@dataclass(slots=True)
+class Prompt:
+    """A queued prompt. ``headers`` are sent to the provider with this prompt's model calls only.
+
+    ``adapter_settings`` override those of the session one by one. ``called`` is set once the model has answered a
+    call, ``repaired`` once the model was asked to correct the format of its answer. ``trace`` is the client's.
+    ``display_text`` is shown to users in place of the text, ``source`` names where a prompt comes from that is not
+    the user's. ``notification`` takes the place of the user's message: the model gets its content, unchanged. The
+    prompts ``before`` were sent together with this one; they end with the same outcome, and the model gets them
+    without the date and the reminder. ``message_ids`` are the ids of its messages: its own, and those of the
+    prompts that steered it.
+    """
+
+    text: str
+    before: list[Prompt] = field(default_factory=lambda: list[Prompt]())
+    attachments: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    agent_mode: events.AgentMode | None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    tool_choice: ToolChoiceConfig | None = None
+    hosted_tools: list[str | HostedToolConfig] | None = None
+    response_format: ResponseFormatConfig | None = None
+    repaired: bool = False
+    called: bool = False
+    adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
+    delivery: events.Delivery = "idle"
+    trace: TraceContext | None = None
+    display_text: str | None = None
+    source: str | None = None
+    notification: events.SystemNotification | None = None
+    order: int = 0
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    run: Run = field(default_factory=lambda: Run())
+    message_ids: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.message_ids = [self.id]
+
+    @property
+    def shown(self) -> str:
+        """Return the text that is shown to users."""
+        return self.text if self.display_text is None else self.display_text
+
+    def copy(self) -> Prompt:
+        """Return a prompt with the same content, and with an identity and an outcome of its own."""
+        fresh = Prompt(self.text, before=[prompt.copy() for prompt in self.before])
+        return replace(self, id=fresh.id, interaction_id=fresh.interaction_id, run=fresh.run, before=fresh.before)
+
+
+@dataclass(slots=True)
+class QueuedCommand:
+    """A queued slash command. ``text`` begins with the slash; ``display_text`` is shown to users."""
+
+    text: str
+    display_text: str
+    order: int = 0
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    run: Run = field(default_factory=lambda: Run())
+
+    def copy(self) -> QueuedCommand:
+        """Return a command with the same text, and with an identity and an outcome of its own."""
+        return QueuedCommand(self.text, self.display_text)
+
+
+QueueItem: TypeAlias = Prompt | QueuedCommand
+
+
+def end_as_aborted(items: Iterable[QueueItem]) -> None:
+    """End the runs of items that were dropped."""
+    for item in items:
+        item.run.aborted = True
+        item.run.end()
