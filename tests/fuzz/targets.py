@@ -81,6 +81,13 @@ TARGETS: Final[Mapping[str, Target]] = {
         methods.open_methods, tuple(f"{name}\n" for name in methods.METHODS), methods.method_seeds, short=150
     ),
     "configuration": Target(texts.open_configuration, _TOML),
+    "objective": Target(
+        pure(texts.check_objective),
+        (*_JSON, '{"nextId":1,"current":{', '"id":1,', '"objective":"x",', '"status":"active"', '"status":"paused"',
+         '"cap_reached"', '"completed"', "18446744073709551615", "9007199254740991", '"turnCount":',
+         '"tokenCount":', '"creditCountNanoAiu":"', '"resumeCount":', '"createdAt":', '"pauseReason":', "}}"),
+        texts.objective_seeds,
+    ),
     "front_matter": Target(
         pure(texts.check_front_matter),
         ("---\n", "\n---\n", "name: x\n", "description: ", "tools: [", "]", "- a\n", "&a ", "*a",

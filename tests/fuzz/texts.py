@@ -20,6 +20,7 @@ from jumpseat.agent.model_calls.xml_tools.reader import Block
 from jumpseat.agent.model_calls.xml_tools.scanner import Scanner
 from jumpseat.agent.permissions.patterns import path_matches
 from jumpseat.agent.permissions.rules import host_of, parse_rule
+from jumpseat.agent.session.objective import Objective
 from jumpseat.config import Config, load_config
 from jumpseat.errors import ConfigError, StoreError
 from jumpseat.sessions.replay import decode_records
@@ -216,3 +217,25 @@ def check_front_matter(data: bytes) -> None:
     with suppress(StoreError):
         for value in front_matter(text).values():
             names(value)
+
+
+def objective_seeds() -> Iterator[bytes]:
+    """Yield files of objectives."""
+    objective = Objective.create(1, "ship it")
+    yield objective.encode().encode()
+    objective.pause("later")
+    yield objective.encode().encode()
+
+
+def check_objective(data: bytes) -> None:
+    """The file of an objective: nothing, or an objective that is stored as it is, whatever happens to it."""
+    objective = Objective.decode(data.decode("utf-8", "replace"))
+    if objective is None:
+        return
+    assert Objective.decode(objective.encode()) == objective
+    objective.pause("later")
+    objective.resume()
+    objective.work(1, 1)
+    objective.complete("done")
+    assert Objective.decode(objective.encode()) == objective
+    assert Objective.create(objective.next_id, "next").id >= objective.id
