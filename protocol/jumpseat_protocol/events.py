@@ -123,6 +123,7 @@ class SessionStart(Payload):
     session_limits: SessionLimits | None = None
     context: WorkingDirectoryContext | None = None
     already_in_use: bool | None = None
+    github_mcp_tool_config: dict[str, Any] | None = None
     sandbox: SandboxState | None = None
 
 

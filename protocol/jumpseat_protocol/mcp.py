@@ -67,8 +67,12 @@ class McpServerConfig(WireModel):
         return "sse" if self.type == "sse" else "http"
 
 
+class McpRemovedResult(WireModel):
+    removed: StrictBool
+
+
 class McpBuiltinNamesResult(WireModel):
-    """The MCP servers that the server brings itself: none."""
+    """The MCP servers that every session has, enabled or not."""
 
     names: list[str]
 
@@ -370,6 +374,7 @@ METHODS: Final[Mapping[str, Method]] = {
     "session.mcp.enable": Method(McpServerParams, None),
     "session.mcp.disable": Method(McpServerParams, None),
     "session.mcp.reload": Method(SessionParams, None),
+    "session.mcp.removeGitHub": Method(SessionParams, McpRemovedResult),
     "session.mcp.moveLoadingToBackground": Method(SessionParams, McpMovedResult),
     "session.mcp.setEnvValueMode": Method(McpEnvModeParams, McpEnvModeResult),
     "session.mcp.executeSampling": Method(McpSamplingParams, McpSamplingResult),

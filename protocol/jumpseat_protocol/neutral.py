@@ -43,7 +43,8 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "sessions.transferRemoteControl": Answer({"transferred": False, "status": _OFF}, needs=("toSessionId",)),
     # --- MCP ------------------------------------------------------------------------------------------------------
     "session.mcp.oauth.respond": _NOT_REQUESTED,
-    "session.mcp.removeGitHub": Answer({"removed": False}),
+    # The SDKs' own description: nothing happens over the wire.
+    "session.mcp.configureGitHub": Answer({"changed": False}),
     # --- requests that this server does not make ------------------------------------------------------------------
     "session.ui.handlePendingSessionLimitsExhausted": _NOT_REQUESTED,
     # --- surroundings of the vendor's program ---------------------------------------------------------------------

@@ -343,6 +343,19 @@ class MemoryOptions(WireModel):
     enabled: StrictBool
 
 
+class GitHubMcpToolConfig(WireModel):
+    """The tools of GitHub's MCP server that a session is offered: by default those that only read.
+
+    ``disable_form_deferral`` has no effect: tools of the server never wait for forms.
+    """
+
+    enable_all_tools: StrictBool | None = None
+    additional_toolsets: list[OneLine] | None = None
+    additional_tools: list[OneLine] | None = None
+    enable_insiders_mode: StrictBool | None = None
+    disable_form_deferral: StrictBool | None = None
+
+
 class SessionOptions(WireModel):
     """The options of ``session.create`` and ``session.resume``. On resume, unset options do not change.
 
@@ -379,6 +392,7 @@ class SessionOptions(WireModel):
     agent: str | None = None
     mcp_servers: dict[str, dict[str, Any]] | None = Field(default=None, repr=False)
     disabled_mcp_servers: list[str] | None = None
+    github_mcp_tool_config: GitHubMcpToolConfig | None = None
     plugin_directories: list[str] | None = None
     mcp_o_auth_token_storage: Literal["persistent", "in-memory"] | None = None
     request_mcp_apps: StrictBool | None = None

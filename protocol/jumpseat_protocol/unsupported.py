@@ -296,9 +296,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.mcp.oauth.complete",
         "session.mcp.oauth.prepareLogin",
     ),
-    "there is no built-in GitHub server: it is configured like any other MCP server": (
-        "session.mcp.configureGitHub",
-    ),
     "the servers of a session change with its options, and with session.mcp.startServer and stopServer": (
         "session.mcp.listConfigured",
         "session.mcp.reloadWithConfig",

@@ -202,6 +202,8 @@ class App:
             sandboxes=sandboxes,
             descendants=self._descendants,
             home=home,
+            github=self.models.copilot,
+            github_by_default=config.mcp.github,
         )
         if not config.environment.readable:
             protect_memory(children.credentials())

@@ -384,7 +384,12 @@ class ToolsConfig(_Section):
 
 
 class McpConfig(_Section):
-    """MCP servers, which are validated when a session starts them: an invalid one is listed with its problem."""
+    """MCP servers, which are validated when a session starts them: an invalid one is listed with its problem.
+
+    ``github`` gives all sessions with a GitHub login the tools of GitHub's server that only read.
+    """
+
+    github: bool = False
 
     servers: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]], repr=False)
 

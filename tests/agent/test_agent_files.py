@@ -11,7 +11,7 @@ import pytest
 from jumpseat.store.agents import SUFFIXES, TOOLS
 from jumpseat.tools.builtin import BUILTIN_NAMES
 from tests.support.fake_openai import fake_openai, says
-from tests.support.mcp_servers import status, stdio
+from tests.support.mcp_servers import list_servers, status, stdio
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -243,7 +243,7 @@ async def test_servers_of_a_projects_agent_run_only_if_the_folder_is_trusted(tmp
         await select(wire, session)
         if trusted:
             await status(wire, session, "far", "connected")
-        servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+        servers = (await list_servers(wire, {"sessionId": session}))["servers"]
 
     assert [(mcp_server["name"], mcp_server["source"]) for mcp_server in servers] == (
         [("far", "workspace")] if trusted else []
@@ -261,7 +261,7 @@ async def test_trust_in_a_folder_does_not_extend_to_agents_above_it(tmp_path: Pa
         options = {"workingDirectory": str(project / "below"), "enableConfigDiscovery": True}
         session = await wire.create(PROVIDER, model="m", **options)
         assert (await select(wire, session))["source"] == "project"
-        servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+        servers = (await list_servers(wire, {"sessionId": session}))["servers"]
 
     assert servers == []
 

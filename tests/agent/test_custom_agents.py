@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.mcp_servers import status, stdio
+from tests.support.mcp_servers import list_servers, status, stdio
 from tests.support.model_server import ModelServer, json_reply
 from tests.support.server import JsonObject, Wire, calls, running_server, scripted
 
@@ -136,18 +136,18 @@ async def test_the_servers_of_an_agent_run_while_it_is_selected(tmp_path: Path) 
     async with running_server(tmp_path, args=("--yolo",)) as server:
         wire = server.wire
         session = await wire.create(scripted(echo, {"text": "a"}, echo, {"text": "b"}), customAgents=[agent])
-        assert await wire.call("session.mcp.list", {"sessionId": session}) == {"servers": []}
+        assert await list_servers(wire, {"sessionId": session}) == {"servers": []}
         await select(wire, session, "asker")
         # Immediately: the turn waits for the server.
         await wire.prompt(session)
         during = await wire.event("tool.execution_complete", session=session)
-        listing = await wire.call("session.mcp.list", {"sessionId": session})
+        listing = await list_servers(wire, {"sessionId": session})
         names = await wire.call("session.tools.getCurrentMetadata", {"sessionId": session})
         await wire.call("session.agent.deselect", {"sessionId": session})
         since = len(wire.messages)
         await wire.prompt(session)
         after = await wire.event("tool.execution_complete", session=session, since=since)
-        left = await wire.call("session.mcp.list", {"sessionId": session})
+        left = await list_servers(wire, {"sessionId": session})
     assert during["data"]["result"]["content"] == "hello"
     assert listing["servers"] == [{"name": "mine", "status": "connected"}]
     assert [tool["name"] for tool in names["tools"]] == ["mine-echo"]
@@ -211,7 +211,7 @@ async def test_a_resumed_session_keeps_its_selected_agent(tmp_path: Path) -> Non
             current = await wire.call("session.agent.getCurrent", {"sessionId": session})
             system, tools = await request_parts(wire, session)
             await status(wire, session, "keyed", "failed")
-            servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+            servers = (await list_servers(wire, {"sessionId": session}))["servers"]
     assert "sk-of-the-agent" not in stored
     assert current["agent"]["name"] == "reviewer"
     assert system.endswith(REVIEWER["prompt"])

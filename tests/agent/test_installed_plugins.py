@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.mcp_servers import list_servers
 from tests.support.server import Wire, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +56,7 @@ async def parts(wire: Wire) -> dict[str, Any]:
     """Return the plugins, skills, commands and MCP servers of a new session."""
     at = {"sessionId": await wire.create(HI)}
     skills = (await wire.call("session.skills.list", at))["skills"]
-    servers = (await wire.call("session.mcp.list", at))["servers"]
+    servers = (await list_servers(wire, at))["servers"]
     return {
         "plugins": [plugin["name"] for plugin in (await wire.call("session.plugins.list", at))["plugins"]],
         "skills": sorted(skill["name"] for skill in skills if skill["source"] == "plugin"),
@@ -173,13 +174,13 @@ async def test_servers_of_a_plugin_start_only_after_a_person_has_agreed_to_this_
     async def servers_of_agent(wire: Wire) -> list[str]:
         at = {"sessionId": await wire.create(HI)}
         await wire.call("session.agent.select", {**at, "name": "cup-agent"})
-        servers = (await wire.call("session.mcp.list", at))["servers"]
+        servers = (await list_servers(wire, at))["servers"]
         return [server["name"] for server in servers if server["name"] == "of-agent"]
 
     async def problem(wire: Wire) -> str:
         at = {"sessionId": await wire.create(HI)}
         await wire.prompt(at["sessionId"], "hello")
-        (listed,) = (await wire.call("session.mcp.list", at))["servers"]
+        (listed,) = (await list_servers(wire, at))["servers"]
         return listed.get("error") or ""
 
     async with running_server(tmp_path) as server:

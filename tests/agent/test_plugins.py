@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.mcp_servers import list_servers
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +35,7 @@ async def plugin_parts(wire: Wire, session: str) -> dict[str, Any]:
     """Return the names of all plugins, and of the skills and servers of plugins."""
     at = {"sessionId": session}
     skills = (await wire.call("session.skills.list", at))["skills"]
-    servers = (await wire.call("session.mcp.list", at))["servers"]
+    servers = (await list_servers(wire, at))["servers"]
     return {
         "plugins": [plugin["name"] for plugin in (await wire.call("session.plugins.list", at))["plugins"]],
         "skills": [(skill["name"], skill["pluginName"]) for skill in skills if skill["source"] == "plugin"],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mcp_servers import call, remote, rude, session_with, status, stdio, turn
+from tests.support.mcp_servers import call, list_servers, remote, rude, session_with, status, stdio, turn
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.provided import at, send_prompt, serving
 from tests.support.server import JsonObject, calls, running_server, scripted, wait_until_gone
@@ -26,7 +26,7 @@ async def test_the_model_calls_a_tool_of_a_child_process(tmp_path: Path) -> None
         wire = server.wire
         session = await session_with(wire, "testing", stdio(), *turn("testing-echo", text="hello"))
         completion, text = await call(wire, session)
-        listing = await wire.call("session.mcp.list", {"sessionId": session})
+        listing = await list_servers(wire, {"sessionId": session})
         tools = await wire.call("session.mcp.listTools", {"sessionId": session, "serverName": "testing"})
         metadata = await wire.call("session.tools.getCurrentMetadata", {"sessionId": session})
         started = await wire.event("tool.execution_start")
@@ -346,7 +346,7 @@ async def test_a_server_with_an_unset_variable_fails_with_its_name(tmp_path: Pat
     async with running_server(tmp_path, config=config) as server:
         session = await server.wire.create(scripted({"text": "hi"}))
         failed = await status(server.wire, session, "far", "failed")
-        listing = await server.wire.call("session.mcp.list", {"sessionId": session})
+        listing = await list_servers(server.wire, {"sessionId": session})
     assert failed["data"]["error"] == "the environment variable MISSING is not set"
     assert listing["servers"][0]["source"] == "user"
 
@@ -441,7 +441,7 @@ async def test_an_unresponsive_server_delays_only_the_first_turn(tmp_path: Path)
         await wire.event("user.message", session=session, since=since)
         moved = await wire.call("session.mcp.moveLoadingToBackground", {"sessionId": session})
         await wire.event("session.idle", session=session)
-        listing = await wire.call("session.mcp.list", {"sessionId": session})
+        listing = await list_servers(wire, {"sessionId": session})
     assert moved == {"movedToBackground": True}
     assert listing["servers"][0]["status"] == "pending"
 
@@ -518,7 +518,7 @@ async def test_a_server_that_a_client_has_started_survives_a_reload(
         )
         await status(wire, session, "brought", "connected")
         await wire.call("session.mcp.reload", {"sessionId": session})
-        listing = await wire.call("session.mcp.list", {"sessionId": session})
+        listing = await list_servers(wire, {"sessionId": session})
     assert [(mcp_server["name"], mcp_server["status"]) for mcp_server in listing["servers"]] == [
         ("testing", "connected"),
         ("brought", "connected"),
@@ -541,7 +541,7 @@ async def test_a_session_without_servers_says_so(tmp_path: Path, method: str, te
         session = await server.wire.create(scripted({"text": "hi"}))
         params = {"sessionId": session, "serverName": "x", "originServerName": "x"}
         error = await server.wire.error_of(f"session.mcp.{method}", params)
-        assert await server.wire.call("session.mcp.list", {"sessionId": session}) == {"servers": []}
+        assert await list_servers(server.wire, {"sessionId": session}) == {"servers": []}
     assert text in error["message"]
 
 
@@ -593,7 +593,7 @@ async def test_servers_given_on_resume_replace_the_previous_ones(tmp_path: Path)
         session = await session_with(wire, "first", stdio())
         await wire.call("session.resume", {"sessionId": session, "mcpServers": {"second": stdio()}})
         await status(wire, session, "second", "connected")
-        listing = await wire.call("session.mcp.list", {"sessionId": session})
+        listing = await list_servers(wire, {"sessionId": session})
     assert [mcp_server["name"] for mcp_server in listing["servers"]] == ["second"]
 
 
@@ -614,7 +614,7 @@ async def test_a_resumed_session_has_its_servers_without_secrets(tmp_path: Path)
             await status(wire, session, "open", "connected")
             await status(wire, session, "plugged", "connected")
             await wire.event("session.mcp_servers_loaded")
-            mcp_servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+            mcp_servers = (await list_servers(wire, {"sessionId": session}))["servers"]
         states = {mcp_server["name"]: mcp_server["status"] for mcp_server in mcp_servers}
         assert states == {"open": "connected", "off": "disabled", "plugged": "connected", "closed": "failed"}
         assert "env KEY" in next(
@@ -626,5 +626,5 @@ async def test_a_resumed_session_has_its_servers_without_secrets(tmp_path: Path)
         wire = server.wire
         await wire.call("session.resume", {"sessionId": session, "mcpServers": {"closed": servers["closed"]}})
         await status(wire, session, "closed", "connected")
-        mcp_servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+        mcp_servers = (await list_servers(wire, {"sessionId": session}))["servers"]
         assert [mcp_server["name"] for mcp_server in mcp_servers] == ["closed", "plugged"]

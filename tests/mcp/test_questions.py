@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.callbacks import answering
 from tests.support.guarded_mcp_server import guarded
-from tests.support.mcp_servers import call, remote, session_with, status, stdio, turn
+from tests.support.mcp_servers import call, list_servers, remote, session_with, status, stdio, turn
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 from tests.support.server import JsonObject, Wire, running_server, scripted
 
@@ -298,7 +298,7 @@ async def test_every_session_has_the_stored_servers_of_the_user(tmp_path: Path) 
         discovered = await wire.call("mcp.discover", {"workingDirectory": str(tmp_path)})
         session = await wire.create(scripted({"text": "hi"}))
         await status(wire, session, "mine", "connected")
-        servers = (await wire.call("session.mcp.list", {"sessionId": session}))["servers"]
+        servers = (await list_servers(wire, {"sessionId": session}))["servers"]
         await wire.call("mcp.config.remove", {"name": "mine"})
         missing = await wire.error_of("mcp.config.remove", {"name": "mine"})
     assert listing["servers"]["mine"]["tools"] == ["pid"]

@@ -19,7 +19,7 @@ SENT_BY_SDKS = """\
 additionalDirectories configDir contextTier customAgentsLocalOnly embeddingCacheStorage
 enableCitations enableFileHooks enableManagedSettings
 enableOnDemandInstructionDiscovery enableSessionStore enableSessionTelemetry envValueMode
-expAssignments extensionInfo extensionSdkPath githubMcpToolConfig isExperimentalMode
+expAssignments extensionInfo extensionSdkPath isExperimentalMode
 managedSettings openCanvases remoteSession requestExtensions skipEmbeddingRetrieval
 toolFilterPrecedence
 """

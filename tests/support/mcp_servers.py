@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
@@ -68,3 +68,14 @@ async def call(wire: Wire, session: str, *, text: str = "go") -> tuple[JsonObjec
 def turn(tool: str, **arguments: Any) -> tuple[JsonObject, JsonObject]:
     """Return two turns of a script: a call, and a message with its result."""
     return calls(tool, **arguments), SAYING
+
+
+BUILTIN: Final[JsonObject] = {"name": "github-mcp-server", "status": "disabled", "source": "builtin"}
+"""The entry of GitHub's own server, which every session has."""
+
+
+async def list_servers(wire: Wire, params: JsonObject) -> JsonObject:
+    """Return the answer to ``session.mcp.list`` without :data:`BUILTIN`, which it must contain."""
+    answer = await wire.call("session.mcp.list", params)
+    assert BUILTIN in answer["servers"]
+    return {**answer, "servers": [entry for entry in answer["servers"] if entry != BUILTIN]}

@@ -12,6 +12,7 @@ from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.sessions import (
     CustomAgentConfig,
+    GitHubMcpToolConfig,
     HostedToolConfig,
     InfiniteSessionConfig,
     LargeOutputConfig,
@@ -48,6 +49,7 @@ class SessionSettings:
     ``stored_mcp_logins``: whether MCP servers get the tokens of the user's stored logins.
     ``lost_mcp_servers``: MCP servers of a resumed session that cannot be restored, by name, each with the parts of
     its configuration that were not stored; ``lost_agent_servers``: the same per custom agent.
+    ``github_mcp``: the tools of GitHub's MCP server; ``None``: that server is not wanted by the client.
     ``config_discovery``: whether configuration in the working directory, such as skills, is used if it is trusted.
     ``sandbox``: the confinement of commands that the client has chosen; ``None``: that of the server.
     ``keep_interrupted_answers``: whether the shown part of an aborted answer stays in the conversation.
@@ -101,6 +103,7 @@ class SessionSettings:
     lost_mcp_servers: dict[str, str] = field(default_factory=dict[str, str])
     lost_agent_servers: dict[str, dict[str, str]] = field(default_factory=lambda: dict[str, dict[str, str]]())
     disabled_mcp_servers: list[str] = field(default_factory=list[str])
+    github_mcp: GitHubMcpToolConfig | None = None
     stored_mcp_logins: bool = True
     mcp_apps: bool = False
     mcp_instructions: bool = False

@@ -31,11 +31,12 @@ def discover(ctx: Context, params: McpDiscoverParams) -> McpDiscoverResult:
                 enabled=entry.enabled,
             )
             for entry in found.values()
-            if entry.config is not None and entry.source is not None
+            # Every session has the built-in ones, in whichever folder.
+            if entry.config is not None and entry.source not in (None, "builtin")
         ]
     )
 
 
 def list_builtin_server_names(ctx: Context, params: EmptyParams) -> McpBuiltinNamesResult:
-    """Return no names: all MCP servers come from configurations and clients."""
-    return McpBuiltinNamesResult(names=[])
+    """Return the MCP servers that every session has, enabled or not."""
+    return McpBuiltinNamesResult(names=[*ctx.mcp.builtin(SessionSettings(cwd=Path.cwd()))])

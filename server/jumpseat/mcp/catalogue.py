@@ -25,7 +25,7 @@ from jumpseat.validation import in_file, validation_problems
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
 from jumpseat_protocol.members import members_of, nearest
-from jumpseat_protocol.sessions import AgentSource
+from jumpseat_protocol.sessions import AgentSource, GitHubMcpToolConfig
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class ServerEntry:
 
     ``config`` is ``None`` if ``problem`` says why the server cannot be used. ``literal`` values come from a client:
     ``${NAME}`` is not replaced in them. ``source`` is ``None`` for the session's own servers. ``variables`` can be
-    used in addition to the environment.
+    used in addition to the environment. ``github`` is set for GitHub's own server, see ``github.py``.
     """
 
     name: str
@@ -53,6 +53,7 @@ class ServerEntry:
     plugin: str | None = None
     problem: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    github: GitHubMcpToolConfig | None = None
 
 
 _SOURCES: Final[Mapping[AgentSource, McpSource]] = {
@@ -99,6 +100,7 @@ def find_servers(
     disabled_here: frozenset[str] = frozenset(),
     project: Path | None,
     plugins: Sequence[Plugin] = (),
+    github: ServerEntry | None = None,
 ) -> dict[str, ServerEntry]:
     """Return all servers of a session by name, in the order of precedence.
 
@@ -106,7 +108,8 @@ def find_servers(
     names of the values that were not stored. ``agent`` is a custom agent in a file, which may define servers.
     ``user`` are the servers of ``config.toml``, ``user_file`` those of ``mcp-config.json``, both in ``home``; of
     the latter, those in ``disabled`` are disabled for all sessions. ``disabled_here`` are disabled for this
-    session, from any source. ``project`` is the working directory, ``None`` where its files are not read.
+    session, from any source. ``github`` is GitHub's own server. ``project`` is the working directory, ``None``
+    where its files are not read.
     """
     found: dict[str, ServerEntry] = {name: ServerEntry(name, config, literal=True) for name, config in own.items()}
     for name, missing in (incomplete or {}).items():
@@ -129,6 +132,8 @@ def find_servers(
     add(_entries(user_file, "user", place=added, enabled=lambda name: name not in disabled))
     for plugin in plugins:
         add(servers_of_plugin(plugin))
+    if github is not None:
+        add(iter([replace(github, enabled=github.enabled and github.name not in disabled)]))
     return {
         name: replace(entry, enabled=False) if name in disabled_here else entry for name, entry in found.items()
     }

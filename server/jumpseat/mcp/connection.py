@@ -17,8 +17,9 @@ import anyio
 import mcp.types as types
 
 from jumpseat.agent.secrets import Secrets
+from jumpseat.errors import ProviderAuthError, ProviderError
 from jumpseat.log_fields import fields
-from jumpseat.mcp.auth import AuthQuestion, ClientTokens, HeadersReason
+from jumpseat.mcp.auth import AuthQuestion, ClientTokens, HeadersReason, NeedsLoginError
 from jumpseat.mcp.catalogue import ServerEntry, resolve_config
 from jumpseat.mcp.client import (
     CallTimeoutError,
@@ -30,6 +31,7 @@ from jumpseat.mcp.client import (
 )
 from jumpseat.mcp.credentials import Credentials
 from jumpseat.mcp.failures import NotConnectedError, NotNegotiatedError, describe, leaves, needs_auth
+from jumpseat.mcp.github import MakeConfig
 from jumpseat.mcp.http import http_streams
 from jumpseat.mcp.negotiation import negotiate
 from jumpseat.mcp.stdio import CLOSE_S, Child, ServerFailedError, Streams, stdio_streams
@@ -37,6 +39,7 @@ from jumpseat.mcp.tool_list import list_tools, needs_task
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpServerConfig, McpStatus
+from jumpseat_protocol.sessions import GitHubMcpToolConfig
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +75,7 @@ class ConnectionContext:
 
     ``changed`` is called after the status or the tools have changed, ``list_changed`` with ``tools``, ``resources``
     or ``prompts`` after the server has announced a new list. ``tokens`` are the server's tokens by URL.
-    ``sandbox`` confines the process of the server.
+    ``sandbox`` confines the process of the server. ``github`` makes the settings of GitHub's own server.
     """
 
     environ: Mapping[str, str]
@@ -87,6 +90,7 @@ class ConnectionContext:
     credentials: Credentials
     tokens: dict[str, ClientTokens]
     sandbox: SessionSandbox | None = None
+    github: MakeConfig | None = None
 
 
 class Connection:
@@ -200,7 +204,10 @@ class Connection:
         context = self._context
         if self.config is None:
             raise ServerFailedError(self.entry.problem or "the server is not configured")
-        config = resolve_config(self.entry, self.config, context.environ, indirect=context.indirect())
+        if self.entry.github is not None and context.github is not None:
+            config = await self._github_config(context.github, self.entry.github)
+        else:
+            config = resolve_config(self.entry, self.config, context.environ, indirect=context.indirect())
         self.resolved_config = config
         self._secrets = _secrets_of(config)
         ended = anyio.Event()
@@ -223,6 +230,14 @@ class Connection:
                     raise NotNegotiatedError(await _end_reason(child)) from None
                 raise ServerFailedError(await _end_reason(child)) from None
             yield client, ended, child
+
+    async def _github_config(self, make: MakeConfig, wanted: GitHubMcpToolConfig) -> McpServerConfig:
+        try:
+            return await make(wanted)
+        except ProviderAuthError as error:
+            raise NeedsLoginError(str(error)) from None
+        except ProviderError as error:
+            raise ServerFailedError(str(error)) from None
 
     @asynccontextmanager
     async def _transport(self, config: McpServerConfig) -> AsyncGenerator[tuple[Streams, Child | None], None]:

@@ -20,6 +20,7 @@ from jumpseat.descendants import Descendants
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolve_config
 from jumpseat.mcp.credentials import Credentials
+from jumpseat.mcp.github import GitHubAccess
 from jumpseat.mcp.loading import load
 from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.pending_login import PendingLogin
@@ -29,6 +30,7 @@ from jumpseat.tools.session_sandbox import session_sandbox
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpProbeResult, McpServerConfig, McpServerInfo, McpStatus
+from jumpseat_protocol.sessions import GitHubMcpToolConfig
 
 if TYPE_CHECKING:
     from jumpseat.mcp.auth import ClientTokens
@@ -64,6 +66,7 @@ class HostServices:
     find: Callable[[SessionSettings], dict[str, ServerEntry]]
     sandboxes: Sandboxes | None = None
     descendants: Descendants | None = None
+    github: GitHubAccess | None = None
 
     def environ_of(self, session_id: str) -> Mapping[str, str]:
         """Return the variables that the servers of a session may use."""
@@ -336,9 +339,16 @@ class McpHost:
             credentials=self.credentials,
             tokens=state.tokens,
             sandbox=self._sandbox,
+            github=self._github_config,
         )
         state.connection = Connection(state.entry, context)
         self._tasks.start_soon(state.connection.run)
+
+    async def _github_config(self, wanted: GitHubMcpToolConfig) -> McpServerConfig:
+        from jumpseat.mcp.github import config_of
+
+        assert self._services.github is not None, "the entry exists only where there is access"
+        return await config_of(self._services.github, self.session.settings, wanted)
 
     async def _drop(self, state: ServerState) -> None:
         """End a server without an event."""

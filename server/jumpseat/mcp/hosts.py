@@ -19,6 +19,7 @@ from jumpseat.tools.tool import Tool
 
 if TYPE_CHECKING:
     from jumpseat.mcp.catalogue import ServerEntry
+    from jumpseat.mcp.github import GitHubAccess
     from jumpseat.mcp.host import HostServices, McpHost
     from jumpseat.mcp.tokens import LoginTokens
 
@@ -46,7 +47,8 @@ class McpHosts:
     those of ``mcp-config.json``. ``trusted`` decides which folders may define servers, ``reserved`` are the tool
     names that no server may take, ``logins`` are the tokens of stored logins, and ``plugins`` define servers, too.
     ``sandboxes`` confine servers over stdio, ``descendants`` ends the processes that they leave behind. ``home`` is
-    the folder of the two files, for errors.
+    the folder of the two files, for errors. ``github`` reaches GitHub's own server, which is enabled
+    ``github_by_default``.
     """
 
     def __init__(
@@ -61,6 +63,8 @@ class McpHosts:
         sandboxes: Sandboxes | None = None,
         descendants: Descendants | None = None,
         home: Path | None = None,
+        github: GitHubAccess | None = None,
+        github_by_default: bool = False,
     ) -> None:
         self.environ = environ
         self.reserved = reserved
@@ -72,6 +76,8 @@ class McpHosts:
         self._trusted = trusted
         self._plugins = plugins
         self._home = home
+        self.github = github
+        self._github_by_default = github_by_default
         # Weak references, because a session that fails to open is never closed.
         self._sources = WeakValueDictionary[str, McpSource]()
 
@@ -98,7 +104,9 @@ class McpHosts:
         """Return the services of a host whose servers ``find`` returns."""
         from jumpseat.mcp.host import HostServices
 
-        return HostServices(self.environ, self.reserved, self.logins, find, self.sandboxes, self.descendants)
+        return HostServices(
+            self.environ, self.reserved, self.logins, find, self.sandboxes, self.descendants, self.github
+        )
 
     def forget(self, source: McpSource) -> None:
         """Remove the source of a session that is being closed."""
@@ -110,6 +118,8 @@ class McpHosts:
         agent = settings.custom_agent
         return bool(
             settings.mcp_servers
+            or settings.github_mcp is not None
+            or self._github_by_default
             or (agent is not None and (agent.mcp_servers or agent.name in settings.lost_agent_servers))
             or settings.lost_mcp_servers
             or self._servers
@@ -161,7 +171,20 @@ class McpHosts:
             disabled_here=frozenset(settings.disabled_mcp_servers),
             project=settings.cwd if discovers else None,
             plugins=self._plugins.read_all(settings),
+            github=self._github_entry(settings),
         )
+
+    def _github_entry(self, settings: SessionSettings) -> ServerEntry | None:
+        if self.github is None:
+            return None
+        from jumpseat.mcp.github import entry_of
+
+        return entry_of(settings, by_default=self._github_by_default)
+
+    def builtin(self, settings: SessionSettings) -> dict[str, ServerEntry]:
+        """Return the servers that every session has, as they are in a session that has no other."""
+        entry = self._github_entry(settings)
+        return {} if entry is None else {entry.name: entry}
 
 
 class McpSource:

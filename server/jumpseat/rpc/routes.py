@@ -190,6 +190,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "session.mcp.enable": "session.mcp:enable",
     "session.mcp.disable": "session.mcp:disable",
     "session.mcp.reload": "session.mcp:reload",
+    "session.mcp.removeGitHub": "session.mcp:remove_git_hub",
     "session.mcp.moveLoadingToBackground": "session.mcp:move_loading_to_background",
     "session.mcp.setEnvValueMode": "session.mcp:set_env_value_mode",
     "session.mcp.executeSampling": "session.mcp:execute_sampling",

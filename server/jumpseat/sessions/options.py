@@ -110,6 +110,7 @@ def _apply_mcp_options(settings: SessionSettings, options: SessionOptions) -> No
 
         settings.mcp_servers = check_servers(options.mcp_servers)
     settings.disabled_mcp_servers = _value_or_current(options.disabled_mcp_servers, settings.disabled_mcp_servers)
+    settings.github_mcp = options.github_mcp_tool_config or settings.github_mcp
     if (storage := options.mcp_o_auth_token_storage) is not None:
         settings.stored_mcp_logins = storage == "persistent"
     settings.mcp_apps = _value_or_current(options.request_mcp_apps, settings.mcp_apps)

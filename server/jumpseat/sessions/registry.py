@@ -193,6 +193,7 @@ class SessionRegistry:
                     session_limits=limits_of(settings),
                     context=context,
                     already_in_use=False,
+                    github_mcp_tool_config=settings.github_mcp.wire() if settings.github_mcp else None,
                     sandbox=_sandbox_state(self._environment, settings),
                 )
             )

@@ -58,6 +58,7 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         custom_agents=agents or None,
         lost_agent_servers=lost_agent_servers,
         disabled_mcp_servers=settings.disabled_mcp_servers or None,
+        github_mcp_tool_config=settings.github_mcp,
         plugin_directories=settings.plugin_directories or None,
         allow_all_mcp_server_instructions=settings.mcp_instructions or None,
         mcp_o_auth_token_storage=None if settings.stored_mcp_logins else "in-memory",

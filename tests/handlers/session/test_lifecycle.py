@@ -607,5 +607,5 @@ async def test_changed_instructions_are_read_without_a_reload(tmp_path: Path) ->
         assert await server.wire.call("session.instructions.reload", of) == {"sources": []}
         (tmp_path / "AGENTS.md").write_text("Be brief.\n")
         (source,) = (await server.wire.call("session.instructions.reload", of))["sources"]
-        assert await server.wire.call("mcp.listBuiltinServerNames") == {"names": []}
+        assert await server.wire.call("mcp.listBuiltinServerNames") == {"names": ["github-mcp-server"]}
     assert source["content"].strip() == "Be brief."

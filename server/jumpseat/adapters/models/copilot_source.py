@@ -166,6 +166,19 @@ class CopilotSource:
             # The session uses another provider; GitHub is not needed and may be unreachable.
             await settings.login.token()
 
+    async def mcp_endpoint(self, settings: SessionSettings) -> tuple[str, str]:
+        """Return the address of GitHub's MCP server at the site of a session's login, and the login's token.
+
+        Raises:
+            ProviderAuthError: the session has no login.
+            ProviderError: GitHub cannot be reached.
+        """
+        login = await self.login_of_session(settings.login)
+        if login is None:
+            raise ProviderAuthError("the session has no GitHub login")
+        account = await self._accounts.account(login)
+        return f"{await account.api_url()}/mcp", await login.token()
+
     async def status(self, login: Login | None) -> SessionAuthStatusResult:
         """Return the status of ``login``."""
         from jumpseat_protocol.accounts import SessionAuthStatusResult

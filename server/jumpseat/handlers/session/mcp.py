@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import anyio
 
 from jumpseat.errors import JumpseatError
@@ -14,24 +16,35 @@ from jumpseat_protocol.mcp import (
     McpEnvModeParams,
     McpEnvModeResult,
     McpMovedResult,
+    McpRemovedResult,
     McpRequestParams,
     McpRunningResult,
     McpSamplingParams,
     McpSamplingResult,
     McpServerConfig,
+    McpServerInfo,
     McpServerParams,
     McpServersResult,
     McpStartParams,
     McpToolInfo,
     McpToolsResult,
 )
-from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.sessions import GitHubMcpToolConfig, SessionParams
+
+_STARTED: Final = ("connected", "pending")
 
 
 def list_servers(ctx: Context, params: SessionParams) -> McpServersResult:
     """Return all servers of the session, in the order in which their tools are offered."""
-    host = ctx.mcp.get(ctx.registry.live(params.session_id))
-    return McpServersResult(servers=host.servers() if host else [])
+    session = ctx.registry.live(params.session_id)
+    host = ctx.mcp.get(session)
+    if host is not None:
+        return McpServersResult(servers=host.servers())
+    # Without another server, nothing of MCP is loaded for the disabled ones.
+    builtin = ctx.mcp.builtin(session.settings).values()
+    return McpServersResult(
+        servers=[McpServerInfo(name=entry.name, status="disabled", source=entry.source) for entry in builtin]
+    )
 
 
 def list_tools(ctx: Context, params: McpServerParams) -> McpToolsResult:
@@ -71,14 +84,30 @@ async def stop_server(ctx: Context, params: McpServerParams) -> None:
 
 async def enable(ctx: Context, params: McpServerParams) -> None:
     """Start a disabled server. Does nothing if it is running."""
+    session = ctx.registry.live(params.session_id)
+    if params.server_name in ctx.mcp.builtin(session.settings) and session.settings.github_mcp is None:
+        session.settings.github_mcp = GitHubMcpToolConfig()
+        ctx.registry.store_options(session)
+        ctx.mcp.begin(session)
     host = mcp_host(ctx, params.session_id, "No MCP host initialized")
-    if not host.running(params.server_name):
+    if not any(server.name == params.server_name and server.status in _STARTED for server in host.servers()):
         await host.start(params.server_name)
 
 
 async def disable(ctx: Context, params: McpServerParams) -> None:
     """Stop a server in this session until it is enabled again."""
     await mcp_host(ctx, params.session_id, "No MCP host initialized").stop(params.server_name)
+
+
+def remove_git_hub(ctx: Context, params: SessionParams) -> McpRemovedResult:
+    """Take GitHub's own server from the session, whose client has configured it."""
+    session = ctx.registry.live(params.session_id)
+    if session.settings.github_mcp is None:
+        return McpRemovedResult(removed=False)
+    session.settings.github_mcp = None
+    ctx.registry.store_options(session)
+    ctx.mcp.begin(session)
+    return McpRemovedResult(removed=True)
 
 
 async def reload(ctx: Context, params: SessionParams) -> None:
