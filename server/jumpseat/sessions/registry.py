@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
@@ -135,6 +135,7 @@ class SessionRegistry:
             observers=observers or Observers(),
             agent_limits=agent_limits or AgentLimits(),
             store_options=self.store_options,
+            read_agent=self._read_agent,
             store_checkpoint=self._store_checkpoint,
         )
 
@@ -521,6 +522,15 @@ class SessionRegistry:
         session.emit(events.SessionSnapshotRewind(events_removed=removed, up_to_event_id=event_id))
         self._restate_settings(session, decode_records(left.records))
         return removed
+
+    def _read_agent(self, session: Session, agent_id: str) -> Iterator[LoggedEvent]:
+        """Yield the events of a sub-agent from the log.
+
+        Raises:
+            StoreError: the log cannot be read.
+        """
+        records = self._storages[session.id].log.read().records
+        return decode_records(record for record in records if record.get("agentId") == agent_id)
 
     def _restate_settings(self, session: Session, history: Iterable[LoggedEvent]) -> None:
         """Write the settings of a session to its log again, if events that have set them were removed."""

@@ -130,6 +130,18 @@ class Metrics:
         self.lines_added, self.lines_removed = added, removed
         self.files_count = self.files_count if files is None else files
 
+    def add(self, other: Metrics) -> None:
+        """Add the usage of another session in this process."""
+        self.api_ms += other.api_ms
+        self.nano_aiu += other.nano_aiu
+        self.models |= {name: used.plus(self._of_model(name)) for name, used in other.models.items()}
+
+    def subtract(self, part: Metrics) -> None:
+        """Take away the usage of a part of the session."""
+        self.api_ms -= part.api_ms
+        self.nano_aiu -= part.nano_aiu
+        self.models |= {name: self._of_model(name).minus(used) for name, used in part.models.items()}
+
     def count_compaction(self, used: events.CompactionTokensUsed) -> None:
         """Count a call for a summary, which has no usage event."""
         self.api_ms += used.duration or 0

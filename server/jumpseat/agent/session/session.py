@@ -65,6 +65,7 @@ class SessionServices:
     them itself. ``store_checkpoint`` stores a summary under a title and returns its number and its path.
     ``hook_timeout_s`` limits one hook, and the rewriting of the system message. ``compaction`` applies where a
     session does not configure it. ``observers`` receive records of what sessions do.
+    ``read_agent`` reads the events of a sub-agent from the log, in any thread.
     """
 
     tasks: TaskGroup
@@ -84,6 +85,7 @@ class SessionServices:
     skills: Callable[[Session], Skills] = lambda _session: NoSkills()
     observers: Observers = field(default_factory=Observers)
     store_options: Callable[[Session], None] = lambda _session: None
+    read_agent: Callable[[Session, str], Iterable[LoggedEvent]] = lambda _session, _agent_id: ()
     clock: Clock = field(default_factory=SystemClock)
     agent_limits: AgentLimits = field(default_factory=AgentLimits)
     written_budget: WrittenBudget = field(default_factory=WrittenBudget)

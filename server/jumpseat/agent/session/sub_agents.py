@@ -32,9 +32,9 @@ class AgentLimits:
 
     ``depth`` is that of agents that start agents, ``running`` the number of those that work at the same time. An
     agent may work for ``timeout_s`` seconds on a task, and use ``tokens`` of input and output in all; ``None`` is
-    no limit. ``kept`` is the number of finished agents that can be sent another message. ``session.idle`` waits for
-    a command in the background for ``command_wait_s`` seconds. A prompt in autopilot mode is continued at most
-    ``continues`` times.
+    no limit. ``kept`` is the number of finished agents that can be sent another message, ``remembered`` the number
+    of agents from which on those that have ended are read from the log. ``session.idle`` waits for a command in the
+    background for ``command_wait_s`` seconds. A prompt in autopilot mode is continued at most ``continues`` times.
     """
 
     depth: int = 4
@@ -42,6 +42,7 @@ class AgentLimits:
     timeout_s: float = 3600.0
     tokens: int | None = None
     kept: int = 64
+    remembered: int = 128
     command_wait_s: float = 600.0
     continues: int = 50
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.subagents import texts
+from jumpseat.agent.subagents.forgetting import forget_old
 from jumpseat.agent.subagents.subagent import Exchange, SubAgent, find_named
 from jumpseat_protocol import events
 
@@ -14,12 +15,13 @@ class AgentHistory:
     """The ``agents`` that a log tells about, by id; complete after :meth:`apply` was called with all events.
 
     An agent whose end is missing is still ``running`` then. Only the ``kept`` agents that have got the latest
-    messages keep their past.
+    messages keep their past, and at most ``remembered`` agents are kept at all.
     """
 
-    def __init__(self, agents: dict[str, SubAgent], kept: int) -> None:
+    def __init__(self, agents: dict[str, SubAgent], kept: int, remembered: int) -> None:
         self.agents = agents
         self._most_kept = kept
+        self._most_remembered = remembered
         # The agents with a past, in the order of their latest messages.
         self._kept: dict[str, SubAgent] = {}
         # The arguments of calls that start agents, and the agents that calls read; by agent that calls, and call.
@@ -41,6 +43,7 @@ class AgentHistory:
         self._note_calls(agent_id, payload)
 
     def _start(self, agent_id: str, payload: events.SubagentStarted) -> None:
+        forget_old(self.agents, self._most_remembered)
         call = self._starting.pop((payload.parent_id, payload.tool_call_id), {})
         model, effort = call.get("model"), call.get("reasoning_effort")
         self.agents[agent_id] = SubAgent(

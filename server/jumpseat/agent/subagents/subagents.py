@@ -16,9 +16,11 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 import anyio
+import anyio.to_thread
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.session.history import LoggedEvent
+from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue_items import Prompt, Run
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.stopped import Stopped
@@ -26,6 +28,7 @@ from jumpseat.agent.session.sub_agents import AgentLimits, SubAgentIdentity
 from jumpseat.agent.subagents import texts
 from jumpseat.agent.subagents.background_commands import BackgroundCommands
 from jumpseat.agent.subagents.definitions import find_agent, startable_agents, with_user_settings
+from jumpseat.agent.subagents.forgetting import forget_old
 from jumpseat.agent.subagents.history import AgentHistory
 from jumpseat.agent.subagents.outcome import answer_of, end_event, error_of, interruption_events
 from jumpseat.agent.subagents.revival import identity_of, revive, with_choice
@@ -47,6 +50,8 @@ class SubAgents:
         self.limits = limits
         self._root = root
         self._agents: dict[str, SubAgent] = {}
+        self.forgotten = Metrics()
+        """The usage of the agents that were forgotten, in this process."""
         self._closed = False
         self._ended = anyio.Event()
         self.commands = BackgroundCommands(root.services.tasks, self._continue, limits.command_wait_s)
@@ -62,6 +67,23 @@ class SubAgents:
     def find(self, agent_id: str) -> SubAgent | None:
         """Return an agent by its id, or by its name if only one has that name."""
         return find_named(self._agents, agent_id)
+
+    async def look_up(self, agent_id: str) -> SubAgent | None:
+        """Return an agent like :meth:`find`, or read one that was forgotten from the log; such an agent has ended.
+
+        Raises:
+            StoreError: the log cannot be read.
+        """
+        if (found := self.find(agent_id)) is not None or not _is_uuid(agent_id):
+            return found
+
+        def read() -> SubAgent | None:
+            history = AgentHistory({}, kept=0, remembered=1)
+            for event in self._root.services.read_agent(self._root, agent_id):
+                history.apply(event)
+            return history.agents.get(agent_id)
+
+        return await anyio.to_thread.run_sync(read)
 
     def children(self, parent_id: str | None) -> list[SubAgent]:
         """Return the agents that an agent has started; ``None`` is the main agent."""
@@ -293,6 +315,7 @@ class SubAgents:
         agent.unread = agent.status != "cancelled" and not agent.waited_for
         agent.done.set()
         self._release_old()
+        self._forget_old()
         self._continue()
 
     def _continue(self) -> None:
@@ -439,6 +462,10 @@ class SubAgents:
             if session is not None:
                 self._root.services.tasks.start_soon(session.close)
 
+    def _forget_old(self) -> None:
+        for agent in forget_old(self._agents, self.limits.remembered):
+            self.forgotten.add(agent.metrics)
+
     def _report_change(self) -> None:
         if not self._closed:
             self._root.emit(events.BackgroundTasksChanged())
@@ -447,7 +474,7 @@ class SubAgents:
 
     def history(self) -> AgentHistory:
         """Return the object that rebuilds the agents of earlier processes from the events of the log."""
-        return AgentHistory(self._agents, self.limits.kept)
+        return AgentHistory(self._agents, self.limits.kept, self.limits.remembered)
 
     def end_interrupted(self) -> None:
         """Publish the end of the agents that were at work when an earlier process ended, innermost first.
@@ -473,7 +500,7 @@ class SubAgents:
 
         An agent that has lost events continues from those that are left.
         """
-        left = AgentHistory({}, self.limits.kept)
+        left = AgentHistory({}, self.limits.kept, self.limits.remembered)
         for event in history:
             left.apply(event)
         former, self._agents = self._agents, left.agents
@@ -493,6 +520,13 @@ def sub_agents(session: Session) -> SubAgents:
         root.agents = SubAgents(root, root.services.agent_limits)
     assert isinstance(root.agents, SubAgents), "only this function sets them"
     return root.agents
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def _custom(parent: Session) -> set[str]:

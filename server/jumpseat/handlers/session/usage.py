@@ -36,18 +36,18 @@ def get_metrics(ctx: Context, params: SessionParams) -> UsageMetricsResult:
 
 
 def _agent_metrics(session: Session) -> dict[str, Any]:
-    """Return the usage of each sub-agent by its id, and that of the main agent."""
+    """Return the usage of each sub-agent that is remembered by its id, and that of the main agent."""
     all_of_it = session.metrics
     main = Metrics(api_ms=all_of_it.api_ms, nano_aiu=all_of_it.nano_aiu, models=dict(all_of_it.models))
     found: dict[str, Any] = {}
     # Imported late: most sessions have no sub-agents.
     from jumpseat.agent.subagents.subagents import sub_agents
 
-    for agent in sub_agents(session):
+    agents = sub_agents(session)
+    main.subtract(agents.forgotten)
+    for agent in agents:
         used = agent.metrics
-        main.api_ms -= used.api_ms
-        main.nano_aiu -= used.nano_aiu
-        main.models |= {name: main.models[name].minus(part) for name, part in used.models.items()}
+        main.subtract(used)
         found[agent.id] = {"agentName": agent.type, "agentDisplayName": agent.name, **_usage(used)}
     return {"main": _usage(main), **found}
 

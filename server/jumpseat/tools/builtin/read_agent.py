@@ -48,7 +48,7 @@ async def _run(session: Session, _ctx: ToolContext, args: ReadAgentArgs) -> Tool
     agents = sub_agents(session)
     if not args.agent_id:
         return failure("Missing agent_id")
-    agent = agents.find(args.agent_id)
+    agent = await agents.look_up(args.agent_id)
     if agent is None:
         return failure("Agent not found")
     if args.wait and agent.status == "running":

@@ -43,7 +43,7 @@ async def _run(session: Session, _ctx: ToolContext, args: WriteAgentArgs) -> Too
     agents, own_id = sub_agents(session), None if session.identity is None else session.identity.id
     sender = own_id or session.id
     if args.agent_id is not None:
-        agent = agents.find(args.agent_id)
+        agent = await agents.look_up(args.agent_id)
         if agent is None or agent.id == own_id:
             return failure("Agent not found")
         if (problem := agents.send(agent, args.message, sender)) is not None:
