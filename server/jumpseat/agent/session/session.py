@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -258,11 +258,7 @@ class Session:
     def rewind(self, history: Iterable[LoggedEvent]) -> None:
         """Rebuild the conversation from ``history`` after the log was truncated. Settings and metrics stay."""
         self.compactor.last_size = None
-        left = list(history)
-        self.history.rewind(left)
-        for _, agent_id, payload in left:
-            if agent_id is None:
-                self._apply_to_canvases(payload)
+        self.history.rewind(self._pass_canvases(history))
         if self._event_buffer is not None:
             self._event_buffer.invalidate()
 
@@ -281,6 +277,13 @@ class Session:
     def _advance(self, event_id: str | None, payload: events.EventPayload | events.UnknownPayload) -> None:
         self.history.apply(event_id, payload)
         self._apply_to_canvases(payload)
+
+    def _pass_canvases(self, history: Iterable[LoggedEvent]) -> Iterator[LoggedEvent]:
+        """Apply events to the canvases on their way. The events of a long session are never all in memory."""
+        for event in history:
+            if event[1] is None:
+                self._apply_to_canvases(event[2])
+            yield event
 
     def _apply_to_canvases(self, payload: events.EventPayload | events.UnknownPayload) -> None:
         if isinstance(payload, (events.SessionCanvasRecorded, events.SessionCanvasRemoved)):
