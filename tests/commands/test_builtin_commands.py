@@ -117,6 +117,8 @@ async def test_commands_show_and_change_skills_and_servers(tmp_path: Path) -> No
         offered = await scene.invoke("mcp")
         assert "enable gone" in [option["name"] for option in offered["options"]]
         assert "gone: " in await scene.text("mcp", "list")
+        assert "github-mcp-server: disabled" in await scene.text("mcp", "list")
+        assert "github-mcp-server: disabled" not in await scene.text("mcp", "enable github-mcp-server")
         assert await scene.problem("mcp", "enable other") == "unknown MCP server 'other'"
 
 

@@ -12,7 +12,7 @@ from jumpseat.commands.command import Builtin, Call
 from jumpseat.commands.results import Choice, CommandResult, Option, Text
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.changes import emit_skills, set_working_directory, switch_skill
-from jumpseat_protocol.mcp import McpServerInfo
+from jumpseat.sessions.mcp_servers import STARTED, enable_server, listed_servers
 
 
 async def _cwd(call: Call) -> Text:
@@ -32,9 +32,10 @@ def _folder(cwd: Path, path: str) -> Path:
 async def _env(call: Call) -> Text:
     session = call.session
     skills = session.services.skills(session)
+    servers = listed_servers(call.server, session)
     sections = {
         "Folders": [str(folder) for folder in session.permissions.path_scope.folders()],
-        "MCP servers": [f"{server.name}: {server.status}" for server in _servers(call)],
+        "MCP servers": [f"{server.name}: {server.status}" for server in servers],
         "Skills": [skill.name for skill in skills.all() if skills.is_enabled(skill.name)],
         "Plugins": await _plugin_names(call),
         "Agents": [agent.name for agent in session.settings.agents],
@@ -51,13 +52,13 @@ async def _env(call: Call) -> Text:
 async def _mcp(call: Call) -> CommandResult:
     action, _, name = call.args.partition(" ")
     host = call.server.mcp.get(call.session)
-    servers = _servers(call)
-    if host is None or not servers:
+    servers = listed_servers(call.server, call.session)
+    if not servers:
         return Text("There are no MCP servers.")
     match action:
         case "":
             options = [
-                Option(f"{'disable' if host.running(server.name) else 'enable'} {server.name}", server.status)
+                Option(f"{'disable' if server.status in STARTED else 'enable'} {server.name}", server.status)
                 for server in servers
             ]
             general = Option("list", "List the servers"), Option("reload", "Read the configuration again")
@@ -65,19 +66,19 @@ async def _mcp(call: Call) -> CommandResult:
         case "list":
             pass
         case "reload":
-            host.begin()
+            if host is not None:
+                host.begin()
         case "enable" | "disable":
-            if host.entry(name) is None:
+            if all(server.name != name for server in servers):
                 raise InvalidRequestError(f"unknown MCP server {name[:100]!r}")
-            await (host.start(name) if action == "enable" else host.stop(name))
+            if action == "enable":
+                await enable_server(call.server, call.session, name, "There are no MCP servers.")
+            elif host is not None:
+                await host.stop(name)
         case _:
             raise InvalidRequestError(f"expected list, reload, enable NAME or disable NAME, got {action[:100]!r}")
-    return Text("\n".join(_described(server.name, server.status, server.error) for server in _servers(call)))
-
-
-def _servers(call: Call) -> list[McpServerInfo]:
-    host = call.server.mcp.get(call.session)
-    return host.servers() if host else []
+    servers = listed_servers(call.server, call.session)
+    return Text("\n".join(_described(server.name, server.status, server.error) for server in servers))
 
 
 def _described(name: str, status: str, error: str | None) -> str:

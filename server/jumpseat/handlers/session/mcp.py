@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import anyio
 
 from jumpseat.errors import JumpseatError
 from jumpseat.mcp.catalogue import check_server
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.mcp_requests import mcp_host
+from jumpseat.sessions.mcp_servers import enable_server, listed_servers
 from jumpseat.sessions.sampling import sample
 from jumpseat_protocol.mcp import (
     McpCancelSamplingResult,
@@ -22,29 +21,18 @@ from jumpseat_protocol.mcp import (
     McpSamplingParams,
     McpSamplingResult,
     McpServerConfig,
-    McpServerInfo,
     McpServerParams,
     McpServersResult,
     McpStartParams,
     McpToolInfo,
     McpToolsResult,
 )
-from jumpseat_protocol.sessions import GitHubMcpToolConfig, SessionParams
-
-_STARTED: Final = ("connected", "pending")
+from jumpseat_protocol.sessions import SessionParams
 
 
 def list_servers(ctx: Context, params: SessionParams) -> McpServersResult:
     """Return all servers of the session, in the order in which their tools are offered."""
-    session = ctx.registry.live(params.session_id)
-    host = ctx.mcp.get(session)
-    if host is not None:
-        return McpServersResult(servers=host.servers())
-    # Without another server, nothing of MCP is loaded for the disabled ones.
-    builtin = ctx.mcp.builtin(session.settings).values()
-    return McpServersResult(
-        servers=[McpServerInfo(name=entry.name, status="disabled", source=entry.source) for entry in builtin]
-    )
+    return McpServersResult(servers=listed_servers(ctx, ctx.registry.live(params.session_id)))
 
 
 def list_tools(ctx: Context, params: McpServerParams) -> McpToolsResult:
@@ -85,13 +73,7 @@ async def stop_server(ctx: Context, params: McpServerParams) -> None:
 async def enable(ctx: Context, params: McpServerParams) -> None:
     """Start a disabled server. Does nothing if it is running."""
     session = ctx.registry.live(params.session_id)
-    if params.server_name in ctx.mcp.builtin(session.settings) and session.settings.github_mcp is None:
-        session.settings.github_mcp = GitHubMcpToolConfig()
-        ctx.registry.store_options(session)
-        ctx.mcp.begin(session)
-    host = mcp_host(ctx, params.session_id, "No MCP host initialized")
-    if not any(server.name == params.server_name and server.status in _STARTED for server in host.servers()):
-        await host.start(params.server_name)
+    await enable_server(ctx, session, params.server_name, "No MCP host initialized")
 
 
 async def disable(ctx: Context, params: McpServerParams) -> None:
