@@ -37,6 +37,8 @@ async def test_a_disabled_agent_is_neither_offered_nor_started_until_the_setting
         assert "security-review" in await offered(wire, session)
         await set_for(wire, session, {"disabledSubagents": ["task", "security-review"]})
         assert "security-review" not in await offered(wire, session)
+        listed = await wire.call("session.agent.list", {"sessionId": session, "includeBuiltInAgents": True})
+        assert {agent["name"] for agent in listed["agents"]}.isdisjoint(("task", "security-review"))
         events = await wire.prompt(session, DELEGATE)
         assert "Unknown agent_type: task. Valid types are: explore" in results(events)["call-1"]
         assert named(events, "subagent.started") == []

@@ -381,6 +381,10 @@ async def test_an_agent_is_not_started_with_a_model_that_the_provider_does_not_l
         agent = here | {"agentType": "explore", "name": "scout", "prompt": "look", "model": "no-such-model"}
         error = await server.wire.error_of("session.tasks.startAgent", agent)
         assert error["message"] == "No agent was started: the provider has no model 'no-such-model'."
+        of_user = {"agents": {"explore": {"model": "unknown-to-all"}}}
+        await server.wire.call("session.tools.updateSubagentSettings", here | {"subagents": of_user})
+        error = await server.wire.error_of("session.tasks.startAgent", {**agent, "model": "by-chat"})
+        assert error["message"] == "No agent was started: the provider has no model 'unknown-to-all'."
         assert await server.wire.call("session.tasks.list", here) == {"tasks": []}
         assert copilot.called_models() == []
 

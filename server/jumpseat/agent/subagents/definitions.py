@@ -8,6 +8,7 @@ from jumpseat.agent.settings import SessionSettings
 
 if TYPE_CHECKING:
     from jumpseat_protocol.sessions import CustomAgentConfig
+    from jumpseat_protocol.tools import SubagentSettingsEntry
 
 _READING: Final = ("view", "grep", "glob", "bash", "read_bash", "stop_bash", "list_bash")
 _REPORT: Final = "Only your last message reaches the agent that gave you the task, so put the whole result into it."
@@ -86,9 +87,9 @@ BUILT_IN: Final = (
 
 
 def built_in_agents(settings: SessionSettings) -> list[BuiltInAgent]:
-    """Return the built-in agents of a session, without those that are excluded or replaced by a custom agent."""
+    """Return the built-in agents of a session, without those that are excluded, disabled or replaced."""
     replaced = {*settings.excluded_builtin_agents, *(agent.name for agent in settings.agents)}
-    return [agent for agent in BUILT_IN if agent.name not in replaced]
+    return [agent for agent in BUILT_IN if agent.name not in replaced and agent.name not in _disabled(settings)]
 
 
 def startable_agents(settings: SessionSettings) -> dict[str, str]:
@@ -96,9 +97,13 @@ def startable_agents(settings: SessionSettings) -> dict[str, str]:
     excluded = settings.excluded_builtin_agents
     agents = {agent.name: agent.description for agent in BUILT_IN if agent.name not in excluded}
     agents |= {agent.name: agent.description for agent in settings.agents if agent.infer}
-    of_user = settings.sub_agent_settings
-    disabled = (of_user.disabled_subagents if of_user is not None else None) or ()
+    disabled = _disabled(settings)
     return {name: description for name, description in agents.items() if name not in disabled}
+
+
+def _disabled(settings: SessionSettings) -> list[str]:
+    of_user = settings.sub_agent_settings
+    return (of_user.disabled_subagents if of_user is not None else None) or []
 
 
 def find_agent(settings: SessionSettings, name: str) -> CustomAgentConfig | None:
@@ -109,10 +114,15 @@ def find_agent(settings: SessionSettings, name: str) -> CustomAgentConfig | None
     return custom or next(agent for agent in BUILT_IN if agent.name == name).config()
 
 
+def user_settings_of(settings: SessionSettings, name: str) -> SubagentSettingsEntry | None:
+    """Return the model and the effort that the user has set for a type of agent, if any."""
+    of_user = settings.sub_agent_settings
+    return ((of_user.agents if of_user is not None else None) or {}).get(name)
+
+
 def with_user_settings(settings: SessionSettings, config: CustomAgentConfig) -> CustomAgentConfig:
     """Return an agent with the model and the effort that the user has set for its type, if any."""
-    of_user = settings.sub_agent_settings
-    entry = ((of_user.agents if of_user is not None else None) or {}).get(config.name)
+    entry = user_settings_of(settings, config.name)
     if entry is None:
         return config
     if entry.model is not None:

@@ -27,7 +27,7 @@ from jumpseat.agent.session.stopped import Stopped
 from jumpseat.agent.session.sub_agents import AgentLimits, SubAgentIdentity
 from jumpseat.agent.subagents import texts
 from jumpseat.agent.subagents.background_commands import BackgroundCommands
-from jumpseat.agent.subagents.definitions import find_agent, startable_agents, with_user_settings
+from jumpseat.agent.subagents.definitions import find_agent, startable_agents, user_settings_of, with_user_settings
 from jumpseat.agent.subagents.forgetting import forget_old
 from jumpseat.agent.subagents.history import AgentHistory
 from jumpseat.agent.subagents.outcome import answer_of, end_event, error_of, interruption_events
@@ -179,16 +179,20 @@ class SubAgents:
         self._begin(agent, session, prompt, agent.parent_id or self._root.id)
         return agent
 
-    async def check_model(self, parent: Session, model: str) -> None:
-        """Check that an agent can be started with a model other than its own.
+    async def check_model(self, parent: Session, type_name: str, model: str | None) -> None:
+        """Check that an agent can be started with the model of the user's settings, or else with ``model``, if any.
 
         Raises:
             JumpseatError: the model is not available.
         """
+        of_user = user_settings_of(self._root.settings, type_name)
+        model = of_user.model if of_user is not None and of_user.model is not None else model
+        if model is None:
+            return
         wanted = replace(parent.settings, model=model, agent=None)
         resolved = await parent.services.models.resolve(wanted, ask_token=parent.clients.ask_token)
         if not resolved.listed:
-            # Unlike the model of a session, this one is the choice of a model, or fails when nobody looks.
+            # Unlike the model of a session, this one is chosen by a model, or long before the agent starts.
             raise InvalidRequestError(f"No agent was started: the provider has no model {model!r}.")
 
     def _check_limits(self, depth: int) -> None:

@@ -42,8 +42,7 @@ async def start_agent(ctx: Context, params: StartAgentParams) -> StartAgentResul
     """
     session = ctx.registry.live(params.session_id)
     agents = sub_agents(session)
-    if params.model is not None:
-        await agents.check_model(session, params.model)
+    await agents.check_model(session, params.agent_type, params.model)
     agent = agents.start(
         session,
         params.agent_type,

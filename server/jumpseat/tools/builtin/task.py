@@ -122,8 +122,7 @@ async def _run(session: Session, ctx: ToolContext, args: TaskArgs) -> ToolOutcom
         return failure("Invalid arguments for `task`: name and prompt may not be empty")
     agents = sub_agents(session)
     try:
-        if args.model is not None:
-            await agents.check_model(session, args.model)
+        await agents.check_model(session, args.agent_type, args.model)
         agent = agents.start(
             session,
             args.agent_type,
