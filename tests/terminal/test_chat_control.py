@@ -157,7 +157,7 @@ def test_what_fills_the_context_and_what_it_costs_is_shown(place: Place) -> None
         terminal.submit("/cost")
         terminal.until(r"one +price unknown +1 call")
         for command, answer in (
-            ("/mcp", r"No MCP servers are configured"),
+            ("/mcp", r" +github-mcp-server +disabled"),
             ("/agents", r"There are no agents"),
             ("/skills", r"There are no skills"),
         ):

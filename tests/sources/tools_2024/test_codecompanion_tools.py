@@ -70,10 +70,9 @@ async def test_a_function_gets_the_output_of_the_one_before(tmp_path: Path) -> N
     async with running_server(tmp_path) as server:
         run = await run_calls(server, ("hello", {}), decisions=(APPROVE,))
         await server.wire.call("session.destroy", {"sessionId": run.session})
-        log = server.stderr
 
     assert run.data("tool.execution_complete")[0]["success"]
-    assert "Hello, World" in log
+    assert "Hello, World" in server.stderr
 
 
 def commands(*lines: str) -> tuple[str, JsonObject]:
