@@ -8,12 +8,13 @@ producers wait, above ``LOSSY_BYTES`` deltas are held and joined, above ``BROKEN
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import anyio
 import anyio.to_thread
@@ -202,6 +203,8 @@ def take_stdio() -> tuple[int, int]:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
+    # What a tool prints is read in a log, also if the process ends abruptly.
+    cast("io.TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
     return stdin, stdout
 
 
