@@ -110,21 +110,22 @@ class _Class:
 
     def _compile(self) -> Callable[..., None]:
         """Compile the constructor."""
-        values: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": _MISSING}
+        # No field has a name with these prefixes.
+        values: dict[str, Any] = {"__lazy_set": object.__setattr__, "__lazy_missing": _MISSING}
         positional, named, body = ["self"], list[str](), list[str]()
         for name, field in self._fields.items():
             has_factory, has_default = field.default_factory is not _MISSING, field.default is not _MISSING
-            values[f"_{name}"] = field.default_factory if has_factory else field.default
-            made = f"_{name}()" if has_factory else f"_{name}"
+            values[f"__lazy_of_{name}"] = field.default_factory if has_factory else field.default
+            made = f"__lazy_of_{name}()" if has_factory else f"__lazy_of_{name}"
             if field.init:
-                default = "=_MISSING" if has_factory else f"=_{name}" if has_default else ""
+                default = "=__lazy_missing" if has_factory else f"={made}" if has_default else ""
                 (named if field.kw_only else positional).append(name + default)
-                value = f"{made} if {name} is _MISSING else {name}" if has_factory else name
+                value = f"{made} if {name} is __lazy_missing else {name}" if has_factory else name
             elif has_factory or has_default:
                 value = made
             else:
                 continue
-            body.append(f"_set(self, {name!r}, {value})" if self._frozen else f"self.{name} = {value}")
+            body.append(f"__lazy_set(self, {name!r}, {value})" if self._frozen else f"self.{name} = {value}")
         if hasattr(self.cls, "__post_init__"):
             body.append("self.__post_init__()")
         parameters = ", ".join([*positional, *(["*", *named] if named else [])])

@@ -113,8 +113,7 @@ class Method(NamedTuple):
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 def wire_dataclass(cls: type[T]) -> type[T]:
     """Make a subclass of :class:`WireDataclass` a slotted dataclass with keyword arguments only."""
-    # What a dataclass generates for each class takes half of the time to import a hundred of them.
-    return dataclass(slots=True, kw_only=True, repr=False, eq=False)(cls)
+    return dataclass(slots=True, kw_only=True)(cls)
 
 
 class WireDataclass:
@@ -123,15 +122,6 @@ class WireDataclass:
     __slots__ = ()
     # Used by pydantic to decode such a dataclass and to write its schema.
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(alias_generator=to_camel, extra="ignore")
-
-    def __repr__(self) -> str:
-        values = ", ".join(f"{name}={getattr(self, name)!r}" for name, _ in _layout(type(self)))
-        return f"{type(self).__qualname__}({values})"
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name, _ in _layout(type(self)))
 
 
 def to_wire(value: Any) -> Any:
