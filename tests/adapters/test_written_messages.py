@@ -8,14 +8,13 @@ from dataclasses import replace
 from itertools import chain, cycle, islice
 from typing import Any, Final, cast
 
-import orjson
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, UserMessage
 from jumpseat.agent.model import ModelRequest
-from jumpseat.agent.written_messages import MAX_TAIL, MIN_MESSAGES, WrittenBudget, WrittenMessages, fragment, plain
+from jumpseat.agent.written_messages import MAX_TAIL, MIN_MESSAGES, WrittenBudget, WrittenMessages, encode, plain
 from tests.adapters.conversations import REQUESTS
 from tests.adapters.subjects import SUBJECTS, Subject
 
@@ -35,7 +34,7 @@ def long_conversation(count: int) -> list[Message]:
 
 def sent(body: dict[str, Any]) -> Any:
     """Return a body as it is sent."""
-    return json.loads(orjson.dumps(body, default=fragment, option=orjson.OPT_NON_STR_KEYS))
+    return json.loads(encode(body))
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
@@ -67,7 +66,7 @@ def test_what_is_sent_again_is_not_written_again(name: str) -> None:
     first, second = (adapter.request(Endpoint("http://h"), request).body for _ in range(2))
 
     assert written.size == size > 0
-    assert orjson.dumps(first, default=fragment) == orjson.dumps(second, default=fragment)
+    assert encode(first) == encode(second)
     assert count_parts(second) < count_parts(sent(second)) / 3
     rewound = [UserMessage([TextBlock("Instead:")]), *request.messages[1:]]
     adapter.request(Endpoint("http://h"), replace(request, messages=rewound))
@@ -95,7 +94,7 @@ def test_a_request_repeats_the_bytes_of_the_one_before_it(name: str) -> None:
         request = ModelRequest("m-1", "Be brief.", [*messages], written=written)
         body = adapter.request(endpoint, request).body
         conversation = next(body[key] for key in ("messages", "input", "contents") if key in body)
-        now = orjson.dumps(conversation, default=fragment)
+        now = encode(conversation)
         assert now.startswith(before)
         before = now.removesuffix(b"]")
         messages.append(AssistantMessage([TextBlock(f"Answer {turn}")]))

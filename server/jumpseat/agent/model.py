@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message
-from jumpseat.agent.written_messages import Write, WrittenMessages
+from jumpseat.agent.written_messages import Write, WrittenMessages, write_anew
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 ReasoningEffort: TypeAlias = str
@@ -144,7 +144,7 @@ class ModelRequest:
     def write(self, form: Hashable, messages: Sequence[Message], write: Write) -> list[Any]:
         """Write messages of this request as elements of one array; see :class:`WrittenMessages`."""
         if self.written is None:
-            return [part for message in messages for part in write(message)]
+            return write_anew(messages, write)
         return self.written.write(form, messages, write)
 
     def write_each(self, form: Hashable, write: Write) -> list[list[Any]]:

@@ -37,28 +37,36 @@ F = TypeVar("F", bound="_Form")
 class WrittenParts:
     """The JSON of one or several elements of an array, without brackets."""
 
-    __slots__ = ("text",)
+    __slots__ = ("json",)
 
-    def __init__(self, text: bytes) -> None:
-        self.text = text
+    def __init__(self, encoded: bytes) -> None:
+        self.json = encoded
 
     def with_field(self, name: str, value: JsonObject) -> WrittenParts:
         """Return a copy in which the last element, an object that is not empty, has one field more."""
-        return WrittenParts(b"%b,%b:%b}" % (self.text[:-1], orjson.dumps(name), orjson.dumps(value)))
+        return WrittenParts(b"%b,%b:%b}" % (self.json[:-1], orjson.dumps(name), orjson.dumps(value)))
 
     def read(self) -> list[Any]:
         """Return the elements."""
-        return cast("list[Any]", json.loads(b"[%b]" % self.text))
+        return cast("list[Any]", json.loads(b"[%b]" % self.json))
 
 
-def fragment(value: Any) -> orjson.Fragment:
-    """Return the form of :class:`WrittenParts` that orjson writes as it is: the ``default`` of ``orjson.dumps``.
+def encode(value: Any) -> bytes:
+    """Encode a JSON value, in which arrays may have :class:`WrittenParts`.
 
     Raises:
-        TypeError: the value is of another type.
+        TypeError, ValueError, RecursionError: the value is not JSON.
     """
+    try:
+        return orjson.dumps(value, default=_fragment, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:
+        # A lone surrogate in a tool's output, or an integer beyond 64 bits, must not end a session.
+        return json.dumps(plain(value), ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _fragment(value: Any) -> orjson.Fragment:
     if isinstance(value, WrittenParts):
-        return orjson.Fragment(value.text)
+        return orjson.Fragment(value.json)
     raise TypeError(f"type is not JSON serializable: {type(value).__name__}")
 
 
@@ -78,6 +86,11 @@ Write: TypeAlias = Callable[[Message], list[JsonObject]]
 """Writes one message; the result depends on the message alone."""
 
 
+def write_anew(messages: Sequence[Message], write: Write) -> list[Any]:
+    """Return all messages as elements of one array."""
+    return [part for message in messages for part in write(message)]
+
+
 class _Form:
     """The messages of a conversation in one form."""
 
@@ -95,10 +108,10 @@ class _Form:
         kept = self._drop(self._count_common(messages))
         for message in messages[kept:]:
             parts = write(message)
-            written = WrittenParts(_encode(parts)[1:-1]) if parts else None
+            written = WrittenParts(encode(parts)[1:-1]) if parts else None
             self._messages.append(message)
             self._written.append(written)
-            self.size += 0 if written is None else len(written.text)
+            self.size += 0 if written is None else len(written.json)
 
     def _count_common(self, messages: Sequence[Message]) -> int:
         """Return the number of messages at the beginning that are already written."""
@@ -108,7 +121,7 @@ class _Form:
 
     def _drop(self, kept: int) -> int:
         """Forget the messages after the first ``kept``, or more; return the number of the others."""
-        self.size -= sum(0 if written is None else len(written.text) for written in self._written[kept:])
+        self.size -= sum(0 if written is None else len(written.json) for written in self._written[kept:])
         del self._messages[kept:], self._written[kept:]
         return kept
 
@@ -127,15 +140,15 @@ class _JoinedForm(_Form):
         self._update(messages, write)
         tail = [written for written in self._written[self._joined :] if written is not None]
         if len(tail) > MAX_TAIL:
-            text = b",".join(written.text for written in (*self._head, *tail))
-            self.size += len(text) - sum(len(written.text) for written in (*self._head, *tail))
+            text = b",".join(written.json for written in (*self._head, *tail))
+            self.size += len(text) - sum(len(written.json) for written in (*self._head, *tail))
             self._head, self._joined, tail = [WrittenParts(text)], len(self._messages), []
             self._written = [None] * self._joined
         return [*self._head, *tail]
 
     def _drop(self, kept: int) -> int:
         if kept < self._joined:
-            self.size -= sum(len(written.text) for written in self._head)
+            self.size -= sum(len(written.json) for written in self._head)
             kept, self._joined, self._head = 0, 0, []
         return super()._drop(kept)
 
@@ -159,7 +172,7 @@ class WrittenMessages:
         """Return all messages as elements of one array."""
         if len(messages) < MIN_MESSAGES:
             self._forms.pop(form, None)
-            return [part for message in messages for part in write(message)]
+            return write_anew(messages, write)
         found = self._forms.get(form)
         if not isinstance(found, _JoinedForm):
             found = _JoinedForm()
@@ -169,7 +182,7 @@ class WrittenMessages:
         """Return the elements of each message."""
         if len(messages) < MIN_MESSAGES:
             self._forms.pop(form, None)
-            return [list(write(message)) for message in messages]
+            return [write(message) for message in messages]
         found = self._keep(form, self._forms.get(form) or _Form())
         return [[] if written is None else [written] for written in found.each(messages, write)]
 
@@ -213,11 +226,3 @@ class WrittenBudget:
     def _drop(self, key: int) -> None:
         _, size = self._owners.pop(key, (None, 0))
         self.size -= size
-
-
-def _encode(parts: list[JsonObject]) -> bytes:
-    try:
-        return orjson.dumps(parts, option=orjson.OPT_NON_STR_KEYS)
-    except TypeError:
-        # Lone surrogates, and integers beyond 64 bits.
-        return json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace")

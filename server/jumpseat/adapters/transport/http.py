@@ -7,7 +7,6 @@ only when the first model is needed, because it imports httpx.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,7 +15,6 @@ from typing import Any, Final, Protocol, cast
 
 import anyio
 import httpx
-import orjson
 
 from jumpseat.adapters.adapter import Endpoint, HttpRequest, Network, Outcome, PreparedCall, Timeouts
 from jumpseat.adapters.caller import Caller
@@ -31,7 +29,7 @@ from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.masked_deltas import MaskedEvents
 from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest, SubAgentRef
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.written_messages import fragment, plain
+from jumpseat.agent.written_messages import encode, plain
 from jumpseat.declared.values import problem_in_json
 from jumpseat.decompression import ACCEPT_ENCODING
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, UnwritableBodyError
@@ -164,7 +162,7 @@ class HttpTransport:
         self, url: str, headers: Mapping[str, str], body: JsonObject, *, timeouts: Timeouts | None = None
     ) -> dict[str, Any] | list[Any]:
         """POST ``body`` to ``url`` and parse the JSON response, with the limits and errors of :meth:`get_json`."""
-        content = _json_bytes(body)
+        content = encode(body)
         headers = {"Content-Type": "application/json", **headers}
         return await self._json("POST", url, headers, content, timeouts or LOOKUP_TIMEOUTS)
 
@@ -291,7 +289,7 @@ class HttpModel:
         prepared = await self._prepare(request)
         call = prepared.request
         try:
-            content = _json_bytes(_websocket_message(call.body) if call.socket else call.body)
+            content = encode(_websocket_message(call.body) if call.socket else call.body)
         except (TypeError, ValueError, RecursionError) as error:
             problem = problem_in_json(plain(call.body), "body") or str(error)
             raise _redactor(endpoint, request, prepared).redact_error(
@@ -356,14 +354,6 @@ def _unwritable_request(endpoint: Endpoint, request: ModelRequest, error: Except
 def _websocket_message(body: JsonObject) -> JsonObject:
     """Return a Responses API request as a WebSocket message; ``stream`` is dropped, as responses always stream."""
     return {"type": "response.create", **{name: value for name, value in body.items() if name != "stream"}}
-
-
-def _json_bytes(body: JsonObject) -> bytes:
-    try:
-        return orjson.dumps(body, default=fragment, option=orjson.OPT_NON_STR_KEYS)
-    except TypeError:
-        # A lone surrogate in a tool's output, or an integer beyond 64 bits, must not end a session.
-        return json.dumps(plain(body), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _keys(endpoint: Endpoint, call: HttpRequest) -> Secrets:
