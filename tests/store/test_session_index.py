@@ -40,10 +40,10 @@ class Home:
     def process(self) -> SessionIndex:
         return SessionIndex(self.root, self._examine, lambda name: not name.startswith("."), lambda: self.now)
 
-    def _examine(self, name: str, state: State, changed_s: float) -> Entry:
+    def _examine(self, name: str, state: State, _changed_s: float) -> Entry:
         self.examined.append(name)
         summary = (self.root / name / "workspace.yaml").read_text()
-        return Entry(state, str(changed_s), None, orjson.dumps([name, summary]) if summary else None)
+        return Entry(state, None, orjson.dumps([name, summary]) if summary else None)
 
 
 @pytest.fixture

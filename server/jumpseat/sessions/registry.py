@@ -578,23 +578,11 @@ class SessionRegistry:
 
     def list(self, session_filter: SessionListFilter | None = None) -> list[SessionMetadata]:
         """Return the stored sessions that have had a prompt and match the filter, last changed first."""
-        sessions = self.store.list()
-        if session_filter is None:
-            return sessions
-        expected = session_filter.model_dump(exclude_none=True)
-        return [
-            session
-            for session in sessions
-            if session.context is not None
-            and all(getattr(session.context, name) == value for name, value in expected.items())
-        ]
+        return self.store.list(session_filter.wire() if session_filter is not None else None)
 
     def list_json(self, session_filter: SessionListFilter | None) -> bytes:
         """Return :meth:`list` as a JSON array of its entries on the wire."""
-        if session_filter is None:
-            return self.store.list_json()
-        expected = session_filter.wire()
-        return self.store.list_json(lambda entry: expected.items() <= entry.get("context", {}).items())
+        return self.store.list_json(session_filter.wire() if session_filter is not None else None)
 
     def metadata(self, session_id: str) -> SessionMetadata | None:
         """Return the list entry of a stored session."""

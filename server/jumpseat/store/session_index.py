@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from jumpseat.owner_only import owner_only
+from jumpseat.store.state_files import DiskFiles
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
@@ -25,11 +25,8 @@ log = logging.getLogger(__name__)
 FRESH_S: Final = 1.0
 """The time in which changes by other processes of sessions that exist may be missed."""
 
-MOST_ENTRIES: Final = 100_000
-"""The number of sessions that are remembered."""
-
 _FILE: Final = "session-index"
-_VERSION: Final = b"jumpseat session index 1\n"
+_VERSION: Final = b"jumpseat session index 2\n"
 # Sessions examined since the file was written: fewer are not worth writing all others again.
 _WORTH_SAVING: Final = 64
 
@@ -41,12 +38,11 @@ State: TypeAlias = tuple[int, int, int, int]
 class Entry:
     """A session as lists show it.
 
-    ``json`` is the entry on the wire; ``None`` for a session that was never prompted. ``modified`` is an ISO 8601
-    timestamp. ``created_by`` is the name of the connection token that created the session.
+    ``json`` is the entry on the wire; ``None`` for a session that was never prompted. ``created_by`` is the
+    name of the connection token that created the session.
     """
 
     state: State
-    modified: str
     created_by: str | None
     json: bytes | None
 
@@ -66,7 +62,7 @@ class SessionIndex:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._root = root
-        self._path = root.parent / _FILE
+        self._files = DiskFiles(root.parent)
         self._examine = examine
         self._is_name = is_name
         self._clock = clock
@@ -88,8 +84,8 @@ class SessionIndex:
 
         ``open_here`` are the sessions that this process has open, and may have changed.
         """
-        self._refresh({*open_here, *self._touched})
-        self._touched = set()
+        touched, self._touched = self._touched, set()
+        self._refresh({*open_here, *touched})
         if self._sorted is None:
             assert self._entries is not None, "filled by the refresh"
             prompted = [entry for entry in self._entries.values() if entry.json is not None]
@@ -138,8 +134,6 @@ class SessionIndex:
             state = (events.st_mtime_ns, events.st_size, workspace.st_mtime_ns, workspace.st_ino)
             known = entries.get(name)
             if known is None or known.state != state:
-                if len(entries) >= MOST_ENTRIES and known is None:
-                    entries.clear()
                 entries[name] = self._examine(name, state, events.st_mtime)
                 self._examined += 1
                 self._sorted = self._joined = None
@@ -166,24 +160,23 @@ class SessionIndex:
 
     def _load(self) -> dict[str, Entry]:
         try:
-            content = self._path.read_bytes()
-        except OSError:
+            content = self._files.read(_FILE)
+        except OSError as error:
+            log.info("%s is ignored: %s", self._files.path(_FILE), error)
             return {}
-        head, _, lines = content.partition(b"\n")
+        head, _, lines = (content or b"").partition(b"\n")
         if head != _digest(lines):
-            log.info("%s is ignored: it is damaged, or of another version", self._path)
+            if content is not None:
+                log.info("%s is ignored: it is damaged, or of another version", self._files.path(_FILE))
             return {}
         return dict(map(_parse, lines.splitlines()))
 
     def _save(self, entries: dict[str, Entry]) -> None:
         lines = b"".join(_format(name, entry) for name, entry in entries.items())
-        new = self._path.with_name(f"{_FILE}.{os.getpid()}.new")
         try:
-            with open(new, "wb", opener=owner_only) as file:
-                file.write(_digest(lines) + b"\n" + lines)
-            os.replace(new, self._path)
+            self._files.write(_FILE, _digest(lines) + b"\n" + lines)
         except OSError as error:
-            log.debug("%s is not written: %s", self._path, error)
+            log.debug("%s is not written: %s", self._files.path(_FILE), error)
 
 
 def join(entries: Iterable[Entry]) -> bytes:
@@ -197,12 +190,12 @@ def _digest(lines: bytes) -> bytes:
 
 def _format(name: str, entry: Entry) -> bytes:
     # JSON has no tabs and line ends of its own.
-    values = (name, *entry.state, entry.modified, entry.created_by)
+    values = (name, *entry.state, entry.created_by)
     return b"%b\t%b\n" % (orjson.dumps(values), entry.json or b"")
 
 
 def _parse(line: bytes) -> tuple[str, Entry]:
     values, _, json = line.partition(b"\t")
-    name, log_ns, log_size, workspace_ns, workspace_inode, modified, created_by = orjson.loads(values)
+    name, log_ns, log_size, workspace_ns, workspace_inode, created_by = orjson.loads(values)
     state = (log_ns, log_size, workspace_ns, workspace_inode)
-    return name, Entry(state, modified, created_by, json or None)
+    return name, Entry(state, created_by, json or None)

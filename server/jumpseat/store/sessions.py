@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -198,20 +198,27 @@ class SessionStore:
             raise SessionNotFoundError(session_id)
         return folder
 
-    def list(self) -> list[SessionMetadata]:
-        """Return all sessions that were prompted, the last changed first."""
-        return [SessionMetadata.model_validate_json(entry.json) for entry in self._entries() if entry.json]
+    def list(self, context: Mapping[str, str] | None = None) -> list[SessionMetadata]:
+        """Return the sessions that were prompted, the last changed first.
 
-    def list_json(self, keep: Callable[[dict[str, Any]], bool] | None = None) -> bytes:
-        """Return :meth:`list` as a JSON array: those that ``keep`` accepts on the wire, by default all."""
-        if keep is None and self._sees is None:
+        ``context`` has values on the wire that the context of a session must have, by default none.
+        """
+        found = (entry.json for entry in self._entries(context))
+        return [SessionMetadata.model_validate_json(json) for json in found if json is not None]
+
+    def list_json(self, context: Mapping[str, str] | None = None) -> bytes:
+        """Return :meth:`list` as a JSON array of its entries on the wire."""
+        if not context and self._sees is None:
             return self._index.joined(self.ownership.names())
-        entries = self._entries()
-        return join(entry for entry in entries if keep is None or keep(orjson.loads(entry.json or b"{}")))
+        return join(self._entries(context))
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self, context: Mapping[str, str] | None = None) -> list[Entry]:
         entries = self._index.entries(self.ownership.names())
-        return entries if self._sees is None else [entry for entry in entries if self._sees(entry.created_by)]
+        if self._sees is not None:
+            entries = [entry for entry in entries if self._sees(entry.created_by)]
+        if context:
+            entries = [entry for entry in entries if context.items() <= _context_of(entry).items()]
+        return entries
 
     def _examine(self, name: str, state: State, changed_s: float) -> Entry:
         """Return what lists show of a session."""
@@ -220,7 +227,6 @@ class SessionStore:
         metadata = folder.metadata_of(stored, changed_s) if stored is not None else None
         return Entry(
             state,
-            iso_time(changed_s),
             stored.created_by if stored is not None else None,
             orjson.dumps(metadata.wire()) if metadata is not None else None,
         )
@@ -316,6 +322,10 @@ class SessionStore:
 
     def _is_seen(self, folder: SessionFolder) -> bool:
         return self._sees is None or self._sees(folder.created_by)
+
+
+def _context_of(entry: Entry) -> dict[str, Any]:
+    return orjson.loads(entry.json or b"{}").get("context", {})
 
 
 def _last_checkpoint(records: Sequence[dict[str, Any]]) -> int:
