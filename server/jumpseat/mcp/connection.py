@@ -89,8 +89,8 @@ class ConnectionContext:
     callbacks: Callable[[Connection], ServerCallbacks]
     credentials: Credentials
     tokens: dict[str, ClientTokens]
+    github: MakeConfig
     sandbox: SessionSandbox | None = None
-    github: MakeConfig | None = None
 
 
 class Connection:
@@ -204,8 +204,8 @@ class Connection:
         context = self._context
         if self.config is None:
             raise ServerFailedError(self.entry.problem or "the server is not configured")
-        if self.entry.github is not None and context.github is not None:
-            config = await self._github_config(context.github, self.entry.github)
+        if self.entry.github is not None:
+            config = await self._github_config(self.entry.github)
         else:
             config = resolve_config(self.entry, self.config, context.environ, indirect=context.indirect())
         self.resolved_config = config
@@ -231,9 +231,9 @@ class Connection:
                 raise ServerFailedError(await _end_reason(child)) from None
             yield client, ended, child
 
-    async def _github_config(self, make: MakeConfig, wanted: GitHubMcpToolConfig) -> McpServerConfig:
+    async def _github_config(self, wanted: GitHubMcpToolConfig) -> McpServerConfig:
         try:
-            return await make(wanted)
+            return await self._context.github(wanted)
         except ProviderAuthError as error:
             raise NeedsLoginError(str(error)) from None
         except ProviderError as error:

@@ -2,7 +2,7 @@
 
 Its tools would cost every request some thousand tokens, and its use sends the session's GitHub login over the
 network. So it needs a client that configures it, or the operator's ``[mcp] github = true``. It is reached at the
-Copilot API of the login's site: https://docs.github.com/en/copilot/how-tos/provide-context/use-mcp
+Copilot API of the login's site: https://github.com/github/github-mcp-server/blob/main/docs/remote-server.md
 """
 
 from __future__ import annotations
@@ -60,17 +60,18 @@ async def config_of(
     """
     url, token = await access.mcp_endpoint(settings)
     headers = {"Authorization": f"Bearer {token}"}
-    toolsets = wanted.additional_toolsets or []
+    toolsets, tools = wanted.additional_toolsets or [], wanted.additional_tools or []
     if wanted.enable_all_tools:
         headers["X-MCP-Toolsets"] = "all"
-    elif toolsets:
+    elif toolsets or tools:
+        # Tools alone would take the place of the default ones.
         headers["X-MCP-Toolsets"] = ",".join(dict.fromkeys(["default", *toolsets]))
-    if wanted.additional_tools and not wanted.enable_all_tools:
-        headers["X-MCP-Tools"] = ",".join(wanted.additional_tools)
+        if tools:
+            headers["X-MCP-Tools"] = ",".join(tools)
     if wanted.enable_insiders_mode:
         headers["X-MCP-Insiders"] = "true"
     for name, value in headers.items():
         if not value.isascii():
             raise ProviderRequestError(f"{name}: expected names of tools in ASCII")
-    writes = wanted.enable_all_tools or toolsets or wanted.additional_tools
+    writes = wanted.enable_all_tools or toolsets or tools
     return McpServerConfig(type="http", url=url if writes else f"{url}/readonly", headers=headers)
