@@ -102,6 +102,7 @@ ROOMS: dict[str, set[str]] = {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "declared", "errors"),
         *("process_groups", "sandbox", "tools", "tools.shell"),
     },
+    "tools.hooks": {"agent", "agent.session", "regular_files", "sandbox", "tools", "tools.shell"},
     "tools.orchestrator": {
         *("agent", "agent.conversation", "agent.permissions", "agent.session", "agent.shell", "agent.subagents"),
         *("descendants", "errors", "sandbox", "tools", "tools.shell"),
@@ -175,8 +176,9 @@ ROOMS: dict[str, set[str]] = {
     "script": {"command_output", "validation", "adapters", "agent", "errors", "process_groups"},
     "testing": {"adapters", "script"},
     "tools_console": {"command_output", "config", "declared", "store", "tools.builtin", "tools.declared"},
+    "hooks_console": {"agent", "cli", "command_output", "config", "store"},
     "console": {
-        "tools_console",
+        *("hooks_console", "tools_console"),
         *("adapters", "adapters.declared", "adapters.models", "adapters.providers", "adapters.transport"),
         # The stored logins to GitHub.
         *("agent", "cli", "command_output", "config", "errors", "store"),
@@ -200,7 +202,7 @@ ROOMS: dict[str, set[str]] = {
         *("acp", "adapters.models", "adapters.providers", "agent", "agent.permissions", "agent.session"),
         *("child_environment", "cli", "commands", "config", "descendants", "errors"),
         *("mcp", "owner_only", "process_memory", "rpc", "sandbox", "services", "sessions", "store", "tools"),
-        *("tools.builtin", "tools.declared", "tools.orchestrator", "validation", "watchdog"),
+        *("tools.builtin", "tools.declared", "tools.hooks", "tools.orchestrator", "validation", "watchdog"),
     },
     "__main__": {
         "app",

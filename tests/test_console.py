@@ -383,6 +383,29 @@ def test_tools_of_a_project_that_is_not_trusted_are_named(tmp_path: Path) -> Non
     assert "Not used" not in out
 
 
+def test_hooks_are_listed_with_what_they_run_and_whether_they_do(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    for folder, hooks in (
+        (tmp_path / "home" / "hooks", {"sessionEnd": [{"exec": "notify-send", "args": ["done"]}]}),
+        (project / ".github" / "hooks", {"preToolUse": [{"bash": "./guard.sh", "matcher": "bash|edit"}]}),
+    ):
+        folder.mkdir(parents=True)
+        (folder / "all.json").write_text(json.dumps({"version": 1, "hooks": hooks}))
+    code, out, _ = jumpseat(tmp_path / "home", "hooks", cwd=project)
+    assert code == 0
+    assert [line.split() for line in out.splitlines()[1:3]] == [
+        ["sessionEnd", "user", "yes", "-", "notify-send", "done"],
+        ["preToolUse", "project", "no", "bash|edit", "./guard.sh"],
+    ]
+    assert "do not run, because the folder is not trusted" in out
+    (project / ".github" / "hooks" / "bad.json").write_text("[]")
+    config = f"trusted_folders = [{str(project)!r}]"
+    code, out, _ = jumpseat(tmp_path / "home", "hooks", "--json", cwd=project, config=config)
+    listed = json.loads(out)
+    assert (code, [hook["runs"] for hook in listed["hooks"]]) == (3, [True, True])
+    assert "expected an object" in listed["problems"][0]
+
+
 def test_a_command_whose_reader_is_gone_ends_without_a_traceback(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)

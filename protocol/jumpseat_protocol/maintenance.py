@@ -45,6 +45,20 @@ class LastForContextParams(WireModel):
     context: SessionContext | None = None
 
 
+class ReloadHooksParams(WireModel):
+    """``defer_repo_hooks`` leaves out the hooks of the project, until they are asked for."""
+
+    session_id: str
+    defer_repo_hooks: StrictBool = False
+
+
+class RepoHooksResult(WireModel):
+    """``startup_prompts`` are always empty: hooks do not send prompts here. ``hook_count`` counts all hooks."""
+
+    startup_prompts: list[str]
+    hook_count: int
+
+
 class SizesResult(WireModel):
     """Sizes on the disk in bytes, by session id."""
 
@@ -194,6 +208,8 @@ METHODS: Final[Mapping[str, Method]] = {
     "sessions.getClientMetadata": Method(ClientMetadataParams, list[ClientMetadataEntry]),
     "sessions.findByPrefix": Method(FindByPrefixParams, SessionIdResult),
     "sessions.getLastForContext": Method(LastForContextParams, SessionIdResult),
+    "sessions.reloadPluginHooks": Method(ReloadHooksParams, EmptyResult),
+    "sessions.loadDeferredRepoHooks": Method(SessionParams, RepoHooksResult),
     "sessions.getSizes": Method(EmptyParams, SizesResult),
     "sessions.checkInUse": Method(SessionIdsParams, InUseResult),
     "sessions.close": Method(SessionParams, EmptyResult),

@@ -35,8 +35,6 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "mcp.config.reload": _VOID,
     "sessions.findByTaskId": Answer({}, needs=("taskId",)),
     "sessions.getRemoteControlStatus": Answer({"status": _OFF}),
-    "sessions.loadDeferredRepoHooks": Answer({"startupPrompts": [], "hookCount": 0}, needs=("sessionId",)),
-    "sessions.reloadPluginHooks": Answer({}, needs=("sessionId",)),
     "sessions.setAdditionalPlugins": Answer({}, only={"plugins": []}),
     "sessions.setRemoteControlSteering": Answer({"status": _OFF}, only={"enabled": False}),
     "sessions.stopRemoteControl": Answer({"stopped": False, "status": _OFF}),

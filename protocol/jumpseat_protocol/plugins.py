@@ -33,10 +33,13 @@ class SessionPluginsResult(WireModel):
 
 
 class PluginsReloadParams(WireModel):
-    """Without ``reload_mcp``, MCP servers are left unchanged."""
+    """Parts that are switched off are left unchanged. ``defer_repo_hooks`` leaves out the hooks of the project."""
 
     session_id: str
     reload_mcp: StrictBool = True
+    reload_custom_agents: StrictBool = True
+    reload_hooks: StrictBool = True
+    defer_repo_hooks: StrictBool = False
 
 
 class InstalledPluginInfo(WireModel):

@@ -420,6 +420,7 @@ class SessionOptions(WireModel):
     enable_file_change_tracking: StrictBool | None = None
     autopilot: AutopilotOptions | None = None
     enable_host_git_operations: StrictBool | None = None
+    enable_file_hooks: StrictBool | None = None
     skip_custom_instructions: StrictBool | None = None
     instruction_directories: list[str] | None = None
     organization_custom_instructions: str | None = None

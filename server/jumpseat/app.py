@@ -27,6 +27,7 @@ from anyio.abc import TaskGroup
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.providers import environment_providers
 from jumpseat.agent.client import Client
+from jumpseat.agent.hook_commands import NoHookCommands
 from jumpseat.agent.permissions.judge import JUDGE_TIMEOUT_S, JudgeConfig
 from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
@@ -62,6 +63,7 @@ from jumpseat.sessions.context import Context, Server
 from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.accounts import Accounts
+from jumpseat.store.hook_files import HookFiles
 from jumpseat.store.installed_plugins import InstalledPlugins
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.location_approvals import LocationApprovals
@@ -77,6 +79,7 @@ from jumpseat.store.trusted_folders import TrustedFolders
 from jumpseat.store.user_settings import UserSettings
 from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
+from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
 from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment
 from jumpseat.tools.resources import Resources
@@ -189,6 +192,7 @@ class App:
             sandboxes=sandboxes,
             of_command=children.variables_for,
         )
+        hook_files = HookFiles(home, self.plugins, self.trust.is_trusted)
         self.mcp_config = McpConfigFile(home)
         self.mcp = McpHosts(
             # Servers inherit a few of these only, but their configuration can name any.
@@ -242,6 +246,11 @@ class App:
             retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
             run_command=self._run_command,
             hook_timeout_s=config.hooks.timeout_s or HOOK_TIMEOUT_S,
+            hook_commands=lambda session: (
+                SessionHookCommands(session, hook_files, children.variables, sandboxes)
+                if config.hooks.files
+                else NoHookCommands()
+            ),
             compaction=_compaction_policy(config.compaction),
             secrets=self.secrets,
             read_instructions=lambda settings: "\n\n".join(

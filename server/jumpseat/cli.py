@@ -83,12 +83,13 @@ class Replay:
     delays: bool = False
 
 
-CommandName: TypeAlias = Literal["adapters", "models", "check", "tools"]
+CommandName: TypeAlias = Literal["adapters", "models", "check", "tools", "hooks"]
 
 COMMANDS: Final[Mapping[CommandName, str]] = {
     "adapters": "List the adapters, their sources, and whether their keys are set.",
     "models": "List the available models with their known properties.",
     "tools": "List the tools that are declared in files, and the problems of invalid ones.",
+    "hooks": "List the commands that run at hooks, and the problems of invalid files.",
     "check": "Send one small request to a model of an adapter, and diagnose a failure.",
 }
 
@@ -126,6 +127,7 @@ commands ('jumpseat COMMAND --help' describes each):
   models          list the models
   check ADAPTER   test an adapter
   tools           list the declared tools
+  hooks           list the commands that run at hooks
   mcp             list MCP servers and log in to them
   token           make and revoke connection tokens
   sessions        list, show, export and delete stored sessions

@@ -67,6 +67,7 @@
 
     [hooks]
     timeout_s = 60.0                    # of one hook, and of rewriting the system message
+    files = true                        # whether the commands in hook files run: docs/hooks.md
 
     [clients]
     tool_timeout_s = 900.0              # of a call to a client's tool; default: no limit
@@ -326,8 +327,9 @@ class EnvironmentConfig(_Section):
 
 
 class HooksConfig(_Section):
-    """Limits of hooks. ``patience_s`` is the former spelling of ``timeout_s``, still accepted."""
+    """Limits of hooks, and whether those in files run. ``patience_s`` is the former spelling of ``timeout_s``."""
 
+    files: bool = True
     timeout_s: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, validation_alias=AliasChoices("timeout_s", "patience_s")
     )

@@ -1,4 +1,4 @@
-"""The commands ``adapters``, ``models``, ``check`` and ``tools``: list things, and test a model.
+"""The commands ``adapters``, ``models``, ``check``, ``tools`` and ``hooks``: list things, and test a model.
 
 They serve nothing. Results go to stdout, as text or with ``--json`` as JSON; errors go to stderr. A key is never
 shown, only whether it is set.
@@ -69,6 +69,10 @@ def run(command: Command) -> int:
                 from jumpseat.tools_console import show_tools
 
                 return anyio.run(partial(show_tools, home, config, as_json=command.json))
+            case "hooks":
+                from jumpseat.hooks_console import show_hooks
+
+                return show_hooks(home, config, command.options, as_json=command.json)
     except JumpseatError as error:
         return _report(error)
 

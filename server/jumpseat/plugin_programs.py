@@ -9,6 +9,7 @@ from typing import NamedTuple
 from jumpseat.agent.plugins import Plugin
 from jumpseat.mcp.catalogue import servers_of_plugin
 from jumpseat.store.agents import Place, find_agents
+from jumpseat.store.hook_files import hooks_of_plugin
 
 
 class Program(NamedTuple):
@@ -20,7 +21,7 @@ class Program(NamedTuple):
 
 
 def programs_of(plugin: Plugin) -> list[Program]:
-    """Return the MCP servers of a plugin and of its agents, with their commands and addresses."""
+    """Return what a plugin runs: its hooks, its MCP servers and those of its agents."""
     programs: list[Program] = []
     for entry in servers_of_plugin(plugin):
         if entry.config is None:
@@ -30,4 +31,5 @@ def programs_of(plugin: Plugin) -> list[Program]:
     for agent in find_agents(Place(folder, "plugin") for folder in plugin.agent_folders).items:
         for name, server in (agent.mcp_servers or {}).items():
             programs.append(Program(f"MCP server of the agent {agent.name}", name, json.dumps(server)))
+    programs += (Program("hook", hook.hook_type, hook.shown) for hook in hooks_of_plugin(plugin, []))
     return programs

@@ -17,7 +17,7 @@ from tests.support.server import running_server, scripted
 
 SENT_BY_SDKS = """\
 additionalDirectories configDir contextTier customAgentsLocalOnly embeddingCacheStorage
-enableCitations enableFileHooks enableManagedSettings
+enableCitations enableManagedSettings
 enableOnDemandInstructionDiscovery enableSessionStore enableSessionTelemetry envValueMode
 expAssignments extensionInfo extensionSdkPath isExperimentalMode
 managedSettings openCanvases remoteSession requestExtensions skipEmbeddingRetrieval

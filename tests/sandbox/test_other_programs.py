@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.tools.declared.commands import Commands
+from jumpseat.tools.shell.captured_commands import Commands
 from tests.agent.permissions.test_permissions_over_the_wire import DONE, data_of, open_session, run
 from tests.sandbox.parts import MECHANISMS, Confining, git
 from tests.support.server import calls, running_server

@@ -16,9 +16,9 @@ class Plugin:
     """A plugin in a folder.
 
     ``skill_folders``, ``command_folders`` and ``agent_folders`` contain its skills, commands and agents. Its MCP
-    servers are configured in ``mcp_files``, or in ``mcp_servers`` by name. ``marketplace`` is set for installed
-    plugins: it is empty for those that come from no marketplace. ``untrusted`` is the reason for which nothing of
-    the plugin may be started.
+    servers are configured in ``mcp_files``, or in ``mcp_servers`` by name; its hooks in ``hook_files``, or in
+    ``hooks`` by event. ``marketplace`` is set for installed plugins: it is empty for those that come from no
+    marketplace. ``untrusted`` is the reason for which nothing of the plugin may be started.
     """
 
     folder: Path
@@ -29,6 +29,8 @@ class Plugin:
     agent_folders: tuple[Path, ...] = ()
     mcp_files: tuple[Path, ...] = ()
     mcp_servers: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    hook_files: tuple[Path, ...] = ()
+    hooks: Mapping[str, Any] = field(default_factory=dict[str, Any])
     marketplace: str | None = None
     source_id: str | None = None
     untrusted: str | None = None

@@ -109,6 +109,7 @@ class SessionSettings:
     mcp_instructions: bool = False
     plugin_directories: list[str] = field(default_factory=list[str])
     host_git: bool = True
+    file_hooks: bool | None = None
     skip_custom_instructions: bool = False
     instruction_directories: list[str] = field(default_factory=list[str])
     organization_instructions: str | None = None

@@ -43,6 +43,8 @@ from jumpseat_protocol.maintenance import (
     PruneOldParams,
     PruneOldResult,
     ReadPersistedEventsParams,
+    ReloadHooksParams,
+    RepoHooksResult,
     SessionIdsParams,
     SessionIdsResult,
     SessionsListParams,
@@ -156,6 +158,19 @@ def find_by_prefix(ctx: Context, params: FindByPrefixParams) -> SessionIdResult:
 def get_last_for_context(ctx: Context, params: LastForContextParams) -> SessionIdResult:
     """Return the session that matches a working directory best; by default the one that changed last."""
     return SessionIdResult(session_id=ctx.registry.store.find_best(params.context))
+
+
+async def reload_plugin_hooks(ctx: Context, params: ReloadHooksParams) -> EmptyResult:
+    """Read the hook files of a session again, possibly without those of its project."""
+    session = ctx.registry.live(params.session_id)
+    await session.hooks.commands.reload(project=not params.defer_repo_hooks)
+    return EmptyResult()
+
+
+async def load_deferred_repo_hooks(ctx: Context, params: SessionParams) -> RepoHooksResult:
+    """Read all hook files of a session, those of its project included."""
+    session = ctx.registry.live(params.session_id)
+    return RepoHooksResult(startup_prompts=[], hook_count=await session.hooks.commands.reload())
 
 
 async def get_sizes(ctx: Context, params: EmptyParams) -> SizesResult:

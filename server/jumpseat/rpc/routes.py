@@ -86,6 +86,8 @@ ROUTES: Final[Mapping[str, str]] = {
     "sessions.getEventFilePath": "sessions:get_event_file_path",
     "sessions.findByPrefix": "sessions:find_by_prefix",
     "sessions.getLastForContext": "sessions:get_last_for_context",
+    "sessions.reloadPluginHooks": "sessions:reload_plugin_hooks",
+    "sessions.loadDeferredRepoHooks": "sessions:load_deferred_repo_hooks",
     "sessions.getSizes": "sessions:get_sizes",
     "sessions.checkInUse": "sessions:check_in_use",
     "sessions.close": "sessions:close",

@@ -106,7 +106,7 @@ class Surroundings:
         ]
         readable = [
             *self._program_folders(program, environ),
-            *(self._home / name for name in ("skills", "plugins", "installed-plugins", "tools")),
+            *(self._home / name for name in ("skills", "plugins", "installed-plugins", "hooks", "tools")),
         ]
         return View(
             writable=(*roots, *real_paths([*mounted, *self._own_folders, *caches])),

@@ -39,6 +39,7 @@ def _apply_working_directory(settings: SessionSettings, options: SessionOptions)
     if options.working_directory is not None:
         settings.cwd = existing_folder("workingDirectory", options.working_directory)
     settings.host_git = _value_or_current(options.enable_host_git_operations, settings.host_git)
+    settings.file_hooks = _value_or_current(options.enable_file_hooks, settings.file_hooks)
 
 
 def _apply_model_options(settings: SessionSettings, options: SessionOptions) -> None:

@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.conversation.conversation import INTERRUPTED
+from jumpseat.agent.hook_commands import HookCommands, NoHookCommands
 from jumpseat.agent.interfaces import ModelSource
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.model_calls.tool_choice import check_choice
@@ -92,6 +93,7 @@ class SessionRegistry:
         retry: RetryPolicy,
         run_command: Callable[[Session, QueuedCommand], Awaitable[bool]],
         hook_timeout_s: float = HOOK_TIMEOUT_S,
+        hook_commands: Callable[[Session], HookCommands] = lambda _session: NoHookCommands(),
         secrets: Secrets,
         read_instructions: Callable[[SessionSettings], str] = read_instructions,
         policy: Policy | None = None,
@@ -128,6 +130,7 @@ class SessionRegistry:
             allow_old_clients=allow_old_clients,
             on_change=self._handle_change,
             hook_timeout_s=hook_timeout_s,
+            hook_commands=hook_commands,
             secrets=secrets,
             policy=policy or Policy(),
             compaction=compaction or CompactionPolicy(),

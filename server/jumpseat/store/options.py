@@ -89,6 +89,7 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         instruction_directories=settings.instruction_directories,
         organization_custom_instructions=settings.organization_instructions,
         enable_host_git_operations=settings.host_git,
+        enable_file_hooks=settings.file_hooks,
         enable_config_discovery=settings.config_discovery,
         enable_skills=settings.skills,
         skill_directories=settings.skill_directories,

@@ -1,7 +1,7 @@
-"""Plugins on disk: their manifests, and the paths of their skills, agents and servers.
+"""Plugins on disk: their manifests, and the paths of their skills, agents, servers and hooks.
 
 A manifest (``plugin.json``) may name the plugin and add paths to the usual ones. Paths that lead out of the
-plugin's folder are ignored, and so are hooks and language servers.
+plugin's folder are ignored, and so are language servers.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def read_plugin(folder: Path) -> Plugin:
     """Read the plugin in ``folder``; an invalid manifest counts as empty."""
     manifest = read_manifest(folder)
     name, version, servers = manifest.get("name"), manifest.get("version"), manifest.get("mcpServers")
+    hooks = manifest.get("hooks")
     skills = [folder] if os.path.isfile(folder / "SKILL.md") else []
     return Plugin(
         folder,
@@ -48,6 +49,8 @@ def read_plugin(folder: Path) -> Plugin:
         tuple(dict.fromkeys([folder / "agents", *_inside(folder, manifest.get("agents"))])),
         tuple(dict.fromkeys([folder / ".mcp.json", *_inside(folder, servers)])),
         cast("dict[str, Any]", servers) if isinstance(servers, dict) else {},
+        tuple(dict.fromkeys([folder / "hooks.json", folder / "hooks" / "hooks.json", *_inside(folder, hooks)])),
+        cast("dict[str, Any]", hooks) if isinstance(hooks, dict) else {},
     )
 
 

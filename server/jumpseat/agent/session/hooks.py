@@ -1,8 +1,12 @@
-"""Hooks: calls to a client at fixed points of a session, whose answers change what happens.
+"""Hooks: calls to a client and to commands at fixed points of a session, whose answers change what happens.
+
+The client is asked first; the commands follow one after the other, each with the changes of those before it. A
+denial, or the answer that a run must go on, ends the series.
 
 A hook that fails, times out or answers with an invalid value has no effect: it never stops a session, and never
 allows a call that would not run without it. An invalid field does not affect the others: a denial with an invalid
-reason is still a denial. If no attached client has hooks, no hook is called and no event is published.
+reason is still a denial. Commands that fail before a tool call are the exception: they deny it. Without hooks, no
+event is published.
 """
 
 from __future__ import annotations
@@ -11,13 +15,15 @@ import contextlib
 import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 import anyio
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.hook_commands import HookAnswer, HookCommands
 from jumpseat.errors import ClientCallError, StoreError
 from jumpseat_protocol import callbacks, events
 from jumpseat_protocol.wire import WireModel
@@ -31,15 +37,19 @@ log = logging.getLogger(__name__)
 HOOK_TIMEOUT_S: Final = 60.0
 """The default time limit of one hook."""
 
+_AROUND_CALLS: Final = ("preToolUse", "postToolUse", "postToolUseFailure")
+_STRICTNESS: Final = {None: 0, "allow": 1, "ask": 2, "deny": 3}
+
 EndReason: TypeAlias = Literal["complete", "error", "abort", "timeout", "user_exit"]
 
 O = TypeVar("O", bound=WireModel)  # noqa: E741 - the usual letter for an output
 
 
 class Hooks:
-    """The hooks of one session. ``find_client`` returns the client that runs them, if any.
+    """The hooks of one session. ``find_client`` returns the client that has hooks, if any.
 
-    ``reported_id`` is the id that hooks see: that of the session, or that of its sub-agent.
+    ``commands`` are the hooks in files. ``reported_id`` is the id that hooks see: that of the session, or that of
+    its sub-agent.
     """
 
     def __init__(
@@ -48,6 +58,7 @@ class Hooks:
         settings: SessionSettings,
         emit: Callable[[events.EventPayload], object],
         find_client: Callable[[], Client | None],
+        commands: HookCommands,
         timeout_s: float = HOOK_TIMEOUT_S,
         reported_id: str | None = None,
     ) -> None:
@@ -56,15 +67,22 @@ class Hooks:
         self._settings = settings
         self._emit = emit
         self._find_client = find_client
+        self.commands = commands
+        self._begun = False
         self.timeout_s = timeout_s
 
-    @property
-    def present(self) -> bool:
-        """Return whether a client runs hooks."""
-        return self._find_client() is not None
+    async def surround(self, tool_name: str) -> bool:
+        """Return whether there are hooks around the calls of a tool."""
+        if self._find_client() is not None:
+            return True
+        for hook_type in _AROUND_CALLS:
+            if await self.commands.matching(hook_type, tool_name):
+                return True
+        return False
 
     async def session_start(self, source: str, initial_prompt: str) -> callbacks.SessionStartOutput:
         """Report the first prompt since the session was opened; the hook may add context."""
+        self._begun = True
         return await self._ask(
             callbacks.SessionStartOutput, "sessionStart", source=source, initialPrompt=initial_prompt
         )
@@ -135,17 +153,56 @@ class Hooks:
             recoverable=recoverable,
         )
 
-    async def session_end(self, reason: EndReason, client: Client | None = None) -> None:
-        """Report the end of the session, or that ``client`` leaves it. Store errors are logged, not raised."""
+    async def session_end(self, reason: EndReason, client: Client | None = None, *, is_last: bool = True) -> None:
+        """Report the end of the session, or that ``client`` leaves it. Store errors are logged, not raised.
+
+        Commands are told when the last client leaves, and only of sessions whose start they were told.
+        """
         try:
-            await self._ask(callbacks.SessionEndOutput, "sessionEnd", client, reason=reason)
+            fields: JsonObject = {"reason": reason}
+            if client := client or self._find_client():
+                await self._ask_client(callbacks.SessionEndOutput, "sessionEnd", client, fields)
+            if is_last and self._begun:
+                self._begun = False
+                await self._ask_commands(callbacks.SessionEndOutput(), "sessionEnd", fields)
         except StoreError as error:
             log.error("session %s: cannot write the end of the session to the log: %s", self._session_id, error)
 
-    async def _ask(self, output: type[O], hook_type: str, client: Client | None = None, **fields: Any) -> O:
-        client = client or self._find_client()
-        if client is None:
-            return output()
+    async def _ask(self, output: type[O], hook_type: str, **fields: Any) -> O:
+        client = self._find_client()
+        answer = output() if client is None else await self._ask_client(output, hook_type, client, fields)
+        return await self._ask_commands(answer, hook_type, fields)
+
+    async def _ask_client(self, output: type[O], hook_type: str, client: Client, fields: JsonObject) -> O:
+        async def ask(hook_input: JsonObject) -> HookAnswer:
+            try:
+                with anyio.fail_after(self.timeout_s):
+                    return HookAnswer(await client.invoke_hook(self._session_id, hook_type, hook_input) or {})
+            except TimeoutError:
+                return HookAnswer({}, "the hook timed out")
+            except ClientCallError:
+                return HookAnswer({}, "the hook failed")
+
+        return await self._report(output, hook_type, fields, ask)
+
+    async def _ask_commands(self, answer: O, hook_type: str, fields: JsonObject) -> O:
+        """Run the commands of a hook, and return ``answer`` with what they have added."""
+        for command in await self.commands.matching(hook_type, fields.get("toolName")):
+            if _is_final(answer):
+                break
+            fields |= _changed_fields(answer)
+            then = await self._report(type(answer), hook_type, fields, partial(self.commands.run, command))
+            answer = _merge(answer, then)
+        return answer
+
+    async def _report(
+        self,
+        output: type[O],
+        hook_type: str,
+        fields: JsonObject,
+        ask: Callable[[JsonObject], Awaitable[HookAnswer]],
+    ) -> O:
+        """Ask one hook, and publish the events about it."""
         invocation = str(uuid.uuid4())
         self._emit(events.HookStart(hook_invocation_id=invocation, hook_type=hook_type))
         hook_input = {
@@ -154,14 +211,8 @@ class Hooks:
             "cwd": str(self._settings.cwd),
             **fields,
         }
-        problem: str | None = "the hook timed out"
-        answer: JsonObject = {}
         try:
-            with anyio.move_on_after(self.timeout_s):
-                answer = await client.invoke_hook(self._session_id, hook_type, hook_input) or {}
-                problem = None
-        except ClientCallError:
-            problem = "the hook failed"
+            answer, problem = await ask(hook_input)
         except anyio.get_cancelled_exc_class():
             with contextlib.suppress(StoreError):
                 self._end(invocation, hook_type, "the hook was cancelled")
@@ -192,3 +243,40 @@ def _parse_output(output: type[O], answer: JsonObject) -> tuple[O, list[str]]:
         return output.model_validate(valid), invalid
     except ValidationError:
         return output(), invalid
+
+
+def _is_final(answer: WireModel) -> bool:
+    """Return whether no other hook can change an answer: a denied call, or a run that must go on."""
+    if isinstance(answer, callbacks.PreToolUseOutput):
+        return answer.permission_decision == "deny"
+    return isinstance(answer, callbacks.AgentStopOutput) and answer.decision == "block"
+
+
+def _changed_fields(answer: WireModel) -> JsonObject:
+    """Return the fields of the input that an answer changes for the hooks after it."""
+    changed: JsonObject = {}
+    match answer:
+        case callbacks.UserPromptSubmittedOutput():
+            changed["prompt"] = answer.modified_prompt
+        case callbacks.UserPromptTransformedOutput():
+            changed["transformedPrompt"] = answer.modified_transformed_prompt
+        case callbacks.PreToolUseOutput():
+            changed["toolArgs"] = answer.modified_args
+        case callbacks.PostToolUseOutput() if answer.modified_result is not None:
+            changed["toolResult"] = answer.modified_result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        case _:
+            pass
+    return {name: value for name, value in changed.items() if value is not None}
+
+
+def _merge(first: O, then: O) -> O:
+    """Combine the answers of two hooks: contexts are joined, the stricter decision holds, later changes win."""
+    values = {name: value for name in then.model_fields_set if (value := getattr(then, name)) is not None}
+    decisions = [getattr(answer, "permission_decision", None) for answer in (first, then)]
+    if _STRICTNESS[decisions[0]] > _STRICTNESS[decisions[1]]:
+        values.pop("permission_decision", None)
+        values.pop("permission_decision_reason", None)
+    contexts = [getattr(answer, "additional_context", None) for answer in (first, then)]
+    if all(contexts):
+        values["additional_context"] = "\n\n".join(map(str, contexts))
+    return first.model_copy(update=values)

@@ -20,6 +20,7 @@ from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import Clock, SystemClock, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.portability import Portability
+from jumpseat.agent.hook_commands import HookCommands, NoHookCommands
 from jumpseat.agent.interfaces import EventLog, ModelSource, Storage, ToolRunner
 from jumpseat.agent.observation import Observers, TraceContext, headers_of
 from jumpseat.agent.permissions.judge import PermissionJudge
@@ -79,6 +80,7 @@ class SessionServices:
     allow_old_clients: AllowOldClients
     on_change: Callable[[Session], None]
     hook_timeout_s: float = HOOK_TIMEOUT_S
+    hook_commands: Callable[[Session], HookCommands] = lambda _session: NoHookCommands()
     secrets: Secrets = field(default_factory=Secrets)
     policy: Policy = field(default_factory=Policy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
@@ -125,6 +127,7 @@ class Session:
             settings,
             self.emit,
             self.clients.hook_client,
+            self._make_hook_commands(),
             services.hook_timeout_s,
             session_id if self.identity is None else self.identity.id,
         )
@@ -172,6 +175,9 @@ class Session:
 
     def _make_clients(self) -> Clients:
         return Clients(self.id, self.emit, self._tell)
+
+    def _make_hook_commands(self) -> HookCommands:
+        return self.services.hook_commands(self)
 
     def _make_permissions(self, own_folders: tuple[Path, ...]) -> Permissions:
         """Create the permission state; ``own_folders`` are the folders on the disk that are the session's own."""
@@ -381,10 +387,14 @@ class Session:
         self.clients.attach(attachment)
 
     async def detach(self, attachment: Attachment) -> None:
-        """Detach a client that asked to leave, after its ``sessionEnd`` hook was called."""
-        if attachment.has_hooks and not attachment.leaving:
+        """Detach a client that asked to leave, after the ``sessionEnd`` hooks were called."""
+        is_last = len(self.clients) == 1
+        if (attachment.has_hooks or is_last) and not attachment.leaving:
             attachment.leaving = True
-            await self.hooks.session_end("complete", attachment.client)
+            client = attachment.client if attachment.has_hooks else None
+            await self.hooks.session_end("complete", client, is_last=is_last)
+            if is_last and self.start_source is None:
+                self.start_source = "resume"
         # The client may have attached again in the meantime.
         if self.clients.get(attachment.client) is attachment:
             self.clients.detach(attachment.client)
@@ -543,6 +553,7 @@ class Session:
             await self.agents.close(grace_s)
         # Before the run has ended, because it may wait for these commands.
         await self.tools.close(grace_s)
+        await self.hooks.commands.close(grace_s)
         await stopped
         # The run may have started a compaction just before it was stopped.
         self.compactor.cancel()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from jumpseat.agent.clock import utc_now
+from jumpseat.agent.hook_commands import HookCommands
 from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.queue_items import Prompt
@@ -63,6 +64,9 @@ class SubAgentSession(Session):
 
     def _make_clients(self) -> Clients:
         return self.root.clients
+
+    def _make_hook_commands(self) -> HookCommands:
+        return self.root.hooks.commands
 
     def _make_permissions(self, own_folders: tuple[Path, ...]) -> Permissions:
         return self.root.permissions

@@ -43,9 +43,7 @@ async def list_agents(ctx: Context, params: AgentListParams) -> AgentListResult:
 async def reload(ctx: Context, params: SessionParams) -> AgentListResult:
     """Read the agent files again and return all agents. A selected agent whose file is gone is deselected."""
     session = ctx.registry.live(params.session_id)
-    before = session.settings.agent
-    await _find_agents(ctx, session.settings)
-    session.announce_agent(before)
+    await reload_agents(ctx, session)
     ctx.mcp.begin(session)
     return AgentListResult(agents=[agent_to_wire(agent) for agent in session.settings.agents])
 
@@ -88,6 +86,13 @@ def set_prompt(ctx: Context, params: AgentSetPromptParams) -> None:
     settings.custom_agents = [new if agent is old else agent for agent in settings.custom_agents]
     settings.found_agents = [new if agent is old else agent for agent in settings.found_agents]
     ctx.registry.store_options(session)
+
+
+async def reload_agents(ctx: Context, session: Session) -> None:
+    """Read the agent files of a session again, and say so if the selected agent is gone."""
+    before = session.settings.agent
+    await _find_agents(ctx, session.settings)
+    session.announce_agent(before)
 
 
 async def _find_agents(ctx: Context, settings: SessionSettings) -> None:

@@ -9,6 +9,7 @@ import anyio.to_thread
 
 from jumpseat.agent.session.session import Session
 from jumpseat.handlers import plugins
+from jumpseat.handlers.session.agent import reload_agents
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.events import SessionSkillsLoaded
 from jumpseat_protocol.plugins import (
@@ -55,16 +56,23 @@ async def list_plugins(ctx: Context, params: SessionParams) -> SessionPluginsRes
     return SessionPluginsResult(plugins=[*active, *disabled])
 
 
-def reload(ctx: Context, params: PluginsReloadParams) -> None:
-    """Read the plugins of a session again: their skills and, by default, their MCP servers."""
-    _reload(ctx, ctx.registry.live(params.session_id), mcp=params.reload_mcp)
+async def reload(ctx: Context, params: PluginsReloadParams) -> None:
+    """Read the plugins of a session again: their skills and, by default, their agents, MCP servers and hooks."""
+    session = ctx.registry.live(params.session_id)
+    if params.reload_custom_agents:
+        await reload_agents(ctx, session)
+    if params.reload_hooks:
+        await session.hooks.commands.reload(project=not params.defer_repo_hooks)
+    _reload_skills(ctx, session)
+    if params.reload_mcp:
+        ctx.mcp.begin(session)
 
 
 async def install(ctx: Context, params: SessionPluginsInstallParams) -> PluginsInstallResult:
     """Install a plugin, whose path may be relative to the session's working directory."""
     session = ctx.registry.live(params.session_id)
     result = await plugins.install_in(ctx, params.source, session.settings.cwd)
-    _reload(ctx, session)
+    await _reload(ctx, session)
     return result
 
 
@@ -72,14 +80,14 @@ async def uninstall(ctx: Context, params: SessionPluginsUninstallParams) -> None
     """Remove an installed plugin."""
     session = ctx.registry.live(params.session_id)
     await plugins.uninstall(ctx, params)
-    _reload(ctx, session)
+    await _reload(ctx, session)
 
 
 async def update(ctx: Context, params: SessionPluginsUpdateParams) -> PluginsUpdateResult:
     """Copy an installed plugin from its source again."""
     session = ctx.registry.live(params.session_id)
     result = await plugins.update(ctx, params)
-    _reload(ctx, session)
+    await _reload(ctx, session)
     return result
 
 
@@ -87,19 +95,22 @@ async def enable(ctx: Context, params: SessionPluginNamesParams) -> None:
     """Enable installed plugins."""
     session = ctx.registry.live(params.session_id)
     await ctx.process.installed_plugins.switch(params.names, on=True)
-    _reload(ctx, session)
+    await _reload(ctx, session)
 
 
 async def disable(ctx: Context, params: SessionPluginNamesParams) -> None:
     """Disable installed plugins."""
     session = ctx.registry.live(params.session_id)
     await ctx.process.installed_plugins.switch(params.names, on=False)
-    _reload(ctx, session)
+    await _reload(ctx, session)
 
 
-def _reload(ctx: Context, session: Session, *, mcp: bool = True) -> None:
+async def _reload(ctx: Context, session: Session) -> None:
+    """Bring an open session in step with changed plugins."""
+    await reload(ctx, PluginsReloadParams(session_id=session.id))
+
+
+def _reload_skills(ctx: Context, session: Session) -> None:
     skills = ctx.process.skills.for_session(session)
     skills.reload()
     session.emit(SessionSkillsLoaded(skills=skills.to_wire()))
-    if mcp:
-        ctx.mcp.begin(session)

@@ -32,7 +32,6 @@ from jumpseat.declared.calling import HandlerError
 from jumpseat.declared.env import SECRET_NAME, EnvResolver, EnvValues
 from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.approval import request_for
-from jumpseat.tools.declared.commands import CommandResult, Commands
 from jumpseat.tools.declared.definition import Command, Definition, Handler, read_step
 from jumpseat.tools.declared.entries import Entries
 from jumpseat.tools.declared.filling import Filled, fill, values_of_call
@@ -41,6 +40,7 @@ from jumpseat.tools.declared.handlers import Handlers
 from jumpseat.tools.declared.schema import lenient, problems_of
 from jumpseat.tools.declared.view import ChatView, ToolView, as_text
 from jumpseat.tools.files import describe
+from jumpseat.tools.shell.captured_commands import CommandResult, Commands
 from jumpseat.tools.tool import Prepared, SequentialCalls, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionRequest

@@ -15,12 +15,12 @@ from jumpseat.declared.env import EnvResolver
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.declared.call import Call, Services
 from jumpseat.tools.declared.catalogue import Catalogue, Known
-from jumpseat.tools.declared.commands import Commands
 from jumpseat.tools.declared.conventions import bind
 from jumpseat.tools.declared.definition import Definition, Handler
 from jumpseat.tools.declared.groups import Group
 from jumpseat.tools.declared.view import as_text, schema_of
 from jumpseat.tools.filters import SourceName
+from jumpseat.tools.shell.captured_commands import Commands
 from jumpseat.tools.tool import Ordering, Prepared, ToolContext, ToolOutcome
 from jumpseat_protocol.lazy_dataclasses import dataclass
 

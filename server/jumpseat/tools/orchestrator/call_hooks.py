@@ -1,4 +1,4 @@
-"""The client's hooks before and after a tool call."""
+"""The hooks before and after a tool call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def run_with_hooks(session: Session, call: ToolUseBlock, execute: Execute,
     A denial is noted in ``record``.
     """
     hooks = session.hooks
-    if not hooks.present:
+    if not await hooks.surround(call.name):
         return await execute(call, None)
     before = await hooks.pre_tool_use(call.name, call.arguments or {})
     if before.permission_decision == "deny":

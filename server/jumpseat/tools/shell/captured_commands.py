@@ -1,4 +1,4 @@
-"""Run the commands of a declared tool, with separate output streams and a time-out.
+"""Run commands with separate output streams and a time-out: those of declared tools and of hooks.
 
 A command leads its own process group, which is ended when the command exits, when it times out and when the call is
 cancelled.
@@ -175,7 +175,7 @@ class _Streams:
 
     async def start(self, argv: list[str], cwd: Path, environ: Mapping[str, str], *, stdin: bool) -> Process:
         if sys.platform == "win32":
-            raise OSError("the commands of declared tools are not available on Windows")
+            raise OSError("commands with separate output streams are not available on Windows")
         pipes: list[int] = []
         try:
             for _ in range(3 if stdin else 2):

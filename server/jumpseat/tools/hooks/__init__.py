@@ -1,0 +1,1 @@
+"""Hooks that are commands in files: their input and output, and running them."""
