@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import Field, StrictBool
 
 from jumpseat_protocol.portability import Portability
+from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.sessions import ModelCapabilities, SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -80,10 +81,21 @@ class ModelsListResult(WireModel):
     models: list[dict[str, Any]]
 
 
+class BuiltInModel(WireModel):
+    id: str
+
+
+class BuiltInCatalogResult(WireModel):
+    """The models that the server has facts about, under the names of their vendors."""
+
+    models: list[BuiltInModel]
+
+
 METHODS: Final[Mapping[str, Method]] = {
     "models.list": Method(ModelsListParams, ModelsListResult),
     "session.model.getCurrent": Method(SessionParams, CurrentModelResult),
     "session.model.switchTo": Method(ModelSwitchParams, ModelSwitchResult),
+    "models.getBuiltInCatalog": Method(EmptyParams, BuiltInCatalogResult),
     "models.listTokenPriceUnits": Method(ModelsListParams, TokenPriceUnitsResult),
     "session.model.setReasoningEffort": Method(ReasoningEffortParams, ReasoningEffortResult),
     "session.model.list": Method(SessionModelsParams, SessionModelsResult),

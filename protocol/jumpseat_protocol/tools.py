@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictBool, StrictInt
 
 from jumpseat_protocol.server import EmptyResult, SuccessResult
-from jumpseat_protocol.sessions import SessionParams
+from jumpseat_protocol.sessions import ClientTool, SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
 
@@ -98,6 +98,35 @@ class UpdateSubagentSettingsParams(SessionParams):
     subagents: SubagentSettings | None = None
 
 
+class SetToolsParams(SessionParams):
+    """``tools`` replaces all tools of the calling client; an empty list removes them."""
+
+    tools: list[ClientTool]
+
+
+class ExecuteToolParams(SessionParams):
+    """A call of a tool; without ``tool_call_id``, the server makes up an id."""
+
+    name: str = Field(min_length=1)
+    arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
+    tool_call_id: str | None = Field(default=None, min_length=1)
+
+
+class BuiltinToolDescriptor(WireModel):
+    """A built-in tool. ``input_schema`` is a JSON Schema; ``is_terminal`` says that the tool runs commands."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    is_terminal: StrictBool
+    has_summarise_intention: StrictBool = False
+    safe_for_telemetry: StrictBool = False
+
+
+class BuiltinDescriptorsResult(WireModel):
+    tools: list[BuiltinToolDescriptor]
+
+
 class ToolsMetadataResult(WireModel):
     """``tools``: ``{name, description, input_schema}`` each, as in the next model request."""
 
@@ -107,6 +136,9 @@ class ToolsMetadataResult(WireModel):
 METHODS: Final[Mapping[str, Method]] = {
     "session.tools.listPendingRequests": Method(SessionParams, PendingToolRequests),
     "session.tools.handlePendingToolCall": Method(HandlePendingToolCallParams, SuccessResult),
+    "session.tools.set": Method(SetToolsParams, EmptyResult),
+    "session.tools.execute": Method(ExecuteToolParams, ToolResultObject),
+    "session.tools.getBuiltinDescriptors": Method(SessionParams, BuiltinDescriptorsResult),
     "tools.list": Method(ToolsListParams, ToolsListResult),
     "session.tools.initializeAndValidate": Method(SessionParams, EmptyResult),
     "session.tools.getCurrentMetadata": Method(SessionParams, ToolsMetadataResult),

@@ -258,7 +258,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "instructions.discoverRepoSources",
         "instructions.getInitPrompt",
         "mcp.shouldExcludeGitHubTools",
-        "models.getBuiltInCatalog",
         "permissions.folderTrust.checkTrust",
         "permissions.locations.cleanupOrphaned",
         "sessions.createWorkspace",
@@ -281,7 +280,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.tasks.readOutput",
         "session.tasks.register",
         "session.tasks.update",
-        "session.tools.getBuiltinDescriptors",
         "session.ui.handleHumanAskUser",
         "session.ui.handleHumanExitPlanMode",
         "session.ui.handleHumanUserInput",
@@ -312,14 +310,12 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.providers.models.list",
         "session.providers.models.prepareConfiguration",
     ),
-    "models and tools of a session are restricted by its options": (
-        "session.model.setAllowedModels",
-        "session.tools.set",
-    ),
-    "tools run in turns of the model, where each call is judged and logged": ("session.tools.execute",),
-    "not implemented": (
+    "the models of a session are restricted by its options": ("session.model.setAllowedModels",),
+    "no SDK describes the steps; plugins.install takes them in one": (
         "plugins.applyInstall",
         "plugins.planInstall",
+    ),
+    "no SDK describes its result, and the client that sets these settings knows them": (
         "session.tools.getSubagentSettings",
     ),
 }

@@ -37,7 +37,7 @@ FOR_EVERYBODY = frozenset(
             "skills.getDiscoveryPaths",
             "tools.list",
         ),
-        *("models.list", "models.listTokenPriceUnits"),
+        *("models.getBuiltInCatalog", "models.list", "models.listTokenPriceUnits"),
         # For the sessions of the connection alone.
         "sessionFs.setProvider",
         *("jumpseat.complete", "jumpseat.adapters.list", "jumpseat.adapters.get"),

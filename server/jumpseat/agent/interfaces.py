@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from jumpseat.agent.blocks import ToolUseBlock
+from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, Model, ModelInfo, ToolOrigin, ToolSpec, Usage
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderError
@@ -287,6 +287,13 @@ class ToolsResult:
     ends_turn: bool
 
 
+class BuiltinToolInfo(NamedTuple):
+    """A built-in tool, and whether it runs commands."""
+
+    spec: ToolSpec
+    runs_commands: bool
+
+
 class ToolRunner(Protocol):
     """The tools of one session."""
 
@@ -347,6 +354,17 @@ class ToolRunner(Protocol):
 
         **Contract:** emits exactly one ``tool.execution_complete`` per call, also when cancelled.
         """
+        ...
+
+    async def run_beside(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
+        """Run a call that a client asks for, with hooks and permissions; the conversation does not get it.
+
+        Returns the result in the form of ``ToolResultObject``.
+        """
+        ...
+
+    def builtin_tools(self) -> list[BuiltinToolInfo]:
+        """Return the built-in tools among those that the model may call."""
         ...
 
     @property

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio.to_thread
+
 from jumpseat.agent.model import CREDITS_PER_DOLLAR, ModelInfo
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.models import ModelsListParams, ModelsListResult, TokenPriceUnit, TokenPriceUnitsResult
+from jumpseat_protocol.models import (
+    BuiltInCatalogResult,
+    BuiltInModel,
+    ModelsListParams,
+    ModelsListResult,
+    TokenPriceUnit,
+    TokenPriceUnitsResult,
+)
+from jumpseat_protocol.server import EmptyParams
 
 
 async def list_models(ctx: Context, params: ModelsListParams) -> ModelsListResult:
@@ -21,6 +31,12 @@ async def list_token_price_units(ctx: Context, params: ModelsListParams) -> Toke
     return TokenPriceUnitsResult(
         units=[TokenPriceUnit(model_id=model_id, unit="ai_credits") for model_id in priced]
     )
+
+
+async def get_built_in_catalog(ctx: Context, params: EmptyParams) -> BuiltInCatalogResult:
+    """Return the models that the server has facts about, whether a provider for them is configured or not."""
+    names = await anyio.to_thread.run_sync(ctx.models.catalogue.known_names)
+    return BuiltInCatalogResult(models=[BuiltInModel(id=name) for name in names])
 
 
 async def _requested_models(ctx: Context, params: ModelsListParams) -> list[ModelInfo]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +39,7 @@ from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (
     CanvasDeclaration,
     ClientCommand,
+    ClientTool,
     SessionCreateParams,
     SessionOptions,
     SessionResumeParams,
@@ -269,10 +271,6 @@ def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
     Raises:
         InvalidRequestError: two tools or canvases have the same name, or a command has none.
     """
-    tools = options.tools or []
-    by_name = {tool.name: tool for tool in tools}
-    if len(by_name) < len(tools):
-        raise InvalidRequestError("two tools have the same name")
     return Attachment(
         ctx.connection,
         handles_permissions=options.request_permission or False,
@@ -289,9 +287,21 @@ def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
         has_tokens=requests_tokens(options),
         wants_completions=options.request_completions or False,
         protocol=ctx.connection.protocol or PROTOCOL_VERSION,
-        tools=by_name,
+        tools=tools_by_name(options.tools or []),
         commands={command.name: command for command in map(_without_slash, options.commands or [])},
     )
+
+
+def tools_by_name(tools: Sequence[ClientTool]) -> dict[str, ClientTool]:
+    """Return the tools of a client by name.
+
+    Raises:
+        InvalidRequestError: two tools have the same name.
+    """
+    by_name = {tool.name: tool for tool in tools}
+    if len(by_name) < len(tools):
+        raise InvalidRequestError("two tools have the same name")
+    return by_name
 
 
 def _canvases(options: SessionOptions) -> dict[str, CanvasDeclaration]:

@@ -175,14 +175,15 @@ def _result_object(text: str) -> JsonObject | None:
 
 
 def object_of_outcome(outcome: ToolOutcome) -> JsonObject:
-    """Convert a successful outcome to a result object, as hooks receive it and may return it changed."""
+    """Convert an outcome to a result object, as hooks and clients receive it."""
     binary = [
         {"type": "image", "data": image.data, "mimeType": image.mime_type, "description": image.label}
         for image in outcome.images
     ] + [to_wire(resource) for resource in outcome.resources]
     result = {
         "textResultForLlm": outcome.text,
-        "resultType": "success",
+        "resultType": outcome.status,
+        "error": outcome.error,
         "binaryResultsForLlm": binary or None,
         "sessionLog": outcome.session_log,
         "toolTelemetry": outcome.telemetry,

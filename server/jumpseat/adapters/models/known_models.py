@@ -71,6 +71,10 @@ class KnownModels:
             self._found[name] = self._find(name.strip().lower())
         return self._found[name]
 
+    def names(self) -> list[str]:
+        """Return the names of all models with an entry, sorted."""
+        return sorted({head[2] for block in self._blocks if (head := _MODEL.match(block)) is not None})
+
     def complete(self, info: ModelInfo, name: str, adapter: str) -> ModelInfo:
         """Fill the gaps of ``info``. ``name`` is the model's name at its provider, whose type is ``adapter``."""
         known = self.find(name)

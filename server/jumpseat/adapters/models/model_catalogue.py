@@ -129,6 +129,10 @@ class ModelCatalogue:
         """
         return info if kind == SCRIPTED else self._known.complete(info, wire_name, kind)
 
+    def known_names(self) -> list[str]:
+        """Return the names of the models with built-in facts, sorted."""
+        return self._known.names()
+
     # --- parts ----------------------------------------------------------------------------------------------------
 
     async def _of(

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import uuid
+from dataclasses import replace
 from typing import Any
 
 from jumpseat.agent.model import ToolSpec
+from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
+from jumpseat.sessions.opening import tools_by_name
 from jumpseat_protocol.autopilot import TaskCompleteData, TaskCompleteDataParams
 from jumpseat_protocol.server import EmptyResult, SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.tools import (
+    BuiltinDescriptorsResult,
+    BuiltinToolDescriptor,
+    ExecuteToolParams,
     HandlePendingToolCallParams,
     PendingToolRequest,
     PendingToolRequests,
+    SetToolsParams,
+    ToolResultObject,
     ToolsMetadataResult,
     UpdateSubagentSettingsParams,
 )
@@ -36,6 +45,49 @@ def list_pending_requests(ctx: Context, params: SessionParams) -> PendingToolReq
                 arguments=call.question.arguments,
             )
             for call in calls
+        ]
+    )
+
+
+def set_tools(ctx: Context, params: SetToolsParams) -> EmptyResult:
+    """Replace the tools of the calling client in a session; the next model request offers the new ones.
+
+    Raises:
+        InvalidRequestError: the client is not attached to the session, or two tools have the same name.
+    """
+    session = ctx.registry.live(params.session_id)
+    attachment = session.clients.get(ctx.connection)
+    if attachment is None:
+        raise InvalidRequestError("this client is not attached to the session: resume it first")
+    session.attach(replace(attachment, tools=tools_by_name(params.tools)))
+    return EmptyResult()
+
+
+async def execute(ctx: Context, params: ExecuteToolParams) -> ToolResultObject:
+    """Run a tool that the session offers, with its hooks and permissions, beside the conversation.
+
+    Raises:
+        InvalidRequestError: the session does not offer such a tool.
+    """
+    session = ctx.registry.live(params.session_id)
+    if params.name not in session.tools.names():
+        raise InvalidRequestError(f"the session offers no tool {params.name!r}")
+    call_id = params.tool_call_id or f"call_{uuid.uuid4().hex}"
+    return ToolResultObject.model_validate(await session.tools.run_beside(call_id, params.name, params.arguments))
+
+
+def get_builtin_descriptors(ctx: Context, params: SessionParams) -> BuiltinDescriptorsResult:
+    """Return the built-in tools that a session offers. The vendor's options for their texts have no effect."""
+    tools = ctx.registry.live(params.session_id).tools
+    return BuiltinDescriptorsResult(
+        tools=[
+            BuiltinToolDescriptor(
+                name=spec.name,
+                description=spec.description,
+                input_schema=spec.parameters,
+                is_terminal=runs_commands,
+            )
+            for spec, runs_commands in tools.builtin_tools()
         ]
     )
 

@@ -46,6 +46,16 @@ class ToolCalls:
 
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
         """Run the calls of one answer; those beyond the limit fail, and the model is told the reason."""
+        answer = await self._run(calls, turn_id)
+        outcomes = [outcome for outcome in answer.outcomes if outcome is not None]
+        return ToolsResult(answer.state.status_of(outcomes), self._add_contexts(outcomes))
+
+    async def run_beside(self, call: ToolUseBlock) -> ToolOutcome:
+        """Run a call that a client asks for. The conversation does not get it: its events are ephemeral."""
+        (outcome,) = (await self._run([call], None)).outcomes
+        return outcome or failure(INTERRUPTED)
+
+    async def _run(self, calls: list[ToolUseBlock], turn_id: str | None) -> _Answer:
         offered = self._tools.offered()
         found = [self._tools.find(call.name, offered) for call in calls[: self._most]]
         orderings: list[Ordering] = ["independent" if tool is None else tool.ordering for tool in found]
@@ -57,8 +67,7 @@ class ToolCalls:
             raise _first(group) from None
         finally:
             await answer.complete()
-        outcomes = [outcome for outcome in answer.outcomes if outcome is not None]
-        return ToolsResult(answer.state.status_of(outcomes), self._add_contexts(outcomes))
+        return answer
 
     async def run_one(
         self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None
@@ -124,8 +133,11 @@ class ToolCalls:
         """Return the outcome of a call beyond the limit of one answer."""
         return failure(TOO_MANY.format(most=self._most))
 
-    def publish_start(self, call: ToolUseBlock, turn_id: str, *, runs: bool) -> None:
-        """Publish that a call begins; the command of a call that never ``runs`` is not parsed."""
+    def publish_start(self, call: ToolUseBlock, turn_id: str | None, *, runs: bool) -> None:
+        """Publish that a call begins; the command of a call that never ``runs`` is not parsed.
+
+        Without ``turn_id``, the call is not part of a turn.
+        """
         tool = self._tools.offered().get(call.name)
         origin = tool.spec.origin if tool else None
         self._session.emit(
@@ -137,11 +149,12 @@ class ToolCalls:
                 shell_tool_info=shell_info(call) if runs else None,
                 mcp_server_name=origin.server if origin else None,
                 mcp_tool_name=origin.tool if origin else None,
-            )
+            ),
+            ephemeral=turn_id is None,
         )
 
-    def publish_end(self, call: ToolUseBlock, outcome: ToolOutcome, turn_id: str) -> None:
-        """Publish the result of a call."""
+    def publish_end(self, call: ToolUseBlock, outcome: ToolOutcome, turn_id: str | None) -> None:
+        """Publish the result of a call; without ``turn_id``, it was not part of a turn."""
         error = None
         if not outcome.ok:
             error = events.ToolError(message=outcome.error or outcome.text, code=outcome.status)
@@ -165,7 +178,8 @@ class ToolCalls:
                 session_log=outcome.session_log,
                 sandboxed=outcome.sandboxed,
                 turn_id=turn_id,
-            )
+            ),
+            ephemeral=turn_id is None,
         )
 
 
@@ -176,7 +190,7 @@ class _Answer:
     """
 
     def __init__(
-        self, owner: ToolCalls, calls: list[ToolUseBlock], orderings: list[Ordering], turn_id: str
+        self, owner: ToolCalls, calls: list[ToolUseBlock], orderings: list[Ordering], turn_id: str | None
     ) -> None:
         self.state = SharedState()
         self.outcomes: list[ToolOutcome | None] = [None] * len(calls)

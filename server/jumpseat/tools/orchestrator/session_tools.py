@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.interfaces import BackgroundCommand, ToolsResult
+from jumpseat.agent.blocks import JsonObject, ToolUseBlock
+from jumpseat.agent.conversation.conversation import canonical_json
+from jumpseat.agent.interfaces import BackgroundCommand, BuiltinToolInfo, ToolsResult
 from jumpseat.agent.model import ToolOrigin, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.tools.client_tools import object_of_outcome
 from jumpseat.tools.orchestrator.calls import ToolCalls, shell_info
 from jumpseat.tools.orchestrator.change_recorder import ChangeRecorder
 from jumpseat.tools.orchestrator.environment import Environment
@@ -21,6 +23,7 @@ from jumpseat.tools.orchestrator.offered_tools import OfferedTools
 from jumpseat.tools.session_sandbox import session_sandbox
 from jumpseat.tools.shell.process import GRACE_S
 from jumpseat.tools.shell.shells import Shells
+from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import ClientTool
 
@@ -99,6 +102,17 @@ class ToolOrchestrator:
 
     async def run(self, calls: list[ToolUseBlock], turn_id: str) -> ToolsResult:
         return await self._calls.run(calls, turn_id)
+
+    async def run_beside(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
+        call = ToolUseBlock(call_id, name, canonical_json(arguments), arguments)
+        return object_of_outcome(await self._calls.run_beside(call))
+
+    def builtin_tools(self) -> list[BuiltinToolInfo]:
+        return [
+            BuiltinToolInfo(tool.spec, runs_commands=tool.runs_commands)
+            for tool in self._tools.offered().values()
+            if isinstance(tool, BuiltinTool)
+        ]
 
     def commands(self) -> list[BackgroundCommand]:
         return list(self._shells)
