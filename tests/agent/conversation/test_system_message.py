@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 Opening = Literal["created", "resumed"]
 
-DEFAULT_LIMIT_BYTES = 12 * 1024
+DEFAULT_LIMIT_BYTES = 8 * 1024
 EMPTY_LIMIT_BYTES = 1024
 # The options of the SDKs' mode "empty": for `session.create`, then for `session.options.update`.
 EMPTY: JsonObject = {
@@ -299,4 +299,5 @@ async def test_the_first_request_of_the_empty_mode_stays_tiny(tmp_path: Path) ->
 
 
 def _size(request: JsonObject) -> int:
-    return len(json.dumps(request).encode())
+    """Return the size of a request as it is sent, in bytes."""
+    return len(json.dumps(request, separators=(",", ":"), ensure_ascii=False).encode())

@@ -40,7 +40,7 @@ BUILT_IN: Final = (
     BuiltInAgent(
         "explore",
         "Explore",
-        "find and read code, answer questions about it",
+        "find and read code, answer questions",
         "You explore a code base to answer one question. Search first, read what matters, change nothing. Answer"
         " with paths and lines.",
         _READING,
@@ -48,14 +48,14 @@ BUILT_IN: Final = (
     BuiltInAgent(
         "task",
         "Task",
-        "run builds, tests and other commands, report briefly",
+        "run commands such as tests, report briefly",
         "You carry out commands: builds, tests, checks, installations. If all is well, say so in a line. If not,"
         " report the failing command with the part of its output that matters.",
     ),
     BuiltInAgent(
         "general-purpose",
         "General purpose",
-        "work in several steps with all tools",
+        "several steps, all tools",
         "You do one task of several steps on your own. Do all of it, and nothing beyond it.",
     ),
     BuiltInAgent(
@@ -69,7 +69,7 @@ BUILT_IN: Final = (
     BuiltInAgent(
         "research",
         "Research",
-        "answer a question from code and web, with sources",
+        "answer from code and web, with sources",
         "You research a question in the project and, with the tools that you have, on the web. Compare sources,"
         " name each, and say what remains unknown. Change nothing.",
         (*_READING, "web_fetch", "web_search"),

@@ -12,7 +12,7 @@ from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome,
 
 class AskUserArgs(ToolArgs):
     question: str = Field(description="One question, complete in itself")
-    choices: list[str] | None = Field(default=None, description="Answers to choose from")
+    choices: list[str] | None = None
     allow_freeform: bool | None = Field(
         default=None, description="Whether another answer may be typed (default: yes)"
     )

@@ -22,7 +22,7 @@ LIMIT: Final = 5000
 
 class GlobArgs(ToolArgs):
     pattern: str = Field(description="** crosses directories: src/**/*.{ts,tsx}")
-    path: str = Field(".", description="Directory to search")
+    path: str = "."
 
 
 async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:

@@ -38,7 +38,7 @@ CONTEXT_LIMIT: Final = 1000
 
 class GrepArgs(ToolArgs):
     pattern: str = Field(description="Regular expression")
-    path: str = Field(".", description="File or directory; files that git ignores are searched only if named here")
+    path: str = Field(".", description="Files that git ignores are searched only if named here")
     output_mode: Literal["content", "files_with_matches", "count"] = "files_with_matches"
     glob: str | None = Field(None, description="Search only these files: *.py")
     line_numbers: bool = Field(False, alias="-n")
@@ -46,7 +46,7 @@ class GrepArgs(ToolArgs):
     after: int | None = Field(None, alias="-A")
     before: int | None = Field(None, alias="-B")
     context: int | None = Field(None, alias="-C")
-    head_limit: int | None = Field(None, description="Return only the first lines of the result")
+    head_limit: int | None = Field(None, description="Lines of the result, at most")
     multiline: bool = False
 
 

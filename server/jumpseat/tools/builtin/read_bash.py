@@ -12,7 +12,7 @@ from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
 
 class ReadBashArgs(ToolArgs):
     shell_id: str = Field(alias="shellId")
-    delay: float = Field(5, description="Seconds to wait for its end, at most")
+    delay: float = Field(5, description="Seconds to wait for its end")
 
 
 async def run_read_bash(ctx: ToolContext, args: ReadBashArgs) -> ToolOutcome:

@@ -19,14 +19,14 @@ from jumpseat_protocol.events import SessionTodosChanged
 
 
 class SqlArgs(ToolArgs):
-    query: str = Field(description="One or more statements")
-    description: str = Field("", description="What it does, in a few words")
+    query: str
+    description: str = Field("", description="In a few words")
 
 
 TOOL: Final = Described(
     name="sql",
     description=(
-        "Run SQLite statements in a database of this session. Keep track of larger tasks in its tables"
+        "Run SQLite statements in a database of the session. Keep track of larger tasks in its tables"
         " todos (id, title, description, status: pending, in_progress, done or blocked) and"
         " todo_deps (todo_id, depends_on)."
     ),

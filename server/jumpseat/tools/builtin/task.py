@@ -29,7 +29,7 @@ LISTED: Final = 120
 class TaskArgs(ToolArgs):
     name: str = Field(description="Such as find-tests")
     agent_type: str
-    description: str = Field(description="The task in a few words")
+    description: str = Field(description="In a few words")
     prompt: str = Field(description="All that the agent has to know")
     mode: Literal["sync", "background"] = Field("sync", description="background: you will be told")
     model: str | None = None

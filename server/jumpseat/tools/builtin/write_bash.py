@@ -16,9 +16,9 @@ WRITE_TIMEOUT_S: Final = 5.0
 
 class WriteBashArgs(ToolArgs):
     shell_id: str = Field(alias="shellId")
-    input: str = Field(description="Text; a final newline is added")
-    eof: bool = Field(False, description="Close its stdin after that")
-    delay: float = Field(2, description="Seconds to wait for its end, at most")
+    input: str = Field(description="A newline is added")
+    eof: bool = Field(False, description="Close its stdin then")
+    delay: float = Field(2, description="Seconds to wait for its end")
 
 
 async def run_write_bash(ctx: ToolContext, args: WriteBashArgs) -> ToolOutcome:
