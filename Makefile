@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo quick test check coverage mutants soak kills load long fuzz bench dist installs sbom audit clean
+.PHONY: help demo quick test check coverage mutants soak kills load long fuzz bench bench-check dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -28,6 +28,7 @@ help:
 	@echo "make long      hold a session of 300 turns with sub-agents, compactions and rewinds  (ARGS='--turns 1000')"
 	@echo "make fuzz      search for inputs that break a parser (ARGS='--target framing --runs 100000')"
 	@echo "make bench     measure start, memory and turns"
+	@echo "make bench-check  measure, and fail if a ratio to the floor is a fifth worse than the kept one"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
 	@echo "make installs  install both in empty environments with each Python that is found, and run them"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
@@ -81,6 +82,9 @@ check: $(VENV)/.installed-check
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py $(ARGS)
+
+bench-check: $(VENV)/.installed
+	$(BIN)/python benchmarks/bench.py --rounds 5 --check benchmarks/ratios.json $(ARGS)
 
 # The time of the last commit is in the archives instead of the time of the build.
 dist: $(VENV)/.installed-release

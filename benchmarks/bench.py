@@ -1,10 +1,11 @@
 """Measure servers of the Copilot SDK protocol, with a model on loopback that answers at once.
 
-    bench.py [NAME=COMMAND ...] [--rounds N] [--json FILE]
+    bench.py [NAME=COMMAND ...] [--rounds N] [--json FILE] [--check FILE] [--keep FILE]
 
 The servers are the ``jumpseat`` installed with this Python, the floor (see ``floor.py``) and each given COMMAND:
 any server that speaks the protocol over stdio, started with the flags of the SDKs. The servers take turns in every
-round; the output is the medians of the rounds and their ratios to the floor. See ``docs/benchmarks.md``.
+round; the output is the medians of the rounds and their ratios to the floor. ``--check`` compares the ratios with
+those that ``--keep`` has written to a file. See ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ DEFAULT_ROUNDS: Final = 3
 STREAM_DELTAS: Final = 5000
 SESSIONS_AT_ONCE: Final = 50
 RESUME_EVENTS: Final = 2000
+
+
+WORSE: Final = 1.2
+"""The factor by which a ratio to the floor may be worse than the kept one."""
 
 
 class NotMeasurableError(Exception):
@@ -271,7 +276,7 @@ MEASURES: Final = (
     Measure("50 sessions at once, 100 deltas each", "s", fifty_sessions, limit=3.2),
     Measure("memory with 63 sessions", "MiB", memory_with_sessions, limit=3.4),
     Measure("`ping`", "us", ping),
-    Measure("first request, own tools", "bytes", request_size, ceiling=12 * 1024),
+    Measure("first request, own tools", "bytes", request_size, ceiling=8 * 1024),
     Measure("first request, no tools", "bytes", request_size_without_tools),
     Measure("event logs of the whole run", "KiB", log_in_all),
     Measure("exit after stdin is closed", "s", exit_time),
@@ -366,6 +371,33 @@ def exceeded_limits(results: dict[str, Results], name: str) -> list[str]:
     ]
 
 
+def ratios(results: dict[str, Results]) -> Values:
+    """Return the ratios of jumpseat to the floor, at least 1 being worse than the floor in all of them."""
+    ours, floor = results["jumpseat"].medians(), results[FLOOR].medians()
+    found: Values = {}
+    for measure in MEASURES:
+        # Sizes are checked by tests; the floor has no log and no sessions to resume.
+        if measure.unit not in ("bytes", "KiB") and (base := floor.get(measure.name)) and measure.name in ours:
+            ratio = ours[measure.name] / base
+            found[measure.name] = round(1 / ratio if measure.more_is_better else ratio, 3)
+    return found
+
+
+def compare(now: Values, kept: Values) -> tuple[list[str], bool]:
+    """Return a table of the ratios beside the kept ones, and whether none is worse than allowed."""
+    lines = ["| measure | kept | now | |", "| --- | --- | --- | --- |"]
+    fine = True
+    for measure in MEASURES:
+        if (before := kept.get(measure.name)) is None or measure.name not in now:
+            continue
+        ratio = now[measure.name]
+        is_worse = ratio > before * WORSE
+        fine = fine and not is_worse
+        note = f"{(ratio / before - 1) * 100:+.0f} %" + (": **worse**" if is_worse else "")
+        lines.append(f"| {measure.title} | {before:.2f}x | {ratio:.2f}x | {note} |")
+    return lines, fine
+
+
 def _figure(value: float, unit: str) -> str:
     digits = 0 if value >= 100 or not value or unit == "bytes" else 1 if value >= 10 else 2 if value >= 0.1 else 3
     return f"{value:,.{digits}f} {unit}"
@@ -388,6 +420,8 @@ def main(argv: Sequence[str]) -> int:
         "--rounds", type=int, default=DEFAULT_ROUNDS, help="number of rounds (default: %(default)s)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the values of every round to this file")
+    parser.add_argument("--check", type=Path, metavar="FILE", help="fail if a ratio is worse than in this file")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="write the ratios to this file")
     options = parser.parse_args(argv)
     python = Path(sys.executable)
     servers = {
@@ -411,8 +445,15 @@ def main(argv: Sequence[str]) -> int:
             for name, result in results.items()
         }
         options.json.write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
+    if options.keep is not None and not problems:
+        options.keep.write_bytes(orjson.dumps(ratios(results), option=orjson.OPT_INDENT_2) + b"\n")
+    fine = True
+    if options.check is not None and not problems:
+        lines, fine = compare(ratios(results), orjson.loads(options.check.read_bytes()))
+        print("\nRatios to the floor, less is better:\n")
+        print("\n".join(lines))
     # An exceeded limit is for people to judge, because machines differ; a failed measure is an error.
-    return 1 if problems else 0
+    return 1 if problems or not fine else 0
 
 
 if __name__ == "__main__":

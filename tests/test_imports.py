@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
+
+import pytest
 
 import jumpseat_protocol
+from tests.support.server import JsonObject, frame
 from tests.tools.test_schema_check import FITTING, SCHEMA
 
 PROTOCOL: Final = Path(jumpseat_protocol.__file__).parent
@@ -87,3 +92,53 @@ schema, matching = json.loads(sys.argv[1])
 assert all(argument_problems(arguments, schema) == [] for arguments in matching)
 """
     assert "jsonschema" not in loaded_by(code, json.dumps([SCHEMA, FITTING[:3]]))
+
+
+# The modules outside of the standard library, by what a command has done. More of them take longer to load: raise a
+# number only together with a measurement of the start.
+BUDGETS: Final = {"--version": 12, "--help": 12, "ping": 400, "session.create": 415}
+
+
+def imported(log: str) -> list[str]:
+    """Return the modules in the log of ``python -X importtime`` that are not of the standard library."""
+    names = (line.rpartition("|")[2].strip() for line in log.splitlines() if line.startswith("import time:"))
+    return [name for name in names if name.partition(".")[0] not in {*sys.stdlib_module_names, "imported package"}]
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_an_option_that_only_prints_imports_hardly_anything(option: str) -> None:
+    argv = [sys.executable, "-X", "importtime", "-m", "jumpseat", option]
+    process = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True)
+    assert len(imported(process.stderr)) <= BUDGETS[option]
+
+
+def test_a_server_imports_no_more_than_its_budget_until_its_first_session(tmp_path: Path) -> None:
+    argv = [sys.executable, "-X", "importtime", "-m", "jumpseat", "--headless", "--stdio"]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path / "home")}
+    provider = {"type": "openai", "baseUrl": "http://127.0.0.1:1/v1", "apiKey": "key"}
+    requests: dict[str, JsonObject] = {
+        "connect": {},
+        "ping": {},
+        "session.create": {"provider": provider, "model": "m"},
+    }
+    log = tmp_path / "imports"
+    counts: dict[str, int] = {}
+    start = partial(subprocess.Popen[bytes], argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
+    with log.open("wb") as stderr, start(stderr=stderr) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for number, (method, params) in enumerate(requests.items()):
+            body = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            server.stdin.write(frame(body))
+            server.stdin.flush()
+            while read_message(server.stdout).get("id") != number:
+                pass
+            counts[method] = len(imported(log.read_text()))
+        server.stdin.close()
+    assert {method: count for method, count in counts.items() if count > BUDGETS.get(method, count)} == {}
+
+
+def read_message(stream: IO[bytes]) -> JsonObject:
+    size = int(stream.readline().partition(b":")[2])
+    stream.readline()
+    return json.loads(stream.read(size))
