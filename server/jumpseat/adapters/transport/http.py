@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, Final, Protocol, cast
 
@@ -20,8 +21,9 @@ from jumpseat.adapters.adapter import Endpoint, HttpRequest, Network, Outcome, P
 from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.key_forms import forms_of, is_dummy
+from jumpseat.adapters.transport.connections import Limits
 from jumpseat.adapters.transport.http_events import Events
-from jumpseat.adapters.transport.http_response import Limits, ProviderResponse, open_response
+from jumpseat.adapters.transport.http_response import ProviderResponse, open_response
 from jumpseat.adapters.transport.pools import Pools
 from jumpseat.adapters.transport.tunnel import AGENT, REDACTOR, SESSION, SOCKET
 from jumpseat.adapters.wire import parse_json
@@ -33,12 +35,20 @@ from jumpseat.agent.written_messages import encode, plain
 from jumpseat.declared.values import problem_in_json
 from jumpseat.decompression import ACCEPT_ENCODING
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, UnwritableBodyError
+from jumpseat_protocol.version import __version__
 
 CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key"})
 """The names of headers that carry keys, in lower case."""
 
 ENDED_GRACE_S: Final = 5.0
 """Time limit for ``PreparedCall.ended`` after a call, including a cancelled one."""
+
+_DEFAULT_HEADERS: Final = (
+    (b"Accept", b"*/*"),
+    (b"Accept-Encoding", ACCEPT_ENCODING.encode()),
+    (b"Connection", b"keep-alive"),
+    (b"User-Agent", f"jumpseat/{__version__}".encode()),
+)
 
 LOOKUP_TIMEOUTS: Final = Timeouts(connect=5.0, first_byte=15.0, idle=15.0, total=30.0)
 """Limits for model lists and account look-ups, which either answer quickly or are not worth waiting for."""
@@ -81,7 +91,7 @@ class HttpTransport:
         self.timeouts = timeouts or Timeouts()
         self.max_answer_bytes = max_answer_bytes
         self.max_body_bytes = max_body_bytes
-        self._client: httpx.AsyncClient | None = None
+        self._opened: httpx.AsyncBaseTransport | None = None
         self._route: httpx.AsyncBaseTransport | None = None
         self._middleware = middleware
         self._network: Network | None = None
@@ -122,13 +132,13 @@ class HttpTransport:
         Requests under way are not affected.
         """
         self._route = route
-        self._client = None
+        self._opened = None
 
     async def aclose(self) -> None:
         """Close all connections. Calls under way fail; a later request opens new connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.aclose()
         if self._middleware is not None:
             await self._middleware.aclose()
         others, self._others = self._others, {}
@@ -208,20 +218,13 @@ class HttpTransport:
         Raises:
             httpx.HTTPError: the request failed.
         """
-        if self._client is None:
-            # trust_env is off because Pools reads the environment itself, and loads certificates only for TLS.
+        if self._opened is None:
             route = self._route or Pools(self._network)
-            self._client = httpx.AsyncClient(
-                transport=self._middleware.wrap(route) if self._middleware else route,
-                headers={"Accept-Encoding": ACCEPT_ENCODING},
-                trust_env=False,
-            )
-        client = self._client
-        request = client.build_request(
+            self._opened = self._middleware.wrap(route) if self._middleware else route
+        request = httpx.Request(
             method,
-            url,
-            # httpx would encode str as ASCII and quote the value in its error.
-            headers=[(name.encode("ascii"), value.encode()) for name, value in headers.items()],
+            _parse_url(url),
+            headers=_encode_headers(headers),
             content=content,
             extensions={
                 "timeout": limits,
@@ -231,7 +234,13 @@ class HttpTransport:
                 REDACTOR: redactor,
             },
         )
-        return await client.send(request, stream=True, follow_redirects=False)
+        if request.url.userinfo:
+            next(httpx.BasicAuth(request.url.username, request.url.password).auth_flow(request))
+        try:
+            return await self._opened.handle_async_request(request)
+        except httpx.RequestError as error:
+            error.request = request
+            raise
 
 
 class HttpModel:
@@ -342,6 +351,24 @@ class HttpModel:
             if prepared.on_end is not None:
                 with anyio.move_on_after(ENDED_GRACE_S, shield=True):
                     await prepared.on_end(response.outcome)
+
+
+@lru_cache(maxsize=64)
+def _parse_url(url: str) -> httpx.URL:
+    """Parse the address of a provider. The calls of a session have the same one."""
+    return httpx.URL(url)
+
+
+def _encode_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a request, with those that every request has.
+
+    Raises:
+        ValueError: the name of a header is not ASCII.
+    """
+    # httpx would encode str as ASCII and quote the value in its error.
+    encoded = [(name.encode("ascii"), value.encode()) for name, value in headers.items()]
+    names = {name.lower() for name, _ in encoded}
+    return [*(header for header in _DEFAULT_HEADERS if header[0].lower() not in names), *encoded]
 
 
 def _unwritable_request(endpoint: Endpoint, request: ModelRequest, error: Exception) -> ProviderError:

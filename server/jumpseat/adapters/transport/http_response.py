@@ -9,13 +9,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from time import monotonic
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 import anyio
 import httpx
 
 from jumpseat.adapters.adapter import Outcome, Timeouts
 from jumpseat.adapters.failures import Redactor, failure_of_response
+from jumpseat.adapters.transport.connections import Limits
 from jumpseat.adapters.transport.pools import PROXY
 from jumpseat.adapters.transport.sse import too_large
 from jumpseat.adapters.transport.tunnel import FINISH
@@ -30,9 +31,6 @@ CLOSE_GRACE_S: Final = 0.1
 """Time limit for a complete response to end its transfer, so that its connection can be reused."""
 
 _PLACE_IN_SSL: Final = re.compile(r" ?\(_ssl\.c:\d+\)")
-
-Limits: TypeAlias = dict[str, float | None]
-"""The ``connect``, ``write``, ``read`` and ``pool`` timeouts of one request in seconds, in httpx's form."""
 
 
 @asynccontextmanager

@@ -8,12 +8,11 @@ from typing import Final
 import httpx
 
 from jumpseat.adapters.adapter import Network
+from jumpseat.adapters.transport.connections import MOST_KEPT, REUSE_S, DirectConnections
 from jumpseat.adapters.transport.network import Proxies, tls_context
 
 PROXY: Final = "jumpseat.proxy"
 """The request extension that names the proxy in use."""
-
-_REUSE_S: Final = 60.0
 
 
 class Pools(httpx.AsyncBaseTransport):
@@ -27,10 +26,10 @@ class Pools(httpx.AsyncBaseTransport):
         self._network = network or Network()
         self._proxies = Proxies.from_environment()
         self._tls: ssl.SSLContext | None = None
-        self._pools: dict[tuple[str | None, bool], httpx.AsyncHTTPTransport] = {}
+        self._pools: dict[tuple[str | None, bool], httpx.AsyncBaseTransport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if request.url.scheme not in ("http", "https"):
+        if request.url.scheme not in ("http", "https") or not request.url.host:
             raise httpx.UnsupportedProtocol("expected an http or https URL")
         proxy = self._network.proxy or self._proxies.for_url(request.url)
         if proxy:
@@ -41,18 +40,21 @@ class Pools(httpx.AsyncBaseTransport):
             pool = self._pools[proxy, secure] = self._pool(proxy, secure=secure)
         return await pool.handle_async_request(request)
 
-    def _pool(self, proxy: str | None, *, secure: bool) -> httpx.AsyncHTTPTransport:
+    def _pool(self, proxy: str | None, *, secure: bool) -> httpx.AsyncBaseTransport:
         if secure and self._tls is None:
             self._tls = tls_context(self._network)
+        if not proxy:
+            return DirectConnections(self._tls if secure else None)
         # A pool without TLS is used for http URLs only, so it never verifies a certificate.
         verify = self._tls if secure and self._tls is not None else _no_tls()
         return httpx.AsyncHTTPTransport(
             verify=verify,
             trust_env=False,
-            # Unlimited: a hundred sessions may stream at once, and waiting for a connection would look like a slow
-            # model.
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=_REUSE_S),
-            proxy=_proxy(proxy, verify) if proxy else None,
+            # Unlimited, like direct connections.
+            limits=httpx.Limits(
+                max_connections=None, max_keepalive_connections=MOST_KEPT, keepalive_expiry=REUSE_S
+            ),
+            proxy=_proxy(proxy, verify),
         )
 
     async def aclose(self) -> None:

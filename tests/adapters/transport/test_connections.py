@@ -1,0 +1,147 @@
+"""Connections to providers against real sockets: kept, closed by the provider, full in one direction."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import httpcore
+import httpx
+import pytest
+from anyio.abc import SocketAttribute
+from anyio.abc import SocketStream as Peer
+
+from jumpseat.adapters.transport.connections import DirectConnections
+from jumpseat.adapters.transport.socket_stream import SocketStream
+
+pytestmark = pytest.mark.anyio
+
+WAIT_S = 5
+LIMITS = {"connect": WAIT_S, "read": WAIT_S, "write": WAIT_S, "pool": None}
+EMPTY = b"HTTP/1.1 204 No Content\r\n\r\n"
+
+
+@asynccontextmanager
+async def serving(handle: Callable[[Peer], Awaitable[None]]) -> AsyncGenerator[int]:
+    """Serve connections with ``handle`` on a port of loopback, and yield the port."""
+
+    async def serve(peer: Peer) -> None:
+        async with peer:
+            await handle(peer)
+
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(listener.serve, serve)
+        yield listener.extra(SocketAttribute.local_port)
+        tasks.cancel_scope.cancel()
+
+
+async def post(connections: DirectConnections, port: int, body: bytes = b"{}") -> int:
+    url = f"http://127.0.0.1:{port}/v1"
+    request = httpx.Request("POST", url, content=body, extensions={"timeout": dict(LIMITS)})
+    response = await connections.handle_async_request(request)
+    await response.aread()
+    await response.aclose()
+    return response.status_code
+
+
+@pytest.fixture
+async def connections() -> AsyncGenerator[DirectConnections]:
+    async with DirectConnections(None) as connections:
+        yield connections
+
+
+@asynccontextmanager
+async def connected(port: int) -> AsyncGenerator[SocketStream]:
+    stream = await SocketStream.connect("127.0.0.1", port, WAIT_S)
+    yield stream
+    await stream.aclose()
+
+
+async def request_from(peer: Peer) -> bytes:
+    """Read one request with the body ``{}``."""
+    received = b""
+    while not received.endswith(b"\r\n\r\n{}"):
+        received += await peer.receive()
+    return received
+
+
+async def test_a_small_request_is_sent_at_once_with_its_head(connections: DirectConnections) -> None:
+    first: list[bytes] = []
+
+    async def answer(peer: Peer) -> None:
+        first.append(await peer.receive())
+        await peer.send(EMPTY)
+
+    async with serving(answer) as port:
+        assert await post(connections, port) == 204
+
+    assert first[0].startswith(b"POST /v1 HTTP/1.1\r\n")
+    assert first[0].endswith(b"\r\n\r\n{}")
+
+
+async def test_a_connection_that_the_provider_has_closed_is_not_used_again(connections: DirectConnections) -> None:
+    peers: list[int] = []
+    closed = anyio.Event()
+
+    async def answer_once(peer: Peer) -> None:
+        await request_from(peer)
+        peers.append(1)
+        await peer.send(EMPTY)
+        await peer.aclose()
+        closed.set()
+
+    async with serving(answer_once) as port:
+        assert await post(connections, port) == 204
+        await closed.wait()
+        assert await post(connections, port) == 204
+
+    assert len(peers) == 2
+
+
+async def test_a_refusal_of_a_large_request_is_read_although_the_request_is_not(
+    connections: DirectConnections,
+) -> None:
+    async def refuse(peer: Peer) -> None:
+        await peer.receive(16)
+        await peer.send(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(WAIT_S):
+        async with serving(refuse) as port:
+            assert await post(connections, port, b" " * (32 << 20)) == 413
+
+
+async def test_a_peer_is_not_read_faster_than_its_bytes_are_used() -> None:
+    sent = 0
+
+    async def flood(peer: Peer) -> None:
+        nonlocal sent
+        while True:
+            await peer.send(b"x" * (1 << 20))
+            sent += 1
+
+    with anyio.fail_after(WAIT_S):
+        async with serving(flood) as port, connected(port) as stream:
+            taken = 0
+            while taken < 64 << 20:
+                taken += len(await stream.read(1 << 16, WAIT_S))
+                # What neither side has taken fits into the buffers of the two sockets.
+                assert (sent << 20) - taken < 16 << 20
+
+
+async def test_the_end_of_a_peer_in_the_middle_of_data_comes_after_the_data() -> None:
+    async def send_a_part(peer: Peer) -> None:
+        await peer.send(b"part")
+
+    async with serving(send_a_part) as port, connected(port) as stream:
+        assert [await stream.read(2, WAIT_S) for _ in range(3)] == [b"pa", b"rt", b""]
+
+
+async def test_a_read_without_data_ends_at_its_limit() -> None:
+    async with serving(lambda _peer: anyio.sleep_forever()) as port, connected(port) as stream:
+        with pytest.raises(httpcore.ReadTimeout):
+            await stream.read(1, 0.01)
