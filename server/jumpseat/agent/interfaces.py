@@ -294,6 +294,14 @@ class BuiltinToolInfo(NamedTuple):
     runs_commands: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ToolTexts:
+    """The tools' part of the system message: their instructions, and the sections without a text of their own."""
+
+    instructions: str
+    omitted_sections: frozenset[str]
+
+
 class ToolRunner(Protocol):
     """The tools of one session."""
 
@@ -305,12 +313,8 @@ class ToolRunner(Protocol):
         """Replace mentions of tools and groups, ``@{name}``, by words for the model."""
         ...
 
-    def instructions(self) -> str:
+    def in_system_message(self) -> ToolTexts:
         """Return the tools' part of the system message."""
-        ...
-
-    def omitted_sections(self) -> frozenset[str]:
-        """Return the sections of the system message whose own text is left out."""
         ...
 
     def specs(self, needed: str | None = None) -> list[ToolSpec]:

@@ -7,7 +7,7 @@ contain ``*``, and ``server/tool`` or ``server/*`` for tools of MCP servers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal, TypeAlias
 
 from jumpseat.agent.model import ToolOrigin
@@ -16,12 +16,15 @@ from jumpseat.agent.settings import SessionSettings
 SourceName: TypeAlias = Literal["builtin", "custom", "mcp"]
 
 
-def is_offered(name: str, source: SourceName, available: Iterable[str] | None, excluded: Iterable[str]) -> bool:
+def is_offered(name: str, source: SourceName, available: Collection[str] | None, excluded: Collection[str]) -> bool:
     """Return whether a tool is offered; if ``available`` is ``None``, all tools that are not excluded are."""
-    forms = {name, f"{source}:{name}", f"{source}:*"}
-    if not forms.isdisjoint(excluded):
+    if excluded and _is_named(name, source, excluded):
         return False
-    return available is None or not forms.isdisjoint(available)
+    return available is None or _is_named(name, source, available)
+
+
+def _is_named(name: str, source: SourceName, patterns: Collection[str]) -> bool:
+    return name in patterns or f"{source}:*" in patterns or f"{source}:{name}" in patterns
 
 
 class Filter:
@@ -30,8 +33,8 @@ class Filter:
     def __init__(
         self, settings: SessionSettings, members: Callable[[str], Iterable[str]] = lambda _name: ()
     ) -> None:
-        def expand(names: Iterable[str]) -> list[str]:
-            return [member for name in names for member in (name, *members(name.removeprefix("custom:")))]
+        def expand(names: Iterable[str]) -> frozenset[str]:
+            return frozenset(member for name in names for member in (name, *members(name.removeprefix("custom:"))))
 
         agent = settings.custom_agent
         of_agent = None if agent is None else agent.tools
@@ -48,6 +51,6 @@ class Filter:
             return False
         if self._of_agent is None or is_offered(name, source, self._of_agent, ()):
             return True
-        return origin is not None and not {f"{origin.server}/{origin.tool}", f"{origin.server}/*"}.isdisjoint(
-            self._of_agent
+        return origin is not None and not self._of_agent.isdisjoint(
+            (f"{origin.server}/{origin.tool}", f"{origin.server}/*")
         )

@@ -60,7 +60,10 @@ async def test_above_the_threshold_built_in_tools_and_those_with_defer_never_are
         *(tool.name for tool in MANY),
         "getWeather",
     ]
-    assert "tool_search_tool before they can be called: getWeather, tool_0" in made.session.tools.instructions()
+    assert (
+        "tool_search_tool before they can be called: getWeather, tool_0"
+        in made.session.tools.in_system_message().instructions
+    )
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,8 @@ async def system_message(session: Session) -> str:
     """Return the system message for one prompt. Sections that the client fails to transform stay unchanged."""
     config, cwd = session.settings.system_message, session.settings.cwd
     instructions = session.services.read_instructions(session.settings)
-    tools, omitted = session.tools.instructions(), session.tools.omitted_sections()
+    texts = session.tools.in_system_message()
+    tools, omitted = texts.instructions, texts.omitted_sections
     folders = session.permissions.path_scope.added_folders
     transformed: dict[str, str] = {}
     wanted = to_transform(config, cwd, instructions, tools, folders, omitted)

@@ -62,7 +62,12 @@ def measure_context(session: Session) -> ContextUsage:
     tools = {spec.name: tokens.of_tools([spec]) for spec in specs}
     return ContextUsage(
         system=tokens.of_text(
-            system_prompt(settings.system_message, settings.cwd, instructions, tools=session.tools.instructions())
+            system_prompt(
+                settings.system_message,
+                settings.cwd,
+                instructions,
+                tools=session.tools.in_system_message().instructions,
+            )
         ),
         instructions=tokens.of_text(instructions),
         tools=tools,

@@ -15,10 +15,11 @@ class BuiltinTools:
     def __init__(self, session: Session, tools: Iterable[BuiltinTool[Any]]) -> None:
         self._session = session
         self._tools = {tool.name: tool for tool in tools}
+        self._without_questions = {name: tool for name, tool in self._tools.items() if tool.needs != "user_input"}
 
     def tools(self) -> Mapping[str, BuiltinTool[Any]]:
         can_ask = self._session.clients.user_input_client() is not None
-        return {name: tool for name, tool in self._tools.items() if can_ask or tool.needs != "user_input"}
+        return self._tools if can_ask else self._without_questions
 
     async def ready(self) -> None:
         """Return at once."""

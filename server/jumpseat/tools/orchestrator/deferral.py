@@ -52,7 +52,11 @@ class Deferral:
         settings = self._session.settings
         if not settings.tool_search.enabled:
             return {}
-        deferrable = {name: tool for name, tool in tools.items() if _is_deferrable(tool)}
+        foreign = {name: tool for name, tool in tools.items() if tool.source != "builtin"}
+        # Most sessions have few tools, and need no closer look.
+        if not foreign or not self._too_many(tools, foreign):
+            return {}
+        deferrable = {name: tool for name, tool in foreign.items() if _is_deferrable(tool)}
         if not deferrable or not self._too_many(tools, deferrable):
             return {}
         if TOOL_SEARCH not in tools and not Filter(settings).offers(TOOL_SEARCH, "builtin"):
@@ -84,8 +88,6 @@ class Deferral:
 
 
 def _is_deferrable(tool: Tool) -> bool:
-    if tool.source == "builtin":
-        return False
     return not (isinstance(tool, Deferring) and tool.defer == "never")
 
 

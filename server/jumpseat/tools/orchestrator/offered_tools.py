@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jumpseat.agent.conversation.mentions import expand_mentions, mentions
+from jumpseat.agent.interfaces import ToolTexts
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
@@ -75,21 +76,16 @@ class OfferedTools:
         """Return the specs of the tools that the model must search for."""
         return [tool.spec for tool in self._hidden(self.offered()).values()]
 
-    def instructions(self) -> str:
+    def in_system_message(self) -> ToolTexts:
         """Return the tools' part of the system message."""
         tools = self.offered()
         hidden = self._hidden(tools)
         shown = tools.keys() - hidden.keys()
         texts = [text for source in self._instructing for text in source.instructions(shown)]
-        return "\n\n".join([*texts, guidance(hidden)] if hidden else texts)
-
-    def omitted_sections(self) -> frozenset[str]:
-        """Return the sections of the system message whose own text is left out, because a group replaces it."""
-        if not self._grouping:
-            return frozenset()
-        tools = self.offered()
-        shown = tools.keys() - self._hidden(tools).keys()
-        return frozenset(section for source in self._grouping for section in source.omitted_sections(shown))
+        if hidden:
+            texts.append(guidance(hidden))
+        omitted = frozenset(section for source in self._grouping for section in source.omitted_sections(shown))
+        return ToolTexts("\n\n".join(texts), omitted)
 
     def _hidden(self, tools: Mapping[str, Tool], needed: str | None = None) -> dict[str, Tool]:
         """Return the deferred tools: those that are neither in use nor mentioned by the user."""

@@ -10,7 +10,7 @@ import anyio
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.conversation.conversation import canonical_json
-from jumpseat.agent.interfaces import BackgroundCommand, BuiltinToolInfo, ToolsResult
+from jumpseat.agent.interfaces import BackgroundCommand, BuiltinToolInfo, ToolsResult, ToolTexts
 from jumpseat.agent.model import ToolOrigin, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
@@ -67,11 +67,8 @@ class ToolOrchestrator:
     def expand_mentions(self, prompt: str) -> str:
         return self._tools.expand_mentions(prompt)
 
-    def instructions(self) -> str:
-        return self._tools.instructions()
-
-    def omitted_sections(self) -> frozenset[str]:
-        return self._tools.omitted_sections()
+    def in_system_message(self) -> ToolTexts:
+        return self._tools.in_system_message()
 
     def specs(self, needed: str | None = None) -> list[ToolSpec]:
         return self._tools.specs(needed)
