@@ -1,16 +1,18 @@
-"""Direct connections to providers, reused by later requests.
+"""Direct connections to providers, reused by later requests: HTTP/1.1 by h11.
 
-The parts are httpcore's; its pool is left out, which spends more time on limits and on HTTP/2 than a request takes
-here: the number of connections is unlimited, and each has one request at a time.
+httpx's own transport has a pool with limits, HTTP/2 and trio in mind, whose locks yield to the event loop several
+times for each request. Here the number of connections is unlimited, and each has one request at a time.
 """
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager
+from time import monotonic
 from typing import Any, Final, TypeAlias, cast
 
-import httpcore
+import h11
 import httpx
 
 from jumpseat.adapters.transport.socket_stream import SocketStream
@@ -19,6 +21,11 @@ REUSE_S: Final = 60.0
 """The time in seconds that a connection is kept for the next request."""
 MOST_KEPT: Final = 100
 """Limit on the connections of one origin that are kept."""
+LARGEST_HEAD: Final = 100 * 1024
+"""Limit on the bytes of the head of a response."""
+
+_SENT_TOGETHER: Final = 64 * 1024
+"""Limit on the bytes of a body that is copied to be sent in one packet with its head."""
 
 Limits: TypeAlias = dict[str, float | None]
 """The ``connect``, ``write``, ``read`` and ``pool`` timeouts of one request in seconds, in httpx's form."""
@@ -37,106 +44,159 @@ class DirectConnections(httpx.AsyncBaseTransport):
         if tls is not None:
             tls.set_alpn_protocols(["http/1.1"])
         self._tls = tls
-        self._idle: dict[Origin, list[httpcore.AsyncHTTP11Connection]] = {}
+        self._idle: dict[Origin, list[_Connection]] = {}
         self._closed = False
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         url = request.url
-        extensions: dict[str, Any] = request.extensions
         origin: Origin = (url.raw_scheme, url.raw_host, url.port)
-        sent = httpcore.Request(
-            method=request.method,
-            url=httpcore.URL(scheme=origin[0], host=origin[1], port=origin[2], target=url.raw_path),
-            headers=request.headers.raw,
-            content=cast("AsyncIterator[bytes]", request.stream),
-            extensions=extensions,
-        )
+        extensions: dict[str, Any] = request.extensions
+        limits: Limits = extensions["timeout"]
+        connection = self._kept(origin) or await self._connect(origin, limits["connect"])
         try:
-            connection, response = await self._send(origin, sent, extensions["timeout"])
-        except Exception as error:
-            raise _as_httpx(error) from error
-
-        async def release() -> None:
-            await response.aclose()
-            await self._keep(origin, connection)
-
+            head = await connection.request(request, limits)
+        except BaseException:
+            connection.close()
+            raise
         return httpx.Response(
-            response.status,
-            headers=response.headers,
-            stream=_Body(response, release),
-            extensions=cast("Any", response).extensions,
+            head.status_code,
+            headers=head.headers.raw_items(),
+            stream=_Body(connection, limits, self, origin),
+            extensions={"http_version": b"HTTP/" + head.http_version, "reason_phrase": head.reason},
         )
-
-    async def _send(
-        self, origin: Origin, request: httpcore.Request, limits: Limits
-    ) -> tuple[httpcore.AsyncHTTP11Connection, httpcore.Response]:
-        while (kept := await self._kept(origin)) is not None:
-            try:
-                return kept, await kept.handle_async_request(request)
-            except httpcore.ConnectionNotAvailable:
-                continue
-        connection = await self._connect(request.url.origin, limits["connect"])
-        return connection, await connection.handle_async_request(request)
 
     async def aclose(self) -> None:
         self._closed = True
         idle, self._idle = self._idle, {}
         for connections in idle.values():
             for connection in connections:
-                await connection.aclose()
+                connection.close()
 
-    async def _keep(self, origin: Origin, connection: httpcore.AsyncHTTP11Connection) -> None:
-        """Keep a connection for the next request, if it can have one."""
-        if not connection.is_idle():
-            return
+    def release(self, origin: Origin, connection: _Connection) -> None:
+        """Keep a connection for the next request, or close it if it cannot have one."""
         kept = self._idle.setdefault(origin, [])
-        if self._closed or len(kept) >= MOST_KEPT:
-            await connection.aclose()
+        if self._closed or len(kept) >= MOST_KEPT or not connection.renew():
+            connection.close()
         else:
             kept.append(connection)
 
-    async def _kept(self, origin: Origin) -> httpcore.AsyncHTTP11Connection | None:
+    def _kept(self, origin: Origin) -> _Connection | None:
         """Return the connection of an earlier request that was used last; close those that have expired."""
         kept = self._idle.get(origin)
         while kept:
             connection = kept.pop()
-            if not connection.has_expired():
+            if connection.usable:
                 return connection
-            await connection.aclose()
+            connection.close()
         return None
 
-    async def _connect(self, origin: httpcore.Origin, limit: float | None) -> httpcore.AsyncHTTP11Connection:
-        host = origin.host.decode("ascii")
-        stream = await SocketStream.connect(host, origin.port, limit)
-        if origin.scheme == b"https":
+    async def _connect(self, origin: Origin, limit: float | None) -> _Connection:
+        scheme, host, port = origin[0], origin[1].decode("ascii"), origin[2]
+        secure = scheme == b"https"
+        stream = await SocketStream.connect(host, port or (443 if secure else 80), limit)
+        if secure:
             assert self._tls is not None, "TLS is configured before the first https request"
             await stream.start_tls(self._tls, host, limit)
-        return httpcore.AsyncHTTP11Connection(origin, stream, keepalive_expiry=REUSE_S)
+        return _Connection(stream)
+
+
+class _Connection:
+    """A connection with one request at a time."""
+
+    def __init__(self, stream: SocketStream) -> None:
+        self._stream = stream
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=LARGEST_HEAD)
+        self._kept_until = 0.0
+
+    async def request(self, request: httpx.Request, limits: Limits) -> h11.Response:
+        """Send a request and return the head of its response.
+
+        Raises:
+            httpx.TransportError: the connection broke, or a limit was exceeded.
+        """
+        with _protocol():
+            data = self._send(
+                h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
+            )
+            async for piece in cast("AsyncIterator[bytes]", request.stream):
+                if len(piece) > _SENT_TOGETHER:
+                    await self._stream.send(data, limits["write"])
+                    data = b""
+                data += self._send(h11.Data(data=piece))
+            data += self._send(h11.EndOfMessage())
+        await self._stream.send(data, limits["write"])
+        while not isinstance(event := await self._next_event(limits), h11.Response):
+            # Such as 100 Continue.
+            pass
+        return event
+
+    async def piece(self, limits: Limits) -> bytes | None:
+        """Return the next piece of the response's body; ``None`` at the end.
+
+        Raises:
+            httpx.TransportError: the connection broke, or a limit was exceeded.
+        """
+        event = await self._next_event(limits)
+        return bytes(event.data) if isinstance(event, h11.Data) else None
+
+    def renew(self) -> bool:
+        """Make the connection ready for its next request; return whether it can have one."""
+        http = self._http
+        if http.our_state is not h11.DONE or http.their_state is not h11.DONE:
+            return False
+        http.start_next_cycle()
+        self._kept_until = monotonic() + REUSE_S
+        return True
+
+    @property
+    def usable(self) -> bool:
+        """Return whether the connection has neither expired nor been closed by the provider."""
+        return monotonic() < self._kept_until and self._stream.is_silent
+
+    def close(self) -> None:
+        """Close the connection at once."""
+        self._stream.close()
+
+    def _send(self, event: h11.Event) -> bytes:
+        return self._http.send(event) or b""
+
+    async def _next_event(self, limits: Limits) -> h11.Event | type[h11.PAUSED]:
+        with _protocol():
+            while (event := self._http.next_event()) is h11.NEED_DATA:
+                data = await self._stream.read(limits["read"])
+                if not data and self._http.their_state is h11.SEND_RESPONSE:
+                    raise httpx.RemoteProtocolError("the server disconnected without a response")
+                self._http.receive_data(data)
+        return cast("h11.Event | type[h11.PAUSED]", event)
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body of a response. Closing it releases its connection, or closes that if the body was not read whole."""
+    """The body of a response. Closing it releases the connection."""
 
-    def __init__(self, response: httpcore.Response, release: Callable[[], Awaitable[None]]) -> None:
-        self._response = response
-        self._release = release
-        self._closed = False
+    def __init__(
+        self, connection: _Connection, limits: Limits, connections: DirectConnections, origin: Origin
+    ) -> None:
+        self._connection = connection
+        self._limits = limits
+        self._connections = connections
+        self._origin = origin
+        self._released = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for piece in cast("AsyncIterator[bytes]", self._response.stream):
-                yield piece
-        except Exception as error:
-            raise _as_httpx(error) from error
+        while (piece := await self._connection.piece(self._limits)) is not None:
+            yield piece
 
     async def aclose(self) -> None:
-        if not self._closed:
-            self._closed = True
-            await self._release()
+        if not self._released:
+            self._released = True
+            self._connections.release(self._origin, self._connection)
 
 
-def _as_httpx(error: Exception) -> Exception:
-    """Return the exception of httpx with the name of one of httpcore; any other exception itself."""
-    if not type(error).__module__.startswith("httpcore"):
-        return error
-    return cast("type[httpx.TransportError]", getattr(httpx, type(error).__name__))(str(error))
+@contextmanager
+def _protocol() -> Generator[None]:
+    try:
+        yield
+    except h11.LocalProtocolError as error:
+        raise httpx.LocalProtocolError(str(error)) from error
+    except h11.RemoteProtocolError as error:
+        raise httpx.RemoteProtocolError(str(error)) from error

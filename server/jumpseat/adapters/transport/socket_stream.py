@@ -1,24 +1,24 @@
-"""The bytes of one connection to a provider, as httpcore's connections expect them.
+"""The bytes of one connection to a provider.
 
-httpcore's own streams enter a cancel scope and yield to the event loop for each read and write, which takes longer
-than decoding an answer of a few words, and they send the head and the body of a request apart.
+anyio's streams enter a cancel scope and yield to the event loop for each read and write, which takes longer than
+decoding an answer of a few words.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import select
 import ssl
+import sys
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import anyio
-import httpcore
+import httpx
 
-_UNSENT_BYTES: Final = 64 * 1024
-"""With more bytes, a request is sent without waiting for its end."""
 _UNREAD_BYTES: Final = 256 * 1024
 """With more bytes, nothing is received until they are read."""
 _HAPPY_EYEBALLS_S: Final = 0.25
@@ -27,17 +27,14 @@ _HAPPY_EYEBALLS_S: Final = 0.25
 _ERROR_NUMBER: Final = re.compile(r"\[Errno (\d+)\]")
 
 
-class SocketStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
+class SocketStream(asyncio.Protocol):
     """A TCP connection, with TLS after :meth:`start_tls`. One task at a time may use it.
 
-    What is written is sent by the next :meth:`read`, so that a small request is one packet. Time limits are in
-    seconds, and ``None`` is no limit. Failures are the exceptions of httpcore.
+    Time limits are in seconds, and ``None`` is no limit. Failures are the exceptions of httpx.
     """
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._unsent: list[bytes] = []
-        self._unsent_bytes = 0
         self._received: deque[bytes] = deque()
         self._received_bytes = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -51,68 +48,81 @@ class SocketStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
         """Connect to the first address of ``host`` that answers.
 
         Raises:
-            httpcore.ConnectError: no address could be reached.
-            httpcore.ConnectTimeout: none answered in time.
+            httpx.ConnectError: no address could be reached.
+            httpx.ConnectTimeout: none answered in time.
         """
         loop = asyncio.get_running_loop()
-        with _failing(httpcore.ConnectTimeout, httpcore.ConnectError), anyio.fail_after(timeout):
+        with _connecting(), anyio.fail_after(timeout):
             try:
                 _, stream = await loop.create_connection(cls, host, port, happy_eyeballs_delay=_HAPPY_EYEBALLS_S)
             except OSError as error:
                 raise _typed(error) from None
         return stream
 
-    # --- httpcore calls these -----------------------------------------------------------------------------------
+    async def start_tls(self, context: ssl.SSLContext, host: str, timeout: float | None) -> None:
+        """Continue with TLS; the certificate has to be that of ``host``.
 
-    async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> SocketStream:
+        Raises:
+            httpx.ConnectError: the handshake failed.
+            httpx.ConnectTimeout: the handshake took too long.
+        """
         assert self._transport is not None
-        with _failing(httpcore.ConnectTimeout, httpcore.ConnectError), anyio.fail_after(timeout):
+        with _connecting(), anyio.fail_after(timeout):
             try:
                 self._transport = await asyncio.get_running_loop().start_tls(
-                    self._transport, self, ssl_context, server_hostname=server_hostname
+                    self._transport, self, context, server_hostname=host
                 )
             except BaseException:
-                self._abort()
+                self.close()
                 raise
             if self._transport is None:
                 raise OSError("the connection was closed during the TLS handshake")
-        return self
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._unsent.append(buffer)
-        self._unsent_bytes += len(buffer)
-        if self._unsent_bytes > _UNSENT_BYTES:
-            await self._send(timeout)
+    @property
+    def is_silent(self) -> bool:
+        """Return whether the peer has neither sent anything that is unread nor closed the connection."""
+        if self._transport is None or self._ended or self._received:
+            return False
+        # The event loop may not have seen the end yet.
+        return not _is_readable(self._transport.get_extra_info("socket").fileno())
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        if self._unsent:
-            await self._send(timeout)
+    async def send(self, data: bytes, timeout: float | None) -> None:
+        """Send ``data``, and wait while the peer takes nothing. Return early if the peer answers or hangs up.
+
+        Raises:
+            httpx.WriteTimeout: the peer took nothing for too long.
+        """
+        if self._transport is None or self._ended:
+            return
+        self._transport.write(data)
+        # A provider may refuse a request before it has read all of it.
+        while self._writing_paused and not self._ended and not self._received:
+            await self._wait(timeout, httpx.WriteTimeout)
+
+    async def read(self, timeout: float | None) -> bytes:
+        """Return the next bytes; none at the end.
+
+        Raises:
+            httpx.ReadError: the connection broke.
+            httpx.ReadTimeout: nothing came in time.
+        """
         if not self._received and not self._ended:
-            await self._wait(timeout, httpcore.ReadTimeout)
+            await self._wait(timeout, httpx.ReadTimeout)
         if not self._received:
             if self._error is not None:
-                raise httpcore.ReadError(str(self._error)) from self._error
+                raise httpx.ReadError(str(self._error)) from self._error
             return b""
         data = self._received.popleft()
-        if len(data) > max_bytes:
-            self._received.appendleft(data[max_bytes:])
-            data = data[:max_bytes]
         self._received_bytes -= len(data)
         if self._reading_paused and self._received_bytes < _UNREAD_BYTES and self._transport is not None:
             self._reading_paused = False
             self._transport.resume_reading()
         return data
 
-    async def aclose(self) -> None:
-        self._abort()
-
-    def get_extra_info(self, info: str) -> Any:
-        if info == "is_readable":
-            # An idle connection has nothing to read but its end.
-            return self._ended or bool(self._received)
-        return None if self._transport is None else self._transport.get_extra_info(info)
+    def close(self) -> None:
+        """Close the connection at once, without sending what the peer has not taken."""
+        if self._transport is not None:
+            self._transport.abort()
 
     # --- asyncio calls these ------------------------------------------------------------------------------------
 
@@ -147,19 +157,7 @@ class SocketStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
     # ------------------------------------------------------------------------------------------------------------
 
-    async def _send(self, timeout: float | None) -> None:
-        data = b"".join(self._unsent)
-        self._unsent.clear()
-        self._unsent_bytes = 0
-        if self._transport is None or self._ended:
-            # The reader learns of the end, perhaps from an error response that was sent before it.
-            return
-        self._transport.write(data)
-        # A provider may refuse a request before it has read all of it.
-        while self._writing_paused and not self._ended and not self._received:
-            await self._wait(timeout, httpcore.WriteTimeout)
-
-    async def _wait(self, timeout: float | None, error: type[httpcore.TimeoutException]) -> None:
+    async def _wait(self, timeout: float | None, error: type[httpx.TimeoutException]) -> None:
         loop = asyncio.get_running_loop()
         self._waiter = waiter = loop.create_future()
         timer = None if timeout is None else loop.call_later(timeout, _expire, waiter, error)
@@ -174,24 +172,28 @@ class SocketStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
 
-
-def _expire(waiter: asyncio.Future[None], error: type[httpcore.TimeoutException]) -> None:
+def _expire(waiter: asyncio.Future[None], error: type[httpx.TimeoutException]) -> None:
     if not waiter.done():
-        waiter.set_exception(error())
+        waiter.set_exception(error("timed out"))
+
+
+def _is_readable(fd: int) -> bool:
+    if sys.platform == "win32":
+        return bool(select.select([fd], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 @contextmanager
-def _failing(timeout: type[Exception], failure: type[Exception]) -> Generator[None]:
+def _connecting() -> Generator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise timeout(str(error)) from error
+        raise httpx.ConnectTimeout(str(error)) from error
     except OSError as error:
-        raise failure(str(error)) from error
+        raise httpx.ConnectError(str(error)) from error
 
 
 def _typed(error: OSError) -> OSError:

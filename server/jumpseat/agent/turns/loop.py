@@ -78,8 +78,9 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
         session.autopilot.begin()
         turn = 0
         while True:
-            # If the model and the tools never block, other tasks still have to run, an abort above all.
-            await anyio.lowlevel.checkpoint()
+            if turn > 0:
+                # If the model and the tools never block, other tasks still have to run, an abort above all.
+                await anyio.lowlevel.checkpoint()
             turn_id = open_turn = str(turn)
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
             if turn > 0:
