@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, cast
 import h11
 import httpx
 
+from jumpseat.adapters.transport.chunked import ChunkedDecoder
 from jumpseat.adapters.transport.socket_stream import SocketStream
 
 REUSE_S: Final = 60.0
@@ -105,7 +106,10 @@ class _Connection:
 
     def __init__(self, stream: SocketStream) -> None:
         self._stream = stream
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=LARGEST_HEAD)
+        self._http = _client()
+        # The body of a response in chunks, which h11 is spared.
+        self._chunks: ChunkedDecoder | None = None
+        self._early = b""
         self._kept_until = 0.0
 
     async def request(self, request: httpx.Request, limits: Limits) -> h11.Response:
@@ -128,6 +132,8 @@ class _Connection:
         while not isinstance(event := await self._next_event(limits), h11.Response):
             # Such as 100 Continue.
             pass
+        if request.method != "HEAD" and (b"transfer-encoding", b"chunked") in event.headers:
+            self._chunks, self._early = ChunkedDecoder(), self._http.trailing_data[0]
         return event
 
     async def piece(self, limits: Limits) -> bytes | None:
@@ -136,15 +142,39 @@ class _Connection:
         Raises:
             httpx.TransportError: the connection broke, or a limit was exceeded.
         """
+        if self._chunks is not None:
+            return await self._next_chunks(self._chunks, limits)
         event = await self._next_event(limits)
         return bytes(event.data) if isinstance(event, h11.Data) else None
 
+    async def _next_chunks(self, chunks: ChunkedDecoder, limits: Limits) -> bytes | None:
+        # What came together with the head.
+        data, self._early = self._early, b""
+        while not chunks.ended:
+            data = data or await self._stream.read(limits["read"])
+            if not data:
+                raise httpx.RemoteProtocolError(
+                    "peer closed connection without sending complete message body (incomplete chunked read)"
+                )
+            if content := chunks.feed(data):
+                return content
+            data = b""
+        return None
+
     def renew(self) -> bool:
         """Make the connection ready for its next request; return whether it can have one."""
-        http = self._http
-        if http.our_state is not h11.DONE or http.their_state is not h11.DONE:
+        http, chunks = self._http, self._chunks
+        # The state is another one if either side wants to close the connection.
+        if http.our_state is not h11.DONE:
             return False
-        http.start_next_cycle()
+        if chunks is not None:
+            if not chunks.ended or chunks.rest:
+                return False
+            self._http, self._chunks = _client(), None
+        elif http.their_state is h11.DONE:
+            http.start_next_cycle()
+        else:
+            return False
         self._kept_until = monotonic() + REUSE_S
         return True
 
@@ -190,6 +220,10 @@ class _Body(httpx.AsyncByteStream):
         if not self._released:
             self._released = True
             self._connections.release(self._origin, self._connection)
+
+
+def _client() -> h11.Connection:
+    return h11.Connection(h11.CLIENT, max_incomplete_event_size=LARGEST_HEAD)
 
 
 @contextmanager
