@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionRequest, PermissionResult
-from jumpseat_protocol.wire import WireDataclass, to_wire, wire_dataclass
+from jumpseat_protocol.wire import WireDataclass, object_to_wire, wire_dataclass
 
 SessionMode: TypeAlias = Literal["interactive", "plan", "autopilot"]
 AgentMode: TypeAlias = Literal["interactive", "plan", "autopilot", "shell"]
@@ -57,7 +57,7 @@ class Event:
             "timestamp": self.timestamp,
             "parentId": self.parent_id,
             "type": self.payload.type,
-            "data": to_wire(self.payload),
+            "data": object_to_wire(self.payload),
         }
         for name in self.payload.sent_as_null:
             record["data"].setdefault(name, None)

@@ -134,11 +134,7 @@ def to_wire(value: Any) -> Any:
     if isinstance(value, str | int | float | bool) or value is None:
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        return {
-            name: to_wire(item)
-            for attribute, name in _layout(type(value))
-            if (item := getattr(value, attribute)) is not None
-        }
+        return object_to_wire(value)
     if isinstance(value, dict):
         return {key: to_wire(item) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list | tuple):
@@ -146,6 +142,15 @@ def to_wire(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     raise TypeError(f"{type(value).__name__} has no wire form")
+
+
+def object_to_wire(value: object) -> dict[str, Any]:
+    """Encode a dataclass like :func:`to_wire`."""
+    return {
+        name: item if item.__class__ is str else to_wire(item)
+        for attribute, name in _layout(type(value))
+        if (item := getattr(value, attribute)) is not None
+    }
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 import anyio
@@ -38,4 +39,11 @@ def utc_now() -> str:
 
 def iso_time(seconds: float) -> str:
     """Format seconds since the Unix epoch like :func:`utc_now`."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    second, milliseconds = divmod(int(seconds * 1000), 1000)
+    return f"{_iso_second(second)}.{milliseconds:03d}Z"
+
+
+@lru_cache(maxsize=4)
+def _iso_second(second: int) -> str:
+    """Format a second without a zone. Hundreds of deltas have the same one."""
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")

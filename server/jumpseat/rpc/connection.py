@@ -133,12 +133,13 @@ class Connection:
             self._send_event(held_session, held)
 
     def _send_event(self, session_id: str, event: Event) -> None:
-        encoded: Any = orjson.Fragment(event.encode())
         if self.protocol == 2 and self._protocol2 is not None:
-            if self._protocol2.intercept(session_id, event):
-                return
-            encoded = self._protocol2.wire(event)
-        self.peer.notify("session.event", {"sessionId": session_id, "event": encoded})
+            if not self._protocol2.intercept(session_id, event):
+                params = {"sessionId": session_id, "event": self._protocol2.wire(event)}
+                self.peer.notify("session.event", params)
+            return
+        params = b'{"sessionId":%b,"event":%b}' % (orjson.dumps(session_id), event.encode())
+        self.peer.notify_encoded("session.event", params)
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification. Deltas of an answer are not sent to a client that is far behind."""

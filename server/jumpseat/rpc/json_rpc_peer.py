@@ -152,6 +152,10 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
             self._request_futures.pop(msg_id, None)
             self._result_types.pop(msg_id, None)
 
+    def notify_encoded(self, method: str, params: bytes) -> None:
+        """Send a notification whose params are JSON already, as events are, which all clients share."""
+        self._send_body(b'{"jsonrpc":"2.0","method":"%b","params":%b}' % (method.encode(), params))
+
     def invoke(self, method: str, params: Any) -> None:
         """Run a method that no message asks for. Its result is dropped; its errors are logged."""
         super()._handle_notification(method, params)
@@ -327,11 +331,10 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         super()._send_response(msg_id, result, error)
 
     def _send_data(self, data: Any) -> None:
-        """Encode by orjson: events are encoded once for all clients, as ``orjson.Fragment``."""
-        if isinstance(data, json_rpc.JsonRPCNotification):
-            # Most messages are events: as an object, each would cost a call from orjson back into Python.
-            data = {"jsonrpc": data.jsonrpc, "method": data.method, "params": data.params}
-        body = orjson.dumps(data, default=self._serialize_message)
+        """Encode by orjson, also the parts that are encoded already, as ``orjson.Fragment``."""
+        self._send_body(orjson.dumps(data, default=self._serialize_message))
+
+    def _send_body(self, body: bytes) -> None:
         if self._logs_messages:
             log_message(self._label, "sent", body)
         self._send(body)

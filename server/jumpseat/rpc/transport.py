@@ -77,6 +77,7 @@ class Wire(asyncio.Protocol):
         self._broken_bytes = BROKEN_BYTES
         self._drained = anyio.Event()
         self._drained.set()
+        self._paused = False
         self._closed = False
 
     # --- asyncio calls these ------------------------------------------------------------------------------------
@@ -106,10 +107,12 @@ class Wire(asyncio.Protocol):
         self._handle_loss()
 
     def pause_writing(self) -> None:
+        self._paused = True
         if self._drained.is_set():
             self._drained = anyio.Event()
 
     def resume_writing(self) -> None:
+        self._paused = False
         self._drained.set()
         self._on_read()
 
@@ -140,7 +143,8 @@ class Wire(asyncio.Protocol):
     @property
     def lossy(self) -> bool:
         """Return whether more than ``LOSSY_BYTES`` are waiting, so that deltas should wait."""
-        return self._out is not None and self._out.get_write_buffer_size() > LOSSY_BYTES
+        # The size is asked for only then, because this is called for every delta.
+        return self._paused and self._out is not None and self._out.get_write_buffer_size() > LOSSY_BYTES
 
     async def drain(self) -> None:
         """Wait until the peer has read most of the queued bytes. Return at once if the connection is closed."""

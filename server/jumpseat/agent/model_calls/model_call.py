@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 import anyio
 
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.masked_deltas import Delta, MaskedDeltas
 from jumpseat.agent.model import (
@@ -213,8 +213,8 @@ class _Streamed:
     """The part of an answer already streamed to clients."""
 
     def __init__(self) -> None:
-        self.message_id = str(uuid.uuid4())
-        self.reasoning_id = str(uuid.uuid4())
+        self.message_id = new_id()
+        self.reasoning_id = new_id()
         self.anything = False
         self.text: list[str] = []
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import anyio
 
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.observation import TraceContext
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -67,8 +67,8 @@ class Prompt:
     source: str | None = None
     notification: events.SystemNotification | None = None
     order: int = 0
-    id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    interaction_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    id: str = field(default_factory=new_id)
+    interaction_id: str = field(default_factory=new_id)
     run: Run = field(default_factory=lambda: Run())
     message_ids: list[str] = field(init=False)
 
@@ -93,7 +93,7 @@ class QueuedCommand:
     text: str
     display_text: str
     order: int = 0
-    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    id: str = field(default_factory=new_id)
     run: Run = field(default_factory=lambda: Run())
 
     def copy(self) -> QueuedCommand:

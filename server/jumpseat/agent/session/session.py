@@ -7,7 +7,6 @@ the log before it announces them. Prompts are run by :mod:`jumpseat.agent.turns.
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
@@ -21,6 +20,7 @@ from jumpseat.agent.clock import Clock, SystemClock, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.portability import Portability
 from jumpseat.agent.hook_commands import HookCommands, NoHookCommands
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import EventLog, ModelSource, Storage, ToolRunner
 from jumpseat.agent.observation import Observers, TraceContext, headers_of
 from jumpseat.agent.permissions.judge import PermissionJudge
@@ -244,7 +244,7 @@ class Session:
 
     def _make_event(self, payload: events.EventPayload, *, ephemeral: bool) -> events.Event:
         payload = self.services.secrets.mask(payload) if self.services.secrets else payload
-        event = events.Event(str(uuid.uuid4()), utc_now(), self.history.last_event_id, payload, ephemeral=ephemeral)
+        event = events.Event(new_id(), utc_now(), self.history.last_event_id, payload, ephemeral=ephemeral)
         if isinstance(payload, events.UserMessage):
             event.id = payload.message_id
         return event
@@ -437,9 +437,7 @@ class Session:
 
     def add_context(self, text: str, source: str = "hook") -> None:
         """Add a message for the model that is not from the user. ``source`` names where it comes from."""
-        self.emit(
-            events.UserMessage(content=text, transformed_content=text, message_id=str(uuid.uuid4()), source=source)
-        )
+        self.emit(events.UserMessage(content=text, transformed_content=text, message_id=new_id(), source=source))
 
     def clear_context(self, prompt: Prompt) -> int:
         """Remove the conversation, and continue the running prompt with ``prompt`` alone.
@@ -598,7 +596,7 @@ class Session:
 
     def _announce_ephemeral(self, payload: events.EventPayload, only: Client | None = None) -> events.Event:
         payload = self.services.secrets.mask(payload)
-        event = events.Event(str(uuid.uuid4()), utc_now(), self.history.last_event_id, payload)
+        event = events.Event(new_id(), utc_now(), self.history.last_event_id, payload)
         self._announce(event, only)
         return event
 

@@ -6,7 +6,6 @@ agent's session, whose clients see its events with the id of the sub-agent.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.hook_commands import HookCommands
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.queue_items import Prompt
@@ -115,7 +115,7 @@ class SubAgentSession(Session):
         return self._unpublished(events.AssistantIdle(aborted=aborted or None))
 
     def _unpublished(self, payload: events.EventPayload) -> events.Event:
-        return events.Event(str(uuid.uuid4()), utc_now(), self.history.last_event_id, payload, ephemeral=True)
+        return events.Event(new_id(), utc_now(), self.history.last_event_id, payload, ephemeral=True)
 
 
 def _ignore_change(_session: Session) -> None:

@@ -8,7 +8,6 @@ done or a tool call was rejected, a model call failed for good (``session.error`
 from __future__ import annotations
 
 import logging
-import uuid
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -21,6 +20,7 @@ from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.attachments import complete_attachments
 from jumpseat.agent.conversation.portability import check_capability, check_portability
 from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.model_calls.answer import publish_answer
@@ -126,7 +126,7 @@ def _continue_in_autopilot(session: Session, prompt: Prompt, text: str) -> None:
         events.UserMessage(
             content="",
             transformed_content=text,
-            message_id=str(uuid.uuid4()),
+            message_id=new_id(),
             agent_mode="autopilot",
             delivery="idle",
             interaction_id=prompt.interaction_id,
