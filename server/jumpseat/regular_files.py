@@ -81,5 +81,12 @@ def exists(path: Path) -> bool:
 
 def repository_root(folder: Path) -> Path:
     """Return the root of the repository of ``folder``, or ``folder`` itself."""
-    # Not Path.exists, which raises without the right to search a parent folder.
-    return next((parent for parent in (folder, *folder.parents) if os.path.exists(parent / ".git")), folder)
+    # String operations are faster than Path here, and this runs with every prompt. Path.exists would also raise
+    # without the right to search a parent folder.
+    current = start = str(folder)
+    while not os.path.exists(os.path.join(current, ".git")):
+        parent = os.path.dirname(current)
+        if parent == current:
+            return folder
+        current = parent
+    return folder if current is start else Path(current)

@@ -5,6 +5,7 @@ They are read for each prompt: they are small, and the user may be editing them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,8 @@ MOST_FILES: Final = 100
 """Limit on the files of one folder with instructions."""
 MOST_ENTRIES: Final = 10_000
 """Limit on the entries that are looked at in one folder with instructions."""
+
+_NAMES: Final = ("AGENTS.md", os.path.join(".github", "copilot-instructions.md"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +45,31 @@ def instruction_sources(settings: SessionSettings) -> list[Instructions]:
     if settings.skip_custom_instructions:
         return []
     found: dict[Path, Instructions] = {}
-    for path, within in _candidates(settings):
-        if path not in found and (text := _read(path, within)):
+    for name, within in _candidates(settings):
+        # Few of these files exist, and paths are made for those only.
+        if os.path.lexists(name) and (path := Path(name)) not in found and (text := _read(path, within)):
             found[path] = Instructions(path, text)
     return list(found.values())
 
 
 def project_paths(cwd: Path) -> list[Path]:
     """Return the paths of a project's instruction files, existing or not; a new file belongs at the first."""
-    return list(dict.fromkeys(path for path, _ in _candidates(SessionSettings(cwd=cwd))))
+    return list(dict.fromkeys(Path(path) for path, _ in _candidates(SessionSettings(cwd=cwd))))
 
 
-def _candidates(settings: SessionSettings) -> Iterator[tuple[Path, Path]]:
+def _candidates(settings: SessionSettings) -> Iterator[tuple[str, Path]]:
     """Yield the paths of instruction files, each with the folder that its target must be in."""
     root = repository_root(settings.cwd)
     for folder in dict.fromkeys((root, settings.cwd)):
-        yield folder / "AGENTS.md", root
-        yield folder / ".github" / "copilot-instructions.md", root
+        for name in _NAMES:
+            yield os.path.join(folder, name), root
     for folder in settings.instruction_directories:
         base = settings.cwd / folder
         within = repository_root(base)
-        yield base / "AGENTS.md", within
-        yield base / ".github" / "copilot-instructions.md", within
+        for name in _NAMES:
+            yield os.path.join(base, name), within
         for path in _instruction_files(base / ".github" / "instructions"):
-            yield path, within
+            yield str(path), within
 
 
 def _instruction_files(folder: Path) -> list[Path]:

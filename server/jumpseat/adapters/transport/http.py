@@ -44,10 +44,10 @@ ENDED_GRACE_S: Final = 5.0
 """Time limit for ``PreparedCall.ended`` after a call, including a cancelled one."""
 
 _DEFAULT_HEADERS: Final = (
-    (b"Accept", b"*/*"),
-    (b"Accept-Encoding", ACCEPT_ENCODING.encode()),
-    (b"Connection", b"keep-alive"),
-    (b"User-Agent", f"jumpseat/{__version__}".encode()),
+    ("accept", b"Accept", b"*/*"),
+    ("accept-encoding", b"Accept-Encoding", ACCEPT_ENCODING.encode()),
+    ("connection", b"Connection", b"keep-alive"),
+    ("user-agent", b"User-Agent", f"jumpseat/{__version__}".encode()),
 )
 
 LOOKUP_TIMEOUTS: Final = Timeouts(connect=5.0, first_byte=15.0, idle=15.0, total=30.0)
@@ -221,11 +221,13 @@ class HttpTransport:
         if self._opened is None:
             route = self._route or Pools(self._network)
             self._opened = self._middleware.wrap(route) if self._middleware else route
+        address = _parse_url(url)
         request = httpx.Request(
             method,
-            _parse_url(url),
-            headers=_encode_headers(headers),
-            content=content,
+            address,
+            headers=_encode_headers(headers, address, content),
+            # As a stream, because httpx would look for the headers of each body.
+            stream=httpx.ByteStream(content or b""),
             extensions={
                 "timeout": limits,
                 SESSION: session_id,
@@ -359,7 +361,9 @@ def _parse_url(url: str) -> httpx.URL:
     return httpx.URL(url)
 
 
-def _encode_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+def _encode_headers(
+    headers: Mapping[str, str], address: httpx.URL, content: bytes | None
+) -> list[tuple[bytes, bytes]]:
     """Return the headers of a request, with those that every request has.
 
     Raises:
@@ -367,8 +371,13 @@ def _encode_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     """
     # httpx would encode str as ASCII and quote the value in its error.
     encoded = [(name.encode("ascii"), value.encode()) for name, value in headers.items()]
-    names = {name.lower() for name, _ in encoded}
-    return [*(header for header in _DEFAULT_HEADERS if header[0].lower() not in names), *encoded]
+    names = {name.lower() for name in headers}
+    if "host" not in names:
+        encoded.insert(0, (b"Host", address.netloc))
+    encoded += [(name, value) for lower, name, value in _DEFAULT_HEADERS if lower not in names]
+    if content is not None and "content-length" not in names:
+        encoded.append((b"Content-Length", b"%d" % len(content)))
+    return encoded
 
 
 def _unwritable_request(endpoint: Endpoint, request: ModelRequest, error: Exception) -> ProviderError:
