@@ -56,8 +56,7 @@ class ToolCalls:
         return outcome or failure(INTERRUPTED)
 
     async def _run(self, calls: list[ToolUseBlock], turn_id: str | None) -> _Answer:
-        offered = self._tools.offered()
-        found = [self._tools.find(call.name, offered) for call in calls[: self._most]]
+        found = [self._tools.find(call.name) for call in calls[: self._most]]
         orderings: list[Ordering] = ["independent" if tool is None else tool.ordering for tool in found]
         answer = _Answer(self, calls, orderings, turn_id)
         try:
@@ -73,8 +72,9 @@ class ToolCalls:
         self, call: ToolUseBlock, state: SharedState, index: int, line: SequentialCalls | None
     ) -> ToolOutcome:
         """Run one call between its hooks; without them if the calls of the answer have been cancelled."""
-        # If no call ever waits, other tasks still have to run.
-        await anyio.lowlevel.checkpoint()
+        if index:
+            # If no call ever waits, other tasks still have to run. Before the first, the loop has let them.
+            await anyio.lowlevel.checkpoint()
         record = state.records[index] = ToolCall(
             session_id=self._session.id, call_id=call.id, tool=call.name, arguments=call.arguments
         )
@@ -138,7 +138,7 @@ class ToolCalls:
 
         Without ``turn_id``, the call is not part of a turn.
         """
-        tool = self._tools.offered().get(call.name)
+        tool = self._tools.find(call.name)
         origin = tool.spec.origin if tool else None
         self._session.emit(
             events.ToolExecutionStart(

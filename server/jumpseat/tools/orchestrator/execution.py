@@ -145,10 +145,9 @@ class CallExecution:
         Raises:
             JumpseatError: an error of the session, such as a log that cannot be written.
         """
-        tools = self._tools.offered()
-        tool = self._tools.find(call.name, tools)
+        tool = self._tools.find(call.name)
         if tool is None:
-            names = ", ".join(tools)
+            names = ", ".join(self._tools.offered())
             return failure(
                 f"Tool '{call.name}' does not exist."
                 + (f" Available tools that can be called are {names}." if names else "")
@@ -177,7 +176,7 @@ class CallExecution:
     async def cancelled(self, call: ToolUseBlock, outcome: ToolOutcome) -> ToolOutcome:
         """Return the outcome of a call that does not run, with the text of its tool where it has one."""
         outcome = replace(outcome)
-        tool = self._tools.find(call.name, self._tools.offered())
+        tool = self._tools.find(call.name)
         if not isinstance(tool, Cancellable) or call.arguments is None:
             return outcome
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from jumpseat.agent.conversation.mentions import expand_mentions, mentions
 from jumpseat.agent.interfaces import ToolTexts
@@ -39,28 +39,31 @@ class OfferedTools:
 
     def offered(self, settings: SessionSettings | None = None) -> dict[str, Tool]:
         """Return the tools that may be called with these settings, by name; by default those of the session."""
+        tools = self._all()
+        tool_filter = self._filter(settings or self._session.settings, lambda: tools)
+        return {name: tool for name, tool in tools.items() if _offers(tool_filter, name, tool)}
+
+    def find(self, name: str) -> Tool | None:
+        """Return the tool that a call names: one that is offered, or the search for deferred ones."""
+        found = (source.tools().get(name) for source in reversed(self.sources))
+        tool = next((tool for tool in found if tool is not None), None)
+        if tool is not None and _offers(self._filter(self._session.settings, self._all), name, tool):
+            return tool
+        if name == TOOL_SEARCH and (hidden := self._hidden(self.offered())):
+            return ToolSearch(self._session, hidden)
+        return None
+
+    def _all(self) -> dict[str, Tool]:
         tools: dict[str, Tool] = {}
         for source in self.sources:
             for name, tool in source.tools().items():
                 # Removed first, so that the tool takes the place of the later source.
                 tools.pop(name, None)
                 tools[name] = tool
-        tool_filter = Filter(
-            settings or self._session.settings,
-            lambda name: self._members(name, tools) if self._is_group(name) else (),
-        )
-        return {
-            name: tool
-            for name, tool in tools.items()
-            if tool_filter.offers(name, tool.source, tool.spec.origin if tool.source == "mcp" else None)
-        }
+        return tools
 
-    def find(self, name: str, tools: Mapping[str, Tool]) -> Tool | None:
-        """Return the tool that a call names: one of the offered ``tools``, or the search for deferred ones."""
-        tool = tools.get(name)
-        if tool is None and name == TOOL_SEARCH and (hidden := self._hidden(tools)):
-            return ToolSearch(self._session, hidden)
-        return tool
+    def _filter(self, settings: SessionSettings, tools: Callable[[], Mapping[str, Tool]]) -> Filter:
+        return Filter(settings, lambda name: self._members(name, tools()) if self._is_group(name) else ())
 
     # --- what the model sees ------------------------------------------------------------------------------------
 
@@ -156,6 +159,10 @@ class OfferedTools:
                 raise InvalidRequestError(
                     f"tool {name!r} has the name of a built-in tool; set overridesBuiltInTool to replace it"
                 )
+
+
+def _offers(tool_filter: Filter, name: str, tool: Tool) -> bool:
+    return tool_filter.offers(name, tool.source, tool.spec.origin if tool.source == "mcp" else None)
 
 
 def _is_of_server(tool: Tool, server: str) -> bool:

@@ -87,11 +87,11 @@ class ToolOrchestrator:
             await source.ready()
 
     def origin(self, name: str) -> ToolOrigin | None:
-        tool = self._tools.offered().get(name)
+        tool = self._tools.find(name)
         return tool.spec.origin if tool else None
 
     def intention(self, call: ToolUseBlock) -> str | None:
-        tool = self._tools.offered().get(call.name)
+        tool = self._tools.find(call.name)
         return None if tool is None or call.arguments is None else tool.summary(call.arguments)
 
     def shell_info(self, call: ToolUseBlock) -> events.ShellToolInfo | None:
