@@ -101,6 +101,21 @@ async def test_a_connection_that_the_provider_has_closed_is_not_used_again(conne
     assert len(peers) == 2
 
 
+@pytest.mark.parametrize(
+    "head", [b"Content-Length: 2\r\n\r\nok", b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"]
+)
+async def test_bytes_after_a_response_are_not_taken_for_the_next_one(
+    connections: DirectConnections, head: bytes
+) -> None:
+    async def answer(peer: Peer) -> None:
+        await request_from(peer)
+        await peer.send(b"HTTP/1.1 200 OK\r\n" + head + b"HTTP/1.1 500 Internal Server Error\r\n\r\n")
+        await anyio.sleep_forever()
+
+    async with serving(answer) as port:
+        assert [await post(connections, port) for _ in range(2)] == [200, 200]
+
+
 async def test_a_refusal_of_a_large_request_is_read_although_the_request_is_not(
     connections: DirectConnections,
 ) -> None:

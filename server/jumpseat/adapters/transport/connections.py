@@ -171,7 +171,7 @@ class _Connection:
             if not chunks.ended or chunks.rest:
                 return False
             self._http, self._chunks = _client(), None
-        elif http.their_state is h11.DONE:
+        elif http.their_state is h11.DONE and not http.trailing_data[0]:
             http.start_next_cycle()
         else:
             return False
