@@ -28,6 +28,7 @@ from typing import Final, TypeAlias
 import httpx
 import orjson
 from driver import METHOD_NOT_FOUND, Server, ServerError
+from process import NotMeasurableError, memory_mib
 
 HERE: Final = Path(__file__).resolve().parent
 FLOOR: Final = "floor"
@@ -40,10 +41,6 @@ RESUME_EVENTS: Final = 2000
 
 WORSE: Final = 1.2
 """The factor by which a ratio to the floor may be worse than the kept one."""
-
-
-class NotMeasurableError(Exception):
-    """The server lacks the measured feature, or the system cannot measure it."""
 
 
 @dataclass(slots=True)
@@ -95,7 +92,7 @@ async def start(run: Run) -> float:
 
 async def idle_memory(run: Run) -> float:
     """Return the memory of the whole process tree before the first session, in MiB (PSS)."""
-    return _memory(run.server.pid)
+    return memory_mib(run.server.pid)
 
 
 async def first_create(run: Run) -> float:
@@ -153,7 +150,7 @@ async def fifty_sessions(run: Run) -> float:
 
 async def memory_with_sessions(run: Run) -> float:
     """Return the memory of the process tree with the 63 sessions created so far, in MiB (PSS)."""
-    return _memory(run.server.pid)
+    return memory_mib(run.server.pid)
 
 
 async def ping(run: Run) -> float:
@@ -212,24 +209,6 @@ async def _first_request(run: Run, session: str) -> float:
     await run.request_sizes()
     await run.server.turn(session, "Hello")
     return (await run.request_sizes())[0]
-
-
-def _memory(pid: int) -> float:
-    """Return the proportional set size of a process and its descendants, in MiB."""
-    if not Path("/proc/self/smaps_rollup").exists():
-        raise NotMeasurableError("the proportional set size is available on Linux only")
-    total_kib = 0
-    waiting = [pid]
-    while waiting:
-        process = Path(f"/proc/{waiting.pop()}")
-        try:
-            for children in process.glob("task/*/children"):
-                waiting += map(int, children.read_text().split())
-            rollup = (process / "smaps_rollup").read_text()
-        except OSError:
-            continue  # the process has ended meanwhile
-        total_kib += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
-    return total_kib / 1024
 
 
 # --- the table --------------------------------------------------------------------------------------------------

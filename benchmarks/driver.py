@@ -65,6 +65,8 @@ class Server:
         self._ids = 0
         self._responses: dict[int, asyncio.Future[Any]] = {}
         self._turns: dict[str, Turn] = {}
+        self.tool_result = "42"
+        """The result of every call of a client tool."""
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
@@ -107,15 +109,15 @@ class Server:
         """Resume a session from disk."""
         await self.call("session.resume", self._options(session_id))
 
-    async def turn(self, session_id: str, prompt: str) -> Turn:
-        """Send a prompt, answer its tool calls, and wait for ``session.idle``.
+    async def turn(self, session_id: str, prompt: str, **more: Any) -> Turn:
+        """Send a prompt with ``more`` parameters, answer its tool calls, and wait for ``session.idle``.
 
         Raises:
             ServerError: the turn failed, or the server has exited.
         """
         turn = self._turns[session_id] = Turn(asyncio.get_running_loop().create_future())
         started = time.perf_counter()
-        await self.call("session.send", {"sessionId": session_id, "prompt": prompt})
+        await self.call("session.send", {"sessionId": session_id, "prompt": prompt, **more})
         async with asyncio.timeout(TURN_S):
             await turn.done
         turn.seconds = time.perf_counter() - started
@@ -160,7 +162,8 @@ class Server:
         self._stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
     async def _read(self) -> None:
-        buffer = b""
+        # A byte array, because bytes would be copied by each chunk of a large message.
+        buffer = bytearray()
         while data := await self._stdout.read(1 << 18):
             buffer += data
             start = 0
@@ -170,7 +173,7 @@ class Server:
                     break
                 start = end + 4 + length
                 self._receive(orjson.loads(buffer[end + 4 : start]))
-            buffer = buffer[start:]
+            del buffer[:start]
         gone = ServerError("the server has closed its stdout")
         for waiting in (*self._responses.values(), *(turn.done for turn in self._turns.values())):
             _fail(waiting, gone)
@@ -202,7 +205,7 @@ class Server:
         if not event.get("ephemeral"):
             turn.persisted += 1
         if kind == "external_tool.requested":
-            answer = {"sessionId": session_id, "requestId": event["data"]["requestId"], "result": "42"}
+            answer = {"sessionId": session_id, "requestId": event["data"]["requestId"], "result": self.tool_result}
             self._request("session.tools.handlePendingToolCall", answer)
         elif kind == "session.error":
             _fail(turn.done, ServerError(event["data"]["message"]))

@@ -42,9 +42,14 @@ _BEGINNING: Final = re.compile(
 )
 
 
+def frame_header(body_bytes: int) -> bytes:
+    """Return the header of a body of that many bytes."""
+    return b"Content-Length: %d\r\n\r\n" % body_bytes
+
+
 def encode_frame(body: bytes) -> bytes:
     """Return ``body`` with its header."""
-    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    return frame_header(len(body)) + body
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,9 @@ class FrameDecoder:
             if self._body_bytes is not None:
                 if len(self._buffer) < self._body_bytes:
                     return
-                body = bytes(self._buffer[: self._body_bytes])
+                # A slice of the buffer itself would be one copy more of a large message.
+                with memoryview(self._buffer) as buffered:
+                    body = bytes(buffered[: self._body_bytes])
                 del self._buffer[: self._body_bytes]
                 self._body_bytes = None
                 yield body
@@ -151,11 +158,6 @@ def _valid_bytes(header: bytes) -> int:
     """
     found = _BEGINNING.match(header)
     return found.end() if found is not None else 0
-
-
-def encode_line(body: bytes) -> bytes:
-    """Return ``body``, JSON without line breaks, as a line."""
-    return body + b"\n"
 
 
 class LineDecoder:

@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 
 from jumpseat.errors import JumpseatError
-from jumpseat_protocol.framing import FrameDecoder, FramingError, LineDecoder, encode_frame, encode_line
+from jumpseat_protocol.framing import FrameDecoder, FramingError, LineDecoder, frame_header
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
@@ -40,14 +40,15 @@ class Decoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """The separation of messages: by headers, or by line ends."""
+    """The separation of messages: by headers, or by line ends. ``header`` takes the number of bytes of a body."""
 
     decoder: Callable[[], Decoder]
-    encode: Callable[[bytes], bytes]
+    header: Callable[[int], bytes]
+    end: bytes
 
 
-HEADERS: Final = Framing(FrameDecoder, encode_frame)
-LINES: Final = Framing(LineDecoder, encode_line)
+HEADERS: Final = Framing(FrameDecoder, frame_header, b"")
+LINES: Final = Framing(LineDecoder, lambda _body_bytes: b"", b"\n")
 
 
 class Wire(asyncio.Protocol):
@@ -70,9 +71,9 @@ class Wire(asyncio.Protocol):
         self._on_framing_error = on_framing_error
         self._on_close = on_close
         self._decoder = framing.decoder()
-        self._encode = framing.encode
+        self._framing = framing
         self._out: asyncio.WriteTransport | None = None
-        self._frames: list[bytes] = []
+        self._parts: list[bytes] = []
         self._queued_bytes = 0
         self._broken_bytes = BROKEN_BYTES
         self._drained = anyio.Event()
@@ -122,11 +123,16 @@ class Wire(asyncio.Protocol):
         """Queue a message, without blocking. After the end of the connection it is dropped; nothing is raised."""
         if self._closed or self._out is None:
             return
-        if not self._frames:
+        if len(body) > BUSY_BYTES:
+            # Joined with others, a large message would be copied.
+            self._flush()
+            for part in (self._framing.header(len(body)), body, self._framing.end):
+                self._write(part)
+            return
+        if not self._parts:
             asyncio.get_running_loop().call_soon(self._flush)
-        frame = self._encode(body)
-        self._frames.append(frame)
-        self._queued_bytes += len(frame)
+        self._parts += (self._framing.header(len(body)), body, self._framing.end)
+        self._queued_bytes += len(body)
         if self._queued_bytes > BUSY_BYTES:
             self._flush()
 
@@ -148,7 +154,7 @@ class Wire(asyncio.Protocol):
 
     async def drain(self) -> None:
         """Wait until the peer has read most of the queued bytes. Return at once if the connection is closed."""
-        if self._frames:
+        if self._parts:
             self._flush()
         await self._drained.wait()
 
@@ -171,11 +177,16 @@ class Wire(asyncio.Protocol):
         self._handle_loss()
 
     def _flush(self) -> None:
-        if not self._frames or self._out is None:
+        if not self._parts:
             return
-        data = b"".join(self._frames)
-        self._frames.clear()
+        data = b"".join(self._parts)
+        self._parts.clear()
         self._queued_bytes = 0
+        self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        if self._out is None or self._closed:
+            return
         self._out.write(data)
         if self._out.get_write_buffer_size() > self._broken_bytes:
             log.error("a client has stopped reading: closing its connection")

@@ -38,6 +38,7 @@ from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 SUMMARY_LENGTH: Final = 100
 # How much of a log is searched for a first prompt or answer, if the folder does not tell.
 SCAN_BYTES: Final = 1 << 18
+_WORD: Final = re.compile(r"\S+")
 _PROMPT: Final = b'"type":"user.message"'
 _ANSWER: Final = b'"type":"assistant.message"'
 
@@ -347,9 +348,13 @@ def _of_fork(record: dict[str, Any], session_id: str) -> bytes:
 
 
 def shorten(prompt: str) -> str:
-    """Shorten a prompt to one line of at most ``SUMMARY_LENGTH`` characters."""
-    line = " ".join(prompt.split())
-    return line if len(line) <= SUMMARY_LENGTH else line[: SUMMARY_LENGTH - 1] + "…"
+    """Shorten a prompt of any length to one line of at most ``SUMMARY_LENGTH`` characters."""
+    line = ""
+    for word in _WORD.finditer(prompt):
+        line += (" " if line else "") + prompt[word.start() : min(word.end(), word.start() + SUMMARY_LENGTH + 1)]
+        if len(line) > SUMMARY_LENGTH:
+            return line[: SUMMARY_LENGTH - 1] + "…"
+    return line
 
 
 def _is_name(session_id: str) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import gzip
 import json
 import re
 import socket
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio
+import httpx
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint, Timeouts
@@ -170,6 +173,24 @@ async def test_a_connection_is_reused_after_each_kind_of_complete_answer(transpo
                 await events_of(model)
 
     assert [request.connection for request in server.requests] == [1] * 6
+
+
+async def test_the_body_of_a_request_is_freed_with_its_call_and_not_by_the_garbage_collector(
+    transport: HttpTransport,
+) -> None:
+    replies = [event_stream(delta("a"), STOP, DONE), json_reply(whole("a")), text_reply("no", status=400)]
+    gc.collect()
+    gc.disable()
+    try:
+        async with ModelServer(*replies) as server:
+            model = openai(server.url, transport)
+            await events_of(model)
+            await events_of(model, stream=False)
+            with suppress(ProviderRequestError):
+                await events_of(model)
+            assert [found for found in gc.get_objects() if isinstance(found, httpx.Request | ModelRequest)] == []
+    finally:
+        gc.enable()
 
 
 async def test_a_whole_answer_has_no_deltas_unless_a_stream_was_requested(transport: HttpTransport) -> None:
