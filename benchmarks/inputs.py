@@ -32,7 +32,7 @@ MEMORY_LIMIT: Final = 4.0
 GROWTH_LIMIT: Final = 2.6
 """The accepted growth of the time by a doubling; a quadratic part would give 4."""
 
-WORDS: Final = ("server", "änderung", "a\tb", '"quoted"', "C:\\path", "line\n", "0x7f3a", "value")
+WORDS: Final = ("server", "change", "a\tb", '"quoted"', "C:\\path", "line\n", "0x7f3a", "value")
 
 
 def text_of(size: int) -> str:

@@ -108,6 +108,32 @@ async def test_a_client_that_stops_reading_uses_bounded_memory_and_delays_no_oth
         assert "assistant.message_delta" not in kinds[kinds.index("assistant.message") :]
 
 
+@pytest.mark.timeout(120)
+async def test_a_session_does_not_wait_for_a_client_if_another_one_keeps_up(tmp_path: Path) -> None:
+    async with (
+        running_server(tmp_path, tcp=True, limit_s=110) as server,
+        server.connect() as stuck,
+        server.connect() as other,
+    ):
+        provider = scripted({"deltas": ["words "] * 40_000})
+        session = await stuck.create(provider, streaming=True)
+        await other.call("session.resume", {"sessionId": session, "provider": provider, "streaming": True})
+        stuck.stop_reading()
+        await stuck.ask("session.send", {"sessionId": session, "prompt": "talk"})
+        for _ in range(8):
+            with anyio.move_on_after(WAIT_S / 2):
+                await other.event("session.idle", session=session)
+                break
+        # The server would have logged that it has waited for the client that does not read.
+        assert "stopped reading" not in server.stderr
+        stuck.resume_reading()
+        await stuck.event("session.idle", session=session)
+        for wire in (other, stuck):
+            deltas = data_of(wire.events(session), "assistant.message_delta")
+            assert "".join(delta["deltaContent"] for delta in deltas) == "words " * 40_000
+        assert len(deltas) < 40_000
+
+
 async def test_a_client_that_dies_after_half_a_frame_affects_no_other(tmp_path: Path) -> None:
     async with running_server(tmp_path, tcp=True) as server, server.connect() as other:
         async with server.connect() as dying:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 from jumpseat.rpc.held_deltas import HeldDeltas
 from jumpseat_protocol.events import (
     Event,
@@ -48,3 +50,19 @@ def test_the_deltas_of_each_message_become_one_and_nothing_is_lost() -> None:
     assert [joined.payload for _, joined in held.take()] == [MessageDelta(message_id="m", delta_content="else")]
     assert held.size == 0
     assert list(held.take()) == []
+
+
+def test_many_short_deltas_take_little_more_memory_than_their_text() -> None:
+    held = HeldDeltas()
+    tracemalloc.start()
+    try:
+        for number in range(110_000):
+            held.hold("s", event(MessageDelta(message_id="m", delta_content=f"{number % 100_000:05}\r\n")))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held.size == 770_000
+    assert taken < 4 * held.size
+    ((_, joined),) = held.take()
+    assert isinstance(joined.payload, MessageDelta)
+    assert joined.payload.delta_content.count("\r\n") == 110_000

@@ -87,6 +87,8 @@ class RecordingClient:
         self._news.set()
         self._news = anyio.Event()
 
+    behind = False
+
     async def drain(self) -> None:
         await anyio.lowlevel.checkpoint()
 

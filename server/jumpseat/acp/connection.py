@@ -112,14 +112,23 @@ class AcpConnection:
         """Return whether the client has not hung up."""
         return self.wire.open
 
+    async def wait_until_read(self) -> None:
+        """See :class:`jumpseat.sessions.context.Caller`."""
+        await self.wire.drain()
+
+    @property
+    def behind(self) -> bool:
+        """See :class:`jumpseat.agent.client.Client`."""
+        return self.wire.busy
+
     async def drain(self) -> None:
         if self._slow and self.wire.busy:
             return
         with anyio.move_on_after(DRAIN_TIMEOUT_S) as scope:
             await self.wire.drain()
+        if scope.cancelled_caught and not self._slow:
+            log.warning("the editor has stopped reading; the rest of a message follows with its end")
         self._slow = scope.cancelled_caught
-        if self._slow:
-            log.warning("the editor has stopped reading; parts of messages may be left out")
 
     def catch_up(self, session_id: str, questions: Iterable[ExternalToolRequested | PermissionRequested]) -> None:
         """Ask the questions that were open before this editor connected."""

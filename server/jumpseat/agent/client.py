@@ -37,6 +37,11 @@ class Client(Protocol):
         """Send one event. Events arrive in the order of these calls."""
         ...
 
+    @property
+    def behind(self) -> bool:
+        """Return whether much of the data sent to the client is unread."""
+        ...
+
     async def drain(self) -> None:
         """Wait until the client has read most of the data sent to it."""
         ...

@@ -138,13 +138,14 @@ class Connection:
                 params = {"sessionId": session_id, "event": self._protocol2.wire(event)}
                 self.peer.notify("session.event", params)
             return
-        params = b'{"sessionId":%b,"event":%b}' % (orjson.dumps(session_id), event.encode())
-        self.peer.notify_encoded("session.event", params)
+        # The JSON of the event is shared by the log and all clients, and not copied into a message for each.
+        self.peer.notify_encoded(
+            "session.event", b'{"sessionId":', orjson.dumps(session_id), b',"event":', event.encode(), b"}"
+        )
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification. Deltas of an answer are not sent to a client that is far behind."""
-        if not ("delta" in params and self.wire.lossy):
-            self.peer.notify(method, params)
+        """Send a notification."""
+        self.peer.notify(method, params)
 
     def admit(self) -> None:
         """Lift the limits that apply until the first valid request."""
@@ -180,15 +181,24 @@ class Connection:
         """Return whether the client has not hung up."""
         return self.wire.open
 
+    async def wait_until_read(self) -> None:
+        """See :class:`jumpseat.sessions.context.Caller`."""
+        await self.wire.drain()
+
+    @property
+    def behind(self) -> bool:
+        """See :class:`jumpseat.agent.client.Client`."""
+        return self.wire.busy
+
     async def drain(self) -> None:
         """Wait until the client has read all messages; for a client that has stopped reading, only once."""
         if self._slow and self.wire.busy:
             return
         with anyio.move_on_after(DRAIN_TIMEOUT_S) as scope:
             await self.wire.drain()
-        self._slow = scope.cancelled_caught
-        if self._slow:
+        if scope.cancelled_caught and not self._slow:
             log.warning("a client has stopped reading; its deltas are joined")
+        self._slow = scope.cancelled_caught
 
     async def invoke_hook(
         self, session_id: str, hook_type: str, hook_input: dict[str, Any]

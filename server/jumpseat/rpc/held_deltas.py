@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from io import StringIO
 from typing import TypeAlias
 
 from jumpseat_protocol.events import (
@@ -16,15 +17,15 @@ from jumpseat_protocol.events import (
     ToolExecutionProgress,
 )
 
-Key: TypeAlias = tuple[str, str, str]
-"""The session, the type of the event, and the message or call that it belongs to."""
+Subject: TypeAlias = tuple[str, str]
+"""The type of an event, and the message or call that it belongs to."""
 
 
 class HeldDeltas:
-    """The held deltas of one client, in the order in which their messages began."""
+    """The held deltas of one client: of each session, in the order in which their messages began."""
 
     def __init__(self) -> None:
-        self._held: dict[Key, tuple[Event, list[str]]] = {}
+        self._held: dict[str, dict[Subject, _Held]] = {}
         self.size = 0
         """Number of characters that are held."""
 
@@ -34,23 +35,37 @@ class HeldDeltas:
         if described is None:
             return False
         subject, text = described
-        key = (session_id, event.type, subject)
-        _, texts = self._held.get(key, (event, []))
-        if isinstance(event.payload, ToolExecutionPartialResult | ToolExecutionProgress):
+        session = self._held.setdefault(session_id, {})
+        held = session.get((event.type, subject))
+        if held is None:
+            held = session[event.type, subject] = _Held()
+        elif isinstance(event.payload, ToolExecutionPartialResult | ToolExecutionProgress):
             # Each of these replaces the one before.
-            self.size -= sum(map(len, texts))
-            texts.clear()
-        texts.append(text)
-        self._held[key] = (event, texts)
+            self.size -= held.text.tell()
+            held.text = StringIO()
+        # A list of many short texts would take ten times their size.
+        held.text.write(text)
+        held.last = event
         self.size += len(text)
         return True
 
     def take(self, session_id: str | None = None) -> Iterator[tuple[str, Event]]:
         """Remove and yield the joined deltas, of one session or of all, each with the id of its session."""
-        for key in [key for key in self._held if session_id in (None, key[0])]:
-            event, texts = self._held.pop(key)
-            self.size -= sum(map(len, texts))
-            yield key[0], event if len(texts) == 1 else _join(event, texts)
+        for name in [session_id] if session_id is not None else list(self._held):
+            for held in self._held.pop(name, {}).values():
+                self.size -= held.text.tell()
+                yield name, _join(held.last, held.text.getvalue())
+
+
+class _Held:
+    """The text of the deltas of a message or call, and the last of them."""
+
+    __slots__ = ("last", "text")
+
+    last: Event
+
+    def __init__(self) -> None:
+        self.text = StringIO()
 
 
 def _describe(payload: EventPayload) -> tuple[str, str] | None:
@@ -70,9 +85,8 @@ def _describe(payload: EventPayload) -> tuple[str, str] | None:
             return None
 
 
-def _join(event: Event, texts: list[str]) -> Event:
+def _join(event: Event, text: str) -> Event:
     """Return the last delta of a message with the text of all of them."""
-    text = "".join(texts)
     match event.payload:
         case MessageDelta() | ReasoningDelta():
             payload: EventPayload = replace(event.payload, delta_content=text)

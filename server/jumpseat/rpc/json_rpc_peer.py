@@ -75,7 +75,8 @@ COPILOT = Dialect()
 
 
 class JsonRpcPeer(json_rpc.JsonRPCProtocol):
-    """The JSON-RPC of a connection: messages come in through :meth:`receive` and go out through ``send``.
+    """The JSON-RPC of a connection: messages come in through :meth:`receive` and go out through ``send``,
+    which takes the parts of a message.
 
     ``find`` returns the handler of a method, or ``None``. A handler takes the raw params. A plain function runs at
     once, in the order of arrival; the awaitable of a coroutine function runs as a task of ``tasks``. Each request
@@ -84,7 +85,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def __init__(
         self,
-        send: Callable[[bytes], None],
+        send: Callable[..., None],
         tasks: TaskGroup,
         mask: Callable[[str], str] = str,
         dialect: Dialect = COPILOT,
@@ -152,9 +153,12 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
             self._request_futures.pop(msg_id, None)
             self._result_types.pop(msg_id, None)
 
-    def notify_encoded(self, method: str, params: bytes) -> None:
-        """Send a notification whose params are JSON already, as events are, which all clients share."""
-        self._send_body(b'{"jsonrpc":"2.0","method":"%b","params":%b}' % (method.encode(), params))
+    def notify_encoded(self, method: str, *params: bytes) -> None:
+        """Send a notification with the parts of its params, which are JSON already."""
+        message = (b'{"jsonrpc":"2.0","method":"', method.encode(), b'","params":', *params, b"}")
+        if self._logs_messages:
+            log_message(self._label, "sent", b"".join(message))
+        self._send(*message)
 
     def invoke(self, method: str, params: Any) -> None:
         """Run a method that no message asks for. Its result is dropped; its errors are logged."""
@@ -332,9 +336,7 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
 
     def _send_data(self, data: Any) -> None:
         """Encode by orjson, also the parts that are encoded already, as ``orjson.Fragment``."""
-        self._send_body(orjson.dumps(data, default=self._serialize_message))
-
-    def _send_body(self, body: bytes) -> None:
+        body = orjson.dumps(data, default=self._serialize_message)
         if self._logs_messages:
             log_message(self._label, "sent", body)
         self._send(body)

@@ -119,20 +119,24 @@ class Wire(asyncio.Protocol):
 
     # --- the connection calls these -----------------------------------------------------------------------------
 
-    def send(self, body: bytes) -> None:
-        """Queue a message, without blocking. After the end of the connection it is dropped; nothing is raised."""
+    def send(self, *body: bytes) -> None:
+        """Queue a message, given in parts, without blocking. After the end of the connection it is dropped.
+
+        Nothing is raised.
+        """
         if self._closed or self._out is None:
             return
-        if len(body) > BUSY_BYTES:
-            # Joined with others, a large message would be copied.
+        size = sum(map(len, body))
+        if size > BUSY_BYTES:
+            # Joined, the parts of a large message would be copied.
             self._flush()
-            for part in (self._framing.header(len(body)), body, self._framing.end):
+            for part in (self._framing.header(size), *body, self._framing.end):
                 self._write(part)
             return
         if not self._parts:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._parts += (self._framing.header(len(body)), body, self._framing.end)
-        self._queued_bytes += len(body)
+        self._parts += (self._framing.header(size), *body, self._framing.end)
+        self._queued_bytes += size
         if self._queued_bytes > BUSY_BYTES:
             self._flush()
 

@@ -71,6 +71,10 @@ class Caller(Client, Protocol):
         """Send a notification that belongs to no session."""
         ...
 
+    async def wait_until_read(self) -> None:
+        """Wait until the client has read most of the data sent to it, however long that takes, or has hung up."""
+        ...
+
     def catch_up(
         self, session_id: str, questions: Iterable[events.ExternalToolRequested | events.PermissionRequested]
     ) -> None:

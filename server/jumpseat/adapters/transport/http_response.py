@@ -32,7 +32,6 @@ CLOSE_GRACE_S: Final = 0.1
 
 _PLACE_IN_SSL: Final = re.compile(r" ?\(_ssl\.c:\d+\)")
 
-_CLOSED: Final = httpx.ByteStream(b"")
 
 @asynccontextmanager
 async def open_response(
@@ -192,9 +191,6 @@ class ProviderResponse:
         if response is not None:
             with anyio.move_on_after(1, shield=True):
                 await response.aclose()
-            # httpx's stream and its response refer to each other. Without this, each request's body would stay in
-            # memory until the garbage collector finds the pair, many requests later.
-            response.stream = _CLOSED
         self._chunks = None
 
     def _peer(self, error: httpx.RequestError) -> str:

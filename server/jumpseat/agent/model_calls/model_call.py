@@ -237,6 +237,9 @@ def _emit_delta(session: Session, streamed: _Streamed, delta: Delta) -> None:
 
 
 async def _stream_answer(session: Session, streamed: _Streamed, watch: Watch[ModelCall]) -> Completed:
+    if any(client.behind for client in session.clients):
+        # Otherwise, the results of many large tool calls would wait for a client that reads slowly.
+        await session.drain_clients()
     deltas = 0
     masked = MaskedDeltas(session.services.secrets) if session.services.secrets else None
     call = watch.record

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import Final
 
+import anyio
+import anyio.lowlevel
+
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.editor import EditorFiles, EditorTerminals
@@ -39,6 +42,13 @@ class CommandCall:
     name: str
 
 
+async def _drain_one(client: Client, waiting: anyio.CancelScope) -> None:
+    await client.drain()
+    # A client that has stopped reading is not waited for any longer, but has not read either.
+    if not client.behind:
+        waiting.cancel()
+
+
 class Clients:
     """The clients of one session. ``emit`` publishes an event to all clients, ``tell`` sends one to one client."""
 
@@ -65,6 +75,19 @@ class Clients:
         # Answered with an error message, or `None`.
         self.command_calls = PendingRequests[CommandCall, str | None]()
         self.queued_commands = PendingRequests[str, QueuedCommandResult]()
+
+    async def drain(self) -> None:
+        """Wait until one of the clients has read most of the data sent to it. A slower client delays no other."""
+        clients = list(self._attached)
+        if len(clients) == 1:
+            await clients[0].drain()
+        elif clients and all(client.behind for client in clients):
+            async with anyio.create_task_group() as tasks:
+                for client in clients:
+                    tasks.start_soon(_drain_one, client, tasks.cancel_scope)
+        else:
+            # A turn of the event loop is for other sessions; it also sends what is queued.
+            await anyio.lowlevel.checkpoint()
 
     def __iter__(self) -> Iterator[Client]:
         return iter(list(self._attached))

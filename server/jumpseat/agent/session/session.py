@@ -306,9 +306,8 @@ class Session:
         self.services.on_change(self)
 
     async def drain_clients(self) -> None:
-        """Wait until the attached clients have caught up with the events sent to them."""
-        for client in self.clients:
-            await client.drain()
+        """Wait until an attached client has caught up with the events sent to it: a slower one delays no other."""
+        await self.clients.drain()
 
     @property
     def log(self) -> EventLog:

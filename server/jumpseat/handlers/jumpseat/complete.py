@@ -11,7 +11,7 @@ from jumpseat_protocol.complete import EVENT, CompleteDelta, CompleteParams, Com
 from jumpseat_protocol.wire import to_wire
 
 PIECES_PER_DRAIN: Final = 64
-"""The number of notifications after which a slow client is waited for."""
+"""The number of notifications after which a slow client is waited for: nobody else waits for its answer."""
 
 
 async def complete(ctx: Context, params: CompleteParams) -> CompleteResult:
@@ -51,5 +51,5 @@ async def _stream(ctx: Context, params: CompleteParams, stream_id: str) -> Compl
             ctx.connection.notify(EVENT, event)
             sent += 1
             if sent % PIECES_PER_DRAIN == 0:
-                await ctx.connection.drain()
+                await ctx.connection.wait_until_read()
     raise ProviderProtocolError("the model ended without a response")
