@@ -2,7 +2,8 @@
 
 The model implements chat completions. The last user message selects the answer:
 
-* containing ``deltas=N``: a text in N deltas;
+* containing ``deltas=N``: a text in N deltas, and with ``pace=MS``, one of them every MS milliseconds, in turns with other
+  answers;
 * containing ``calls=N``: N calls of the tool ``add``, and a short text after their results;
 * anything else: the text ``pong``.
 
@@ -26,6 +27,7 @@ BUFFERED_LIMIT: Final = 1 << 16
 _CHUNK: Final[dict[str, Any]] = {"id": "answer", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
 _USAGE: Final = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 _DELTAS: Final = re.compile(r"deltas=(\d+)")
+_PACE: Final = re.compile(r"pace=([\d.]+)")
 _CALLS: Final = re.compile(r"calls=(\d+)")
 
 
@@ -65,12 +67,21 @@ async def _answer(request: dict[str, Any], writer: asyncio.StreamWriter) -> None
         writer.write(_whole({**_CHUNK, "object": "chat.completion", "choices": [message], "usage": _USAGE}))
         return
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+    pace_s = _pace_s(request["messages"])
     # One write per delta, as real models send them.
     for part in _parts(deltas, finish):
+        if pace_s is not None:
+            await asyncio.sleep(pace_s)
         writer.write(b"%x\r\n%b\r\n" % (len(part), part))
         if writer.transport.get_write_buffer_size() > BUFFERED_LIMIT:
             await writer.drain()
     writer.write(b"0\r\n\r\n")
+
+
+def _pace_s(messages: list[dict[str, Any]]) -> float | None:
+    last_user = next(message for message in reversed(messages) if message["role"] == "user")
+    found = _PACE.search(_text(last_user["content"]))
+    return float(found[1]) / 1e3 if found else None
 
 
 def _deltas(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
