@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import shlex
 import statistics
 import subprocess
@@ -81,7 +82,7 @@ def _shares(ids: list[str], arrivals: list[tuple[str, float]], started: float, s
     times = {session: [at for other, at in arrivals if other == session] for session in ids}
     ends = [at[-1] - started for at in times.values()]
     firsts = [at[0] - started for at in times.values()]
-    gaps = [after - before for at in times.values() for before, after in zip(at, at[1:], strict=False)]
+    gaps = [after - before for at in times.values() for before, after in itertools.pairwise(at)]
     return Shares(
         progress=min(received.values()) / statistics.mean(received.values()),
         latest=max(ends) / statistics.mean(ends),

@@ -2,8 +2,8 @@
 
 The model implements chat completions. The last user message selects the answer:
 
-* containing ``deltas=N``: a text in N deltas, and with ``pace=MS``, one of them every MS milliseconds, in turns with other
-  answers;
+* containing ``deltas=N``: a text in N deltas, and with ``pace=MS``, one every MS milliseconds, in turns with
+  other answers;
 * containing ``calls=N``: N calls of the tool ``add``, and a short text after their results;
 * anything else: the text ``pong``.
 
