@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from jumpseat_protocol.lazy_models import LazyModel
 
 RequestId: TypeAlias = int | str
 
@@ -25,10 +27,10 @@ OVERLOADED: Final = -32005
 SESSION_IN_USE: Final = -32006
 
 
-class ErrorObject(BaseModel):
+class ErrorObject(LazyModel):
     """The ``error`` member of a response. The type of ``data`` depends on the code; it never holds a traceback."""
 
-    model_config = ConfigDict(extra="ignore", defer_build=True)
+    model_config = ConfigDict(extra="ignore")
 
     code: int
     message: str

@@ -21,19 +21,18 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
 from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.lazy_models import LazyModel
 
 T = TypeVar("T")
 
 
-class WireModel(BaseModel):
+class WireModel(LazyModel):
     """The base of validated wire types. ``null`` means the same as absent, except for fields in ``taken_back``."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
         populate_by_name=True,
         extra="ignore",
-        # Validators are built at first use, because most methods are never called in a process.
-        defer_build=True,
     )
 
     sent_as_null: ClassVar[tuple[str, ...]] = ()

@@ -102,13 +102,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, cast
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from jumpseat.base_urls import base_url_problem
 from jumpseat.errors import ConfigError
 from jumpseat.regular_files import read_whole
 from jumpseat.toml_text import TomlError, parse_toml
 from jumpseat.validation import in_file, validation_problems
+from jumpseat_protocol.lazy_models import LazyModel
 from jumpseat_protocol.members import hint
 
 LARGEST_BYTES: Final = 1024 * 1024
@@ -118,9 +119,9 @@ LARGEST_BYTES: Final = 1024 * 1024
 _VARIABLE: Final = re.compile(r"(?!(?:sk|pk|rk|gsk|xai|nvapi|hf|gh[opusr]|github_pat)_|AIza)[A-Za-z_][A-Za-z0-9_]*")
 
 
-class _Section(BaseModel):
+class _Section(LazyModel):
     # A misspelt key must not be ignored silently.
-    model_config = ConfigDict(extra="forbid", defer_build=True)
+    model_config = ConfigDict(extra="forbid")
 
 
 DECLARED: Final = frozenset(
@@ -367,7 +368,7 @@ class MemoryConfig(_Section):
 class ToolsConfig(_Section):
     """Settings of built-in tools; any other table declares a tool, or a group of tools."""
 
-    model_config = ConfigDict(extra="allow", defer_build=True)
+    model_config = ConfigDict(extra="allow")
 
     web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig)
     memory: MemoryConfig = Field(default_factory=MemoryConfig)

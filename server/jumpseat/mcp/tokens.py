@@ -14,10 +14,11 @@ from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from jumpseat.decompression import DecompressionError, decompress
 from jumpseat.errors import StoreError
+from jumpseat_protocol.lazy_models import LazyModel
 
 if TYPE_CHECKING:
     import httpx
@@ -47,13 +48,13 @@ class TokenStore(Protocol):
         ...
 
 
-class Login(BaseModel):
+class Login(LazyModel):
     """A login with what its renewal needs.
 
     ``expires_at`` is in Unix time; ``auth_method`` is the token endpoint's method for clients with a secret.
     """
 
-    model_config = ConfigDict(extra="ignore", defer_build=True)
+    model_config = ConfigDict(extra="ignore")
 
     access_token: str = Field(min_length=1, repr=False)
     refresh_token: str | None = Field(default=None, repr=False)
@@ -164,8 +165,8 @@ def _renewed_login(login: Login, body: bytes) -> Login | None:
     return Login.model_validate({**login.model_dump(exclude={"expires_at"}), **fresh})
 
 
-class _TokenResponse(BaseModel):
-    model_config = ConfigDict(extra="ignore", defer_build=True)
+class _TokenResponse(LazyModel):
+    model_config = ConfigDict(extra="ignore")
 
     access_token: str = Field(min_length=1)
     refresh_token: str | None = None

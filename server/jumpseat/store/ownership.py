@@ -27,11 +27,12 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only
 from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.lazy_models import LazyModel
 
 log = logging.getLogger(__name__)
 
@@ -44,13 +45,11 @@ _PIPE_BYTES: Final = 512
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL})
 
 
-class GiveUpRequest(BaseModel):
+class GiveUpRequest(LazyModel):
     """A request of the process ``pid`` to give up the session with the lock ``lock``.
 
     With ``force``, the owner aborts a running prompt. The request is void after ``until_s``, in Unix time.
     """
-
-    model_config = ConfigDict(defer_build=True)
 
     lock: int
     pid: int

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checkable
 
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.interfaces import VirtualFiles
@@ -36,6 +36,7 @@ from jumpseat.validation import validation_problems
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
 from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.lazy_models import LazyModel
 from jumpseat_protocol.permissions import PermissionRequest
 
 TOOL_SEARCH: Final = "tool_search_tool"
@@ -299,10 +300,10 @@ class ToolSource(Protocol):
 MakeSource: TypeAlias = Callable[[Session], ToolSource]
 
 
-class ToolArgs(BaseModel):
+class ToolArgs(LazyModel):
     """Base of the argument models. Unknown arguments are ignored, because models invent some."""
 
-    model_config = ConfigDict(extra="ignore", populate_by_name=True, defer_build=True)
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
 
 A = TypeVar("A", bound=ToolArgs)
