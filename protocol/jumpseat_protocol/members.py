@@ -7,7 +7,6 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     Final,
@@ -20,8 +19,7 @@ from typing import (
     get_type_hints,
 )
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+from pydantic import BaseModel
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -192,10 +190,9 @@ def _node(annotation: Any) -> Node | None:
         is_tagged = any(getattr(extra, "discriminator", None) is not None for extra in args[1:])
         return node._replace(is_tagged=True) if node is not None and is_tagged else node
     if isinstance(annotation, type) and not args:
-        is_model = hasattr(annotation, "model_fields") or (
-            is_dataclass(annotation) and hasattr(annotation, "__pydantic_config__")
-        )
-        return Node((cast("type[Any]", annotation),)) if is_model else None
+        named = cast("type[Any]", annotation)
+        is_model = issubclass(named, BaseModel) or (is_dataclass(named) and hasattr(named, "__pydantic_config__"))
+        return Node((named,)) if is_model else None
     if origin in (list, tuple):
         items = _node(args[0]) if args else None
         return None if items is None else Node(items=items)

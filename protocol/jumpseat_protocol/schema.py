@@ -30,7 +30,7 @@ from jumpseat_protocol.methods import CLIENT_REQUESTS, PROTOCOL_VERSION
 from jumpseat_protocol.server_requests import SERVER_REQUESTS
 from jumpseat_protocol.telemetry import EVENT as GITHUB_TELEMETRY
 from jumpseat_protocol.telemetry import GitHubTelemetryParams
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.wire import LateValidator, WireModel
 
 JsonSchema: TypeAlias = dict[str, Any]
 
@@ -181,6 +181,12 @@ class _Generator(GenerateJsonSchema):
         if schema.get("default") is None:
             return made
         return {**made, "default": self.encode_default(schema["default"])}
+
+    def function_plain_schema(self, schema: Any) -> JsonSchema:
+        validate = schema["function"]["function"]
+        if isinstance(validate, LateValidator):
+            return self.generate_inner(validate.adapter.core_schema)
+        return super().function_plain_schema(schema)
 
     def dict_schema(self, schema: Any) -> JsonSchema:
         # Older versions of pydantic leave this out, which means the same.

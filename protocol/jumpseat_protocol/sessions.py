@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from jumpseat_protocol.events import AgentMode, SessionMode
 from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.server import EmptyParams, SuccessResult
-from jumpseat_protocol.wire import Method, WireModel
+from jumpseat_protocol.wire import Later, Method, WireModel
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -148,8 +148,8 @@ class ProviderConfig(WireModel):
     max_prompt_tokens: int | None = None
     max_output_tokens: int | None = None
     max_context_window_tokens: int | None = None
-    model_capabilities: ModelCapabilities | None = None
-    azure: AzureOptions | None = None
+    model_capabilities: Later[ModelCapabilities] | None = None
+    azure: Later[AzureOptions] | None = None
     tool_protocol: Literal["native", "xml"] | None = None
     script: dict[str, Any] | str | None = None
 
@@ -372,32 +372,32 @@ class SessionOptions(WireModel):
     client_name: OneLine | None = None
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None
-    model_capabilities: ModelCapabilities | None = None
+    model_capabilities: Later[ModelCapabilities] | None = None
     adapter_settings: dict[str, Any] | None = None
-    tools: list[ClientTool] | None = None
-    commands: list[ClientCommand] | None = None
+    tools: list[Later[ClientTool]] | None = None
+    commands: list[Later[ClientCommand]] | None = None
     available_tools: list[str] | None = None
     excluded_tools: list[str] | None = None
     excluded_builtin_agents: list[str] | None = None
-    default_agent: DefaultAgentConfig | None = None
-    tool_choice: ToolChoiceConfig | None = None
-    hosted_tools: list[ToolName | HostedToolConfig] | None = None
-    response_format: ResponseFormatConfig | None = None
-    system_message: SystemMessageConfig | None = None
-    provider: ProviderConfig | None = None
-    providers: list[NamedProviderConfig] | None = None
-    models: list[ProviderModelConfig] | None = None
-    capi: CapiOptions | None = None
-    custom_agents: list[CustomAgentConfig] | None = None
+    default_agent: Later[DefaultAgentConfig] | None = None
+    tool_choice: Later[ToolChoiceConfig] | None = None
+    hosted_tools: Later[list[ToolName | HostedToolConfig]] | None = None
+    response_format: Later[ResponseFormatConfig] | None = None
+    system_message: Later[SystemMessageConfig] | None = None
+    provider: Later[ProviderConfig] | None = None
+    providers: list[Later[NamedProviderConfig]] | None = None
+    models: list[Later[ProviderModelConfig]] | None = None
+    capi: Later[CapiOptions] | None = None
+    custom_agents: list[Later[CustomAgentConfig]] | None = None
     agent: str | None = None
     mcp_servers: dict[str, dict[str, Any]] | None = Field(default=None, repr=False)
     disabled_mcp_servers: list[str] | None = None
-    github_mcp_tool_config: GitHubMcpToolConfig | None = None
+    github_mcp_tool_config: Later[GitHubMcpToolConfig] | None = None
     plugin_directories: list[str] | None = None
     mcp_o_auth_token_storage: Literal["persistent", "in-memory"] | None = None
     request_mcp_apps: StrictBool | None = None
     allow_all_mcp_server_instructions: StrictBool | None = None
-    session_limits: SessionLimitsConfig | None = None
+    session_limits: Later[SessionLimitsConfig] | None = None
     request_permission: StrictBool | None = None
     request_elicitation: StrictBool | None = None
     request_user_input: StrictBool | None = None
@@ -405,20 +405,20 @@ class SessionOptions(WireModel):
     request_auto_mode_switch: StrictBool | None = None
     request_canvas_renderer: StrictBool | None = None
     request_completions: StrictBool | None = None
-    canvases: list[CanvasDeclaration] | None = None
-    canvas_provider: CanvasProviderIdentity | None = None
+    canvases: list[Later[CanvasDeclaration]] | None = None
+    canvas_provider: Later[CanvasProviderIdentity] | None = None
     continue_on_auto_mode: StrictBool | None = None
     hooks: StrictBool | None = None
     streaming: StrictBool | None = None
     include_sub_agent_streaming_events: StrictBool | None = None
     working_directory: str | None = None
-    large_output: LargeOutputConfig | None = None
-    tool_search: ToolSearchConfig | None = None
-    infinite_sessions: InfiniteSessionConfig | None = None
+    large_output: Later[LargeOutputConfig] | None = None
+    tool_search: Later[ToolSearchConfig] | None = None
+    infinite_sessions: Later[InfiniteSessionConfig] | None = None
     keep_interrupted_answers: StrictBool | None = None
     one_off: StrictBool | None = None
     enable_file_change_tracking: StrictBool | None = None
-    autopilot: AutopilotOptions | None = None
+    autopilot: Later[AutopilotOptions] | None = None
     enable_host_git_operations: StrictBool | None = None
     enable_file_hooks: StrictBool | None = None
     skip_custom_instructions: StrictBool | None = None
@@ -428,8 +428,8 @@ class SessionOptions(WireModel):
     enable_skills: StrictBool | None = None
     skill_directories: list[str] | None = None
     disabled_skills: list[str] | None = None
-    memory: MemoryOptions | None = None
-    sandbox_config: SandboxConfig | None = Field(default=None, repr=False)
+    memory: Later[MemoryOptions] | None = None
+    sandbox_config: Later[SandboxConfig] | None = Field(default=None, repr=False)
     git_hub_token: OneLine | None = Field(default=None, repr=False)
     git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
     enable_git_hub_telemetry_forwarding: StrictBool | None = None
@@ -504,9 +504,9 @@ class SessionSendParams(WireModel):
     prepend: StrictBool = False
     wait: StrictBool = False
     request_headers: Headers = Field(default_factory=dict, repr=False)
-    tool_choice: ToolChoiceConfig | None = None
-    hosted_tools: list[ToolName | HostedToolConfig] | None = None
-    response_format: ResponseFormatConfig | None = None
+    tool_choice: Later[ToolChoiceConfig] | None = None
+    hosted_tools: Later[list[ToolName | HostedToolConfig]] | None = None
+    response_format: Later[ResponseFormatConfig] | None = None
     adapter_settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     traceparent: str | None = None
     tracestate: str | None = None

@@ -13,12 +13,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import field, fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, dataclass_transform
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    dataclass_transform,
+)
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, TypeAdapter, model_validator
 from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema, core_schema
 
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.lazy_models import LazyModel
@@ -67,6 +79,30 @@ class WireModel(LazyModel):
         for name in self.sent_as_null:
             record.setdefault(name, None)
         return record
+
+
+class LateValidator:
+    """Validates values of a type, with a validator that is built for the first one."""
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any]:
+        """Pydantic's validator and schema."""
+        return TypeAdapter(self._of)
+
+    def __call__(self, value: Any) -> Any:
+        return self.adapter.validate_python(value)
+
+
+class _BuiltLater:
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(LateValidator(source))
+
+
+Later: TypeAlias = Annotated[T, _BuiltLater()]
+"""A type whose validator is built with the first value: that of an option that most clients leave out."""
 
 
 @dataclass(frozen=True, slots=True)
