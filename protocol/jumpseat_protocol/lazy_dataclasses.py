@@ -2,9 +2,8 @@
 
 A server defines hundreds of dataclasses and uses few of them before its first answer. The standard decorator
 compiles the methods of each at once, which took a quarter of the time to start. This one makes a class with the
-same slots and the same behaviour; it compiles the constructor for the first instance, and calls the standard
-decorator when something asks for the fields, such as :func:`dataclasses.replace` or pydantic. (A class without
-slots is left to the standard decorator.)
+same slots and the same behaviour; it compiles the constructor for the first instance, and describes the fields when
+something asks for them, such as :func:`dataclasses.replace` or pydantic.
 """
 
 from __future__ import annotations
@@ -21,25 +20,15 @@ else:
 
     def dataclass(cls: type | None = None, /, **options: bool) -> Any:
         """Make a class a dataclass, with the options of :func:`dataclasses.dataclass`."""
-        decorator = _Lazy(options) if options.get("slots") else dataclasses.dataclass(**options)
+        decorator = _Lazy(options)
         return decorator if cls is None else decorator(cls)
 
 
-_GENERATED: Final = (
-    "__init__",
-    "__repr__",
-    "__eq__",
-    "__hash__",
-    "__setattr__",
-    "__delattr__",
-    "__dataclass_fields__",
-    "__dataclass_params__",
-)
 _OWN: Final = "__lazy_fields__"
 
 
 class _Lazy:
-    """The decorator with its options, ``slots`` among them."""
+    """The decorator with its options."""
 
     def __init__(self, options: dict[str, bool]) -> None:
         self._options = options
@@ -49,8 +38,18 @@ class _Lazy:
         names = [name for name, hint in written.get("__annotations__", {}).items() if not _is_class_variable(hint)]
         kw_only = self._options.get("kw_only", False)
         fields = _inherited_fields(cls) | {name: _field(written.get(name, _MISSING), kw_only) for name in names}
-        made = _Class(self._options, written, fields)
+        made = _Class(self._options, fields)
         added = {name: value for name, value in made.methods().items() if name not in written}
+        if not self._options.get("slots"):
+            made.cls = cls
+            for name in written.keys() & set(names):
+                if fields[name].default is not _MISSING:
+                    setattr(cls, name, fields[name].default)
+                else:
+                    delattr(cls, name)
+            for name, value in {**added, _OWN: fields}.items():
+                setattr(cls, name, value)
+            return cls
         # Slots can only be given to a new class, as the standard decorator does.
         inherited = {slot for base in cls.__mro__[1:] for slot in vars(base).get("__slots__", ())}
         slots = tuple(name for name in names if name not in inherited)
@@ -68,12 +67,8 @@ class _Class:
 
     cls: type
 
-    def __init__(
-        self, options: dict[str, bool], written: dict[str, Any], fields: dict[str, dataclasses.Field[Any]]
-    ) -> None:
-        """``written`` is the namespace of the class as it stands in the program."""
+    def __init__(self, options: dict[str, bool], fields: dict[str, dataclasses.Field[Any]]) -> None:
         self._options = options
-        self._written = written
         self._fields = fields
         self._frozen = options.get("frozen", False)
 
@@ -81,7 +76,8 @@ class _Class:
         """Return what the standard decorator would add."""
         fields, options = self._fields.items(), self._options
         methods: dict[str, Any] = {
-            "__dataclass_fields__": _FieldsOf(self),
+            "__dataclass_fields__": _MadeLater(self, "__dataclass_fields__"),
+            "__dataclass_params__": _MadeLater(self, "__dataclass_params__"),
             "__init__": self._constructor(),
             "__match_args__": tuple(name for name, field in fields if field.init and not field.kw_only),
         }
@@ -95,9 +91,9 @@ class _Class:
             methods |= {
                 "__setattr__": self._refusal("assign to", object.__setattr__),
                 "__delattr__": self._refusal("delete", object.__delattr__),
-                "__getstate__": _get_state,
-                "__setstate__": _set_state,
             }
+        if self._frozen and options.get("slots"):
+            methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
         return methods
 
     def _constructor(self) -> Callable[..., None]:
@@ -145,26 +141,37 @@ class _Class:
         return refuse
 
     def complete(self) -> None:
-        """Give the class the fields and the methods of the standard decorator."""
-        cls, written = self.cls, self._written
-        # The standard decorator finds the defaults in the class as it was written.
-        original = type(cls)(cls.__name__, cls.__bases__, {**written, "__qualname__": cls.__qualname__})
-        standard = dataclasses.dataclass(**self._options)(original)
-        for name in _GENERATED:
-            value = vars(standard).get(name)
-            if value is not None and name not in written:
-                setattr(cls, name, value)
+        """Give the class what the standard decorator keeps of a dataclass: its fields and options."""
+        hints: dict[str, Any] = {}
+        for base in reversed(self.cls.__mro__):
+            hints |= vars(base).get("__annotations__", {})
+        namespace = {
+            "__module__": self.cls.__module__,
+            # Otherwise, the standard decorator makes one of the signature.
+            "__doc__": "",
+            "__annotations__": {name: hints[name] for name in self._fields},
+        }
+        described: Any = type(self.cls.__name__, (), namespace | self._fields)
+        described = dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False)(described)
+        options = described.__dataclass_params__
+        for name, value in ({"init": True, "repr": True, "eq": True} | self._options).items():
+            if hasattr(options, name):
+                setattr(options, name, value)
+        kept: Any = self.cls
+        kept.__dataclass_params__ = options
+        kept.__dataclass_fields__ = described.__dataclass_fields__
 
 
-class _FieldsOf:
-    """The fields of a class, made by the standard decorator when something asks for them."""
+class _MadeLater:
+    """A member that is made when something asks for it."""
 
-    def __init__(self, of: _Class) -> None:
+    def __init__(self, of: _Class, name: str) -> None:
         self._of = of
+        self._name = name
 
     def __get__(self, instance: object, owner: type) -> Any:
         self._of.complete()
-        return vars(self._of.cls)["__dataclass_fields__"]
+        return vars(self._of.cls)[self._name]
 
 
 def _inherited_fields(cls: type) -> dict[str, dataclasses.Field[Any]]:

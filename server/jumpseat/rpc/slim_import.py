@@ -1,8 +1,9 @@
 """Import ``pygls.protocol.json_rpc`` without the Language Server Protocol.
 
-``import pygls.protocol`` loads every type of LSP; its JSON-RPC module uses four names of them.
-:func:`import_json_rpc` puts placeholders for the LSP modules into ``sys.modules`` while that one module is loaded,
-and removes them afterwards, so that other importers of pygls in this process get the complete package.
+``import pygls.protocol`` loads every type of LSP; its JSON-RPC module uses four names of them, the decorator of
+attrs for three classes, and an exception that only the converter of cattrs raises.
+:func:`import_json_rpc` puts placeholders for these modules into ``sys.modules`` while that one module is loaded,
+and removes them afterwards, so that other importers in this process get the complete packages.
 ``docs/pygls.md`` has the figures, and the change to pygls that would make this module unnecessary.
 """
 
@@ -10,18 +11,30 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import fields
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-import attrs
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 
-@attrs.define
+
+def _define(cls: type[T]) -> type[T]:
+    """Make a class with the constructor, equality and fields of ``attrs.define``."""
+    made: Any = dataclass(slots=True)(cls)
+    made.__attrs_attrs__ = fields(made)
+    # A dataclass would be encoded by orjson, without its converter.
+    del made.__dataclass_fields__
+    return made
+
+
+@_define
 class ResponseError:
     """The error of a response, as in ``lsprotocol.types``."""
 
@@ -30,7 +43,7 @@ class ResponseError:
     data: Any = None
 
 
-@attrs.define
+@_define
 class ResponseErrorMessage:
     """A response with an error, as in ``lsprotocol.types``."""
 
@@ -39,22 +52,29 @@ class ResponseErrorMessage:
     jsonrpc: str = "2.0"
 
 
+class ClassValidationError(Exception):
+    """The exception of the converter of cattrs, which this server does not use."""
+
+
 def import_json_rpc() -> ModuleType:
     """Return the module ``pygls.protocol.json_rpc``, loaded alone where possible, else in the ordinary way."""
-    if not _loaded_modules():
+    if not _modules_of("pygls", "lsprotocol"):
+        loaded = _modules_of("attrs", "cattrs")
         try:
             return _import_alone()
         except Exception as exc:
             # Another version of pygls may need more. The ordinary way is slower, but it works.
             log.info("pygls cannot be loaded without the Language Server Protocol: %s", exc)
         finally:
-            for name in _loaded_modules():
+            for name in _modules_of("pygls", "lsprotocol", "attrs", "cattrs"):
                 del sys.modules[name]
+            sys.modules.update(loaded)
     return import_module("pygls.protocol.json_rpc")
 
 
-def _loaded_modules() -> list[str]:
-    return [name for name in sys.modules if name.split(".")[0] in ("pygls", "lsprotocol")]
+def _modules_of(*packages: str) -> dict[str, ModuleType]:
+    """Return the loaded modules of packages, by name."""
+    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] in packages}
 
 
 def _import_alone() -> ModuleType:
@@ -64,6 +84,9 @@ def _import_alone() -> ModuleType:
     placeholders: dict[str, dict[str, Any]] = {
         # A package with the real path, whose ``__init__`` does not run.
         "pygls.protocol": {"__path__": [str(Path(pygls.origin).parent / "protocol")]},
+        "attrs": {"define": _define},
+        "cattrs": {"__path__": []},
+        "cattrs.errors": {"ClassValidationError": ClassValidationError},
         # Used for the options of LSP's methods only.
         "pygls.lsp": {"get_method_options_type": None, "is_instance": None},
         "lsprotocol": {"__path__": []},
