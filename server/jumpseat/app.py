@@ -39,7 +39,15 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.sub_agents import AgentLimits
 from jumpseat.child_environment import OWN, ChildEnvironment
 from jumpseat.cli import Options, TcpOptions
-from jumpseat.config import CompactionConfig, Config, SandboxSection, home_folder, load_config
+from jumpseat.config import (
+    AgentsConfig,
+    CompactionConfig,
+    Config,
+    RetryConfig,
+    SandboxSection,
+    home_folder,
+    load_config,
+)
 from jumpseat.descendants import Descendants
 from jumpseat.errors import ConfigError, JumpseatError
 from jumpseat.log_fields import fields
@@ -86,7 +94,7 @@ from jumpseat.tools.resources import Resources
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat.validation import in_file
 from jumpseat.watchdog import watch_loop
-from jumpseat_protocol.sessions import InfiniteSessionConfig, SessionMetadata
+from jumpseat_protocol.sessions import SessionMetadata
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -243,7 +251,7 @@ class App:
             allow_old_clients=options.allow_old_clients
             if config.permissions.allow_old_clients is None
             else config.permissions.allow_old_clients,
-            retry=RetryPolicy(**config.retry.model_dump(exclude_none=True)),
+            retry=RetryPolicy(**_given(config.retry)),
             run_command=self._run_command,
             hook_timeout_s=config.hooks.timeout_s or HOOK_TIMEOUT_S,
             hook_commands=lambda session: (
@@ -259,7 +267,7 @@ class App:
             policy=_policy(config, home, self.trust),
             skills=self.skills.for_session,
             observers=self.observability.observers,
-            agent_limits=AgentLimits(**config.agents.model_dump(exclude_none=True)),
+            agent_limits=AgentLimits(**_given(config.agents)),
         )
 
     async def _run_command(self, session: Session, command: QueuedCommand) -> bool:
@@ -459,7 +467,7 @@ def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
         ConfigError: a rule is invalid.
     """
     try:
-        user = read_rules(config.permissions.model_dump())
+        user = read_rules(dict(config.permissions))
     except ValueError as error:
         raise ConfigError(in_file(home / "config.toml", [f"permissions.{error}"])) from None
     judge = config.permissions.judge
@@ -488,14 +496,19 @@ def _sandbox_settings(config: SandboxSection) -> SandboxSettings:
     )
 
 
+def _given(section: RetryConfig | AgentsConfig) -> dict[str, Any]:
+    """Return the settings that have a value."""
+    return {name: value for name, value in section if value is not None}
+
+
 def _compaction_policy(config: CompactionConfig) -> CompactionPolicy:
     """Return the compaction policy of sessions without such options."""
-    configured = InfiniteSessionConfig(
-        enabled=config.enabled,
-        background_compaction_threshold=config.background_threshold,
-        buffer_exhaustion_threshold=config.exhaustion_threshold,
-    )
-    return CompactionPolicy().overridden_by(configured)
+    given: dict[str, Any] = {
+        "enabled": config.enabled,
+        "background": config.background_threshold,
+        "exhaustion": config.exhaustion_threshold,
+    }
+    return CompactionPolicy(**{name: value for name, value in given.items() if value is not None})
 
 
 def run(options: Options) -> NoReturn:

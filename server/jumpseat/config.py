@@ -120,7 +120,8 @@ _VARIABLE: Final = re.compile(r"(?!(?:sk|pk|rk|gsk|xai|nvapi|hf|gh[opusr]|github
 
 
 class _Section(LazyModel):
-    # A misspelt key must not be ignored silently.
+    # A misspelt key must not be ignored silently. Sections that are not in the file are not validated: the validators
+    # of all of them would take a thirtieth of the time to start.
     model_config = ConfigDict(extra="forbid")
 
 
@@ -370,8 +371,8 @@ class ToolsConfig(_Section):
 
     model_config = ConfigDict(extra="allow")
 
-    web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig)
-    memory: MemoryConfig = Field(default_factory=MemoryConfig)
+    web_fetch: WebFetchConfig = Field(default_factory=WebFetchConfig.model_construct)
+    memory: MemoryConfig = Field(default_factory=MemoryConfig.model_construct)
 
     @model_validator(mode="after")
     def _declarations_are_tables(self) -> ToolsConfig:
@@ -402,21 +403,21 @@ class Config(_Section):
     trusted_folders: list[str] = Field(default_factory=list)
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     models: dict[str, AliasConfig] = Field(default_factory=dict)
-    permissions: PermissionsConfig = Field(default_factory=PermissionsConfig)
-    sandbox: SandboxSection = Field(default_factory=SandboxSection)
-    retry: RetryConfig = Field(default_factory=RetryConfig)
-    compaction: CompactionConfig = Field(default_factory=CompactionConfig)
-    limits: LimitsConfig = Field(default_factory=LimitsConfig)
-    environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig)
-    hooks: HooksConfig = Field(default_factory=HooksConfig)
-    clients: ClientsConfig = Field(default_factory=ClientsConfig)
+    permissions: PermissionsConfig = Field(default_factory=PermissionsConfig.model_construct)
+    sandbox: SandboxSection = Field(default_factory=SandboxSection.model_construct)
+    retry: RetryConfig = Field(default_factory=RetryConfig.model_construct)
+    compaction: CompactionConfig = Field(default_factory=CompactionConfig.model_construct)
+    limits: LimitsConfig = Field(default_factory=LimitsConfig.model_construct)
+    environment: EnvironmentConfig = Field(default_factory=EnvironmentConfig.model_construct)
+    hooks: HooksConfig = Field(default_factory=HooksConfig.model_construct)
+    clients: ClientsConfig = Field(default_factory=ClientsConfig.model_construct)
     services: dict[Literal["jina", "tavily"], ServiceConfig] = Field(
         default_factory=dict[Literal["jina", "tavily"], ServiceConfig]
     )
-    tools: ToolsConfig = Field(default_factory=ToolsConfig)
+    tools: ToolsConfig = Field(default_factory=ToolsConfig.model_construct)
     default_tools: list[str] = Field(default_factory=list)
-    agents: AgentsConfig = Field(default_factory=AgentsConfig)
-    mcp: McpConfig = Field(default_factory=McpConfig)
+    agents: AgentsConfig = Field(default_factory=AgentsConfig.model_construct)
+    mcp: McpConfig = Field(default_factory=McpConfig.model_construct)
 
     @field_validator("trusted_folders")
     @classmethod
@@ -440,7 +441,6 @@ def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:
     try:
         text = read_whole(path, LARGEST_BYTES).decode()
     except FileNotFoundError:
-        # Not validated: the validators of all sections would take a tenth of the start.
         return Config.model_construct()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
