@@ -12,6 +12,8 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Without compiled modules, the command starts half as fast, and Python may not write them (PYTHONDONTWRITEBYTECODE).
+COMPILE := $(BIN)/python -m compileall -qq server protocol clients/python || true
 
 .PHONY: help demo quick test check coverage mutants soak kills load long fuzz bench bench-check dist installs sbom audit clean
 
@@ -35,13 +37,13 @@ help:
 	@echo "make audit     look for known vulnerabilities in what an installation consists of"
 	@echo "make clean     remove everything that make has created in this folder"
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.installed $(VENV)/.compiled
 	$(BIN)/python -m jumpseat_client.demo $(ARGS)
 
-quick: $(VENV)/.installed-test
+quick: $(VENV)/.installed-test $(VENV)/.compiled
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --quick $(ARGS)
 
-test: $(VENV)/.installed-test
+test: $(VENV)/.installed-test $(VENV)/.compiled
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 coverage: $(VENV)/.installed-coverage
@@ -80,10 +82,10 @@ check: $(VENV)/.installed-check
 	@echo pyright --pythonplatform Windows
 	@$(BIN)/python -m pyright --pythonplatform Windows $(SYSTEM_MODULES)
 
-bench: $(VENV)/.installed
+bench: $(VENV)/.installed $(VENV)/.compiled
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
-bench-check: $(VENV)/.installed
+bench-check: $(VENV)/.installed $(VENV)/.compiled
 	$(BIN)/python benchmarks/bench.py --rounds 5 --check benchmarks/ratios.json $(ARGS)
 
 # The time of the last commit is in the archives instead of the time of the build.
@@ -105,29 +107,40 @@ clean:
 	rm -rf $(VENV) .mutants .fuzz .hypothesis .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# Sources that have changed, by a pull for example, are compiled again.
+$(VENV)/.compiled: $(shell find server protocol clients/python -name '*.py') | $(BIN)/python
+	@$(COMPILE)
+	@touch $@
+
 # A stamp file is newer than pyproject.toml if the requirements of its target are installed.
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(PIP) install -e .
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[test]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-check: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[test,check]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
 $(VENV)/.installed-coverage: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[test,coverage]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
 $(VENV)/.installed-fuzz: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[fuzz]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
 $(VENV)/.installed-release: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[release]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/.installed
 
 # An installation of the wheel, with nothing but jumpseat and its requirements.

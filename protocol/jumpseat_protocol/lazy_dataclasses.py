@@ -9,10 +9,11 @@ something asks for them, such as :func:`dataclasses.replace` or pydantic.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, get_origin
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -20,11 +21,25 @@ else:
 
     def dataclass(cls: type | None = None, /, **options: bool) -> Any:
         """Make a class a dataclass, with the options of :func:`dataclasses.dataclass`."""
-        decorator = _Lazy(options)
+        decorator = _Lazy(options) if options.keys() <= _OPTIONS else _standard(**options)
         return decorator if cls is None else decorator(cls)
 
 
 _OWN: Final = "__lazy_fields__"
+_OPTIONS: Final = frozenset({"eq", "frozen", "kw_only", "repr", "slots"})
+"""The options of lazy dataclasses; a class with others is left to the standard decorator."""
+_standard: Final[Any] = dataclasses.dataclass
+
+
+@contextmanager
+def in_libraries() -> Generator[None]:
+    """Make the dataclasses of libraries lazy that are imported in this context."""
+    library: Any = dataclasses
+    library.dataclass = dataclass
+    try:
+        yield
+    finally:
+        library.dataclass = _standard
 
 
 class _Lazy:
@@ -35,7 +50,10 @@ class _Lazy:
 
     def __call__(self, cls: type) -> type:
         written = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
-        names = [name for name, hint in written.get("__annotations__", {}).items() if not _is_class_variable(hint)]
+        hints: dict[str, Any] = written.get("__annotations__", {})
+        if any(map(_is_special, hints.values())):
+            return _standard(**self._options)(cls)
+        names = [name for name, hint in hints.items() if not _is_class_variable(hint)]
         kw_only = self._options.get("kw_only", False)
         fields = _inherited_fields(cls) | {name: _field(written.get(name, _MISSING), kw_only) for name in names}
         made = _Class(self._options, fields)
@@ -147,8 +165,8 @@ class _Class:
             hints |= vars(base).get("__annotations__", {})
         namespace = {
             "__module__": self.cls.__module__,
-            # Otherwise, the standard decorator makes one of the signature.
-            "__doc__": "",
+            # Without a text, the standard decorator makes one from the signature.
+            "__doc__": "Fields.",
             "__annotations__": {name: hints[name] for name in self._fields},
         }
         described: Any = type(self.cls.__name__, (), namespace | self._fields)
@@ -219,7 +237,16 @@ def _representation(names: list[str]) -> Callable[[Any], str]:
 
 
 def _is_class_variable(hint: Any) -> bool:
-    return isinstance(hint, str) and hint.startswith(("ClassVar", "typing.ClassVar"))
+    if isinstance(hint, str):
+        return hint.startswith(("ClassVar", "typing.ClassVar"))
+    return hint is ClassVar or get_origin(hint) is ClassVar
+
+
+def _is_special(hint: Any) -> bool:
+    """Return whether the annotation is not that of a field or a class variable."""
+    if isinstance(hint, str):
+        return "InitVar" in hint or "KW_ONLY" in hint
+    return hint in (dataclasses.InitVar, dataclasses.KW_ONLY) or isinstance(hint, dataclasses.InitVar)
 
 
 def _get_state(instance: Any) -> list[Any]:

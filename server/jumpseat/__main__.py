@@ -50,6 +50,7 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     from dataclasses import replace
 
     from jumpseat.cli import parse, parse_command, wants_schema
+    from jumpseat_protocol.lazy_dataclasses import in_libraries
 
     if wants_schema(argv):
         return _print_schema
@@ -100,7 +101,8 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     if as_copilot:
         # SDKs that speak protocol 2 and expect this command have never asked about their own tools.
         options = replace(options, allow_old_clients="client_tools")
-    from jumpseat.app import run
+    with in_libraries():
+        from jumpseat.app import run
 
     return lambda: run(options)
 

@@ -104,10 +104,8 @@ from typing import Any, ClassVar, Final, Literal, cast
 
 from pydantic import AliasChoices, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from jumpseat.base_urls import base_url_problem
 from jumpseat.errors import ConfigError
 from jumpseat.regular_files import read_whole
-from jumpseat.toml_text import TomlError, parse_toml
 from jumpseat.validation import in_file, validation_problems
 from jumpseat_protocol.lazy_models import LazyModel
 from jumpseat_protocol.members import hint
@@ -120,8 +118,8 @@ _VARIABLE: Final = re.compile(r"(?!(?:sk|pk|rk|gsk|xai|nvapi|hf|gh[opusr]|github
 
 
 class _Section(LazyModel):
-    # A misspelt key must not be ignored silently. Sections that are not in the file are not validated: the validators
-    # of all of them would take a thirtieth of the time to start.
+    # A misspelt key must not be ignored silently. Sections that are not in the file are not validated: the
+    # validators of all of them would take a thirtieth of the time to start.
     model_config = ConfigDict(extra="forbid")
 
 
@@ -444,6 +442,9 @@ def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:
         return Config.model_construct()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
+    # Imported here: many users have no such file.
+    from jumpseat.toml_text import TomlError, parse_toml
+
     try:
         raw: dict[str, Any] = parse_toml(text)
     except TomlError as error:
@@ -473,6 +474,8 @@ def _unknown_adapters(config: Config, known: Collection[str]) -> Iterator[str]:
 
 def config_problems(config: Config) -> Iterator[str]:
     """Yield the problems of a configuration that its types do not show, each as ``KEY: problem``."""
+    from jumpseat.base_urls import base_url_problem
+
     for name, adapter in config.adapters.items():
         if (problem := base_url_problem(adapter.base_url, adapter.type or name)) is not None:
             yield f"adapters.{name}.base_url: {problem}"

@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import sys
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import pytest
@@ -179,3 +182,51 @@ def test_nothing_is_generated_before_it_is_needed() -> None:
     assert isinstance(vars(Unused)["__dataclass_fields__"], dict) is False
     assert [field.name for field in dataclasses.fields(Unused)] == ["name"]
     assert isinstance(vars(Unused)["__dataclass_fields__"], dict)
+
+
+LIBRARY = """
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from typing import ClassVar
+
+@dataclass(frozen=True)
+class Plain:
+    kind: ClassVar[str] = "plain"
+    size: int
+    tags: list[str] = field(default_factory=list)
+
+@dataclass(order=True)
+class Ordered:
+    size: int
+
+@dataclass
+class Counted:
+    count: int = field(init=False)
+    start: InitVar[int] = 1
+    _: KW_ONLY
+    step: int = 1
+
+    def __post_init__(self, start: int) -> None:
+        self.count = start + self.step
+"""
+
+
+def test_libraries_define_lazy_dataclasses_while_they_are_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "library_with_dataclasses.py").write_text(LIBRARY)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+    with lazy_dataclasses.in_libraries():
+        library: Any = import_module("library_with_dataclasses")
+
+    del sys.modules["library_with_dataclasses"]
+    standard: Any = import_module("library_with_dataclasses")
+    assert [isinstance(vars(module.Plain)["__dataclass_fields__"], dict) for module in (library, standard)] == [
+        False,
+        True,
+    ]
+    for module in (library, standard):
+        assert [field.name for field in dataclasses.fields(module.Plain)] == ["size", "tags"]
+        assert module.Plain(1) == module.Plain(1, [])
+        assert module.Ordered(1) < module.Ordered(2)
+        assert module.Counted(start=4, step=2).count == 6

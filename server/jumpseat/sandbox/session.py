@@ -14,7 +14,6 @@ import anyio
 import anyio.to_thread
 
 from jumpseat.sandbox.configuration_files import ConfigurationFiles, Snapshot, move_away, new_files, restore
-from jumpseat.sandbox.mechanisms import Mechanism, find_mechanism
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import Mode, SandboxSettings
 from jumpseat.sandbox.surroundings import Surroundings, git_folders
@@ -22,6 +21,7 @@ from jumpseat.sandbox.view import Namespace, View
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
+    from jumpseat.sandbox.mechanisms import Mechanism
     from jumpseat.sandbox.proxy import Connect
 
 log = logging.getLogger(__name__)
@@ -93,6 +93,8 @@ class Sandboxes:
         if not self.probed:
             async with self._lock:
                 if not self.probed:
+                    from jumpseat.sandbox.mechanisms import find_mechanism
+
                     self.mechanism = await find_mechanism(self.environ, self.defaults.mechanisms)
                     self.probed = True
                     if self.mechanism is None:

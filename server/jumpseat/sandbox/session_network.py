@@ -17,12 +17,13 @@ import anyio.to_thread
 from anyio.abc import ByteStream, SocketListener, TaskGroup
 
 from jumpseat.sandbox.hosts import any_matches, normalize
-from jumpseat.sandbox.mechanisms import Mechanism
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import Namespace
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
+    from jumpseat.sandbox.mechanisms import Mechanism
+
     # Imported with the first command: most processes run none.
     from jumpseat.sandbox.namespace import OpenNamespace
     from jumpseat.sandbox.proxy import Connect, Target

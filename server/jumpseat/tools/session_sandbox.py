@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from jumpseat.agent.permissions.facts import gather_facts
 from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.session import Session
 from jumpseat.git import Confine
@@ -59,6 +58,8 @@ class _Hosts:
 
     def forbids(self, url: str) -> bool:
         # The facts of a URL are gathered without access to the disk.
+        from jumpseat.agent.permissions.facts import gather_facts
+
         facts = gather_facts(UrlPermission(intention="", url=url), TOOL, self._permissions.path_scope)
         return self._permissions.denial_by_rule(facts) is not None
 

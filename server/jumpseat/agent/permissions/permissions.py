@@ -18,8 +18,6 @@ import anyio.to_thread
 
 from jumpseat.agent.observation import Decider, Observers
 from jumpseat.agent.permissions.approvals import ApprovalStore, approved_commands, covers, has_changed
-from jumpseat.agent.permissions.disclosure import disclose
-from jumpseat.agent.permissions.facts import gather_facts
 from jumpseat.agent.permissions.judge import JudgeConfig
 from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.questions import (
@@ -50,7 +48,6 @@ from jumpseat_protocol.permissions import (
     PermissionRequest,
     ShellPermission,
 )
-from jumpseat_protocol.visible import on_one_line
 
 MOVED: Final = (
     "The path now resolves to a different location than when permission was requested. Send the call again."
@@ -132,7 +129,7 @@ class Permissions:
 
     async def facts_of(self, request: PermissionRequest, tool: str) -> Facts:
         """Gather the facts of a call of ``tool`` in a thread, because disks may be slow."""
-        return await anyio.to_thread.run_sync(gather_facts, request, tool, self.path_scope, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(_gather_facts, request, tool, self.path_scope, abandon_on_cancel=True)
 
     async def decide(
         self,
@@ -146,12 +143,15 @@ class Permissions:
         ``facts`` are those of the request, and are gathered here by default.
         """
         if facts is None:
-            facts = gather_facts(request, tool, self.path_scope)
+            facts = _gather_facts(request, tool, self.path_scope)
         if guard.scope is not None:
             facts = replace(facts, scope=guard.scope)
         elif isinstance(request, ShellPermission) and request.sandboxed is False:
             # Approvals cover such a command only as a whole.
             facts = replace(facts, scope=request.full_command_text)
+        # Imported here: no call has to be judged before the first prompt.
+        from jumpseat.agent.permissions.disclosure import disclose
+
         disclose(request, facts)
         rules, patterns, opinion = self._rules(), self.path_scope.rule_patterns, None
         if (rule := first_match(rules.deny, facts, patterns)) is not None:
@@ -177,7 +177,7 @@ class Permissions:
         verdict = await self._ask(request, facts, opinion)
         if verdict.status == "allowed" and verdict.arguments is None and request.kind in ("read", "write"):
             # The question may have been open for a long time, while other calls ran and changed links.
-            now = gather_facts(request, tool, self.path_scope)
+            now = _gather_facts(request, tool, self.path_scope)
             if now.paths != facts.paths:
                 return Verdict("denied", MOVED)
         return verdict
@@ -258,6 +258,8 @@ class Permissions:
     def _warn_changed(self, facts: Facts) -> None:
         """Emit the reason why a person is asked again about an MCP tool that was approved before."""
         if has_changed(self.approvals.current().approvals, facts):
+            from jumpseat_protocol.visible import on_one_line
+
             self._emit(
                 events.SessionWarning(
                     warning_type="permission",
@@ -328,3 +330,10 @@ def _why_a_person_is_needed(rule: Rule | None, tool: str, guard: ApprovalLimits)
     if rule is not None:
         return f" The rule {rule} requires a person to decide."
     return f" The tool {tool} requires a person to decide, or a rule that allows it." if guard.needs_person else ""
+
+
+def _gather_facts(request: PermissionRequest, tool: str, scope: PathScope) -> Facts:
+    # Imported here: the parser of shell commands is needed with the first call.
+    from jumpseat.agent.permissions.facts import gather_facts
+
+    return gather_facts(request, tool, scope)

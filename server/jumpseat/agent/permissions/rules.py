@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from jumpseat.agent.permissions.patterns import path_matches
-from jumpseat.agent.shell.reach import CommandWords
-from jumpseat.agent.shell.syntax import ShellSegment
 from jumpseat_protocol.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from jumpseat.agent.shell.reach import CommandWords
+    from jumpseat.agent.shell.syntax import ShellSegment
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
 

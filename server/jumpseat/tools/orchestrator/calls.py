@@ -19,7 +19,6 @@ from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.interfaces import ToolsResult
 from jumpseat.agent.observation import ToolCall
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.shell.syntax import parse_shell
 from jumpseat.tools.large_output import spill
 from jumpseat.tools.orchestrator.call_hooks import run_with_hooks
 from jumpseat.tools.orchestrator.deferral import activate
@@ -285,6 +284,8 @@ def shell_info(call: ToolUseBlock) -> events.ShellToolInfo | None:
     command = (call.arguments or {}).get("command") if call.name == "bash" else None
     if not isinstance(command, str) or len(command) > MAX_COMMAND_BYTES:
         return None
+    from jumpseat.agent.shell.syntax import parse_shell
+
     line = parse_shell(command)
     return events.ShellToolInfo(
         possible_paths=list(line.possible_paths), has_write_file_redirection=line.has_write_file_redirection

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
 from jumpseat.agent.session.session import Session
-from jumpseat.tools.ignored import ignored_paths
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.session_sandbox import reading_sandbox
 from jumpseat.tools.workspace_files import FileEdit
-from jumpseat.tools.workspace_watch import WorkspaceWatch
 from jumpseat_protocol import events
+
+if TYPE_CHECKING:
+    from jumpseat.tools.workspace_watch import WorkspaceWatch
 
 
 class ChangeRecorder:
@@ -40,6 +42,8 @@ class ChangeRecorder:
         if not self._session.settings.file_tracking:
             return
         if self._watch is None:
+            from jumpseat.tools.workspace_watch import WorkspaceWatch
+
             self._watch = WorkspaceWatch(
                 self._record_all, self._ignored, self._folder, self._is_running, self._warn
             )
@@ -63,6 +67,8 @@ class ChangeRecorder:
 
     async def _ignored(self, root: Path) -> frozenset[str]:
         session, environment = self._session, self._environment
+        from jumpseat.tools.ignored import ignored_paths
+
         return await ignored_paths(
             root, environment.child_environ(session.id), reading_sandbox(session, environment.sandboxes)
         )

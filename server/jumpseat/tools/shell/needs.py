@@ -10,11 +10,13 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from jumpseat.agent.shell.syntax import ShellLine, parse_shell
 from jumpseat_protocol.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from jumpseat.agent.shell.syntax import ShellLine
 
 _NPM: Final = ("registry.npmjs.org", "registry.yarnpkg.com")
 _PYPI: Final = ("pypi.org", "files.pythonhosted.org")
@@ -121,6 +123,9 @@ class CommandNeeds:
 
 def command_needs(text: str) -> CommandNeeds:
     """Return the needs of a command line. Pure, and the same for the same text."""
+    # Imported with the first command.
+    from jumpseat.agent.shell.syntax import parse_shell
+
     line = parse_shell(text)
     commands = list(_commands(line))
     reasons = [reason for words in commands if (reason := _reason(words)) is not None]

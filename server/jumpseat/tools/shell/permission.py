@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from jumpseat.agent.shell.syntax import parse_shell
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission
 
@@ -31,6 +30,9 @@ class Placement:
 def shell_permission(command: str, intention: str, placement: Placement | None = None) -> ShellPermission:
     """Return the request for ``command``, with the programs, paths and URLs that its text mentions."""
     placement = placement or Placement()
+    # Imported with the first command.
+    from jumpseat.agent.shell.syntax import parse_shell
+
     line = parse_shell(command)
     asks_to_leave = placement.by_model and placement.leaves is not None
     return ShellPermission(
