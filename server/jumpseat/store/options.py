@@ -18,9 +18,7 @@ from pydantic.alias_generators import to_camel
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.store.state_files import StateFiles
 from jumpseat_protocol.sessions import (
-    AutopilotOptions,
     CustomAgentConfig,
-    DefaultAgentConfig,
     MemoryOptions,
     SessionOptions,
 )
@@ -66,7 +64,7 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         system_message=settings.system_message,
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
-        default_agent=DefaultAgentConfig(excluded_tools=settings.default_excluded_tools),
+        default_agent={"excludedTools": settings.default_excluded_tools},
         tool_choice=settings.tool_choice,
         response_format=settings.response_format,
         hosted_tools=settings.hosted_tools,
@@ -76,10 +74,10 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         keep_interrupted_answers=settings.keep_interrupted_answers or None,
         one_off=settings.one_off or None,
         enable_file_change_tracking=settings.file_tracking or None,
-        autopilot=AutopilotOptions(
-            continuation_enabled=None if settings.autopilot_continuation else False,
-            max_continues=settings.autopilot_continues,
-        ),
+        autopilot={
+            "maxContinues": settings.autopilot_continues,
+            **({} if settings.autopilot_continuation else {"continuationEnabled": False}),
+        },
         session_limits=settings.session_limits,
         continue_on_auto_mode=settings.continue_on_auto_mode or None,
         reasoning_summary=settings.reasoning_summary,

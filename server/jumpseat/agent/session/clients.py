@@ -278,7 +278,7 @@ class Clients:
         if now != before and (len(self._attached) > 1 or any(before)):
             canvases = can_render if can_render != before[1] else None
             self._emit(events.CapabilitiesChanged(ui=events.UiChanges(elicitation=can_elicit, canvases=canvases)))
-        if not can_elicit:
+        if not can_elicit and self.elicitations.open():
             self.elicitations.close_all(ElicitationResult(action="cancel"))
 
     def _tell_commands(self, before: dict[str, ClientCommand]) -> None:
