@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import anyio
 
-from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.providers.copilot import PROVIDER
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.errors import ClientCallError, InvalidRequestError, ProviderAuthError
@@ -119,6 +118,9 @@ class ClientLogin:
         except TimeoutError:
             raise ProviderAuthError(f"the client provided no GitHub token within {self._timeout_s:g} s") from None
         except ClientCallError as error:
+            # Imported here: every server asks for the login of its environment with the first session.
+            from jumpseat.adapters.failures import Redactor
+
             raise ProviderAuthError(f"the client provided no GitHub token: {Redactor()(str(error))}") from None
         if answer.kind == "cancelled":
             raise ProviderAuthError("the client provided no GitHub token: the request was cancelled")
