@@ -1,7 +1,8 @@
 """Direct connections to providers, reused by later requests: HTTP/1.1 by h11.
 
-httpx's own transport has a pool with limits, HTTP/2 and trio in mind, whose locks yield to the event loop several
-times for each request. Here the number of connections is unlimited, and each has one request at a time.
+The pool of httpx's own transport also serves HTTP/2 and limits connections, and its locks yield to the event loop
+several times for each request: ``docs/libraries.md`` has the figures. Here, the number of connections is unlimited,
+because a hundred sessions may stream at once, and waiting for a connection would look like a slow model.
 """
 
 from __future__ import annotations
@@ -36,10 +37,7 @@ Origin: TypeAlias = tuple[bytes, bytes, int | None]
 
 
 class DirectConnections(httpx.AsyncBaseTransport):
-    """The connections to all origins; ``tls`` is for those with https.
-
-    Unlimited: a hundred sessions may stream at once, and waiting for a connection would look like a slow model.
-    """
+    """The connections to all origins, each with one request at a time; ``tls`` is for those with https."""
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         if tls is not None:
