@@ -16,8 +16,11 @@ from abc import ABCMeta
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import VERSION, BaseModel, ConfigDict
 from pydantic.fields import ModelPrivateAttr
+
+NEWEST_TESTED: Final = (2, 14)
+"""Later versions of pydantic may build models in another way: they build them when they are defined."""
 
 _NAMESPACE: Final = "__lazy_namespace__"
 """The member of a class that is not built: its namespace, as pydantic expects it."""
@@ -101,10 +104,12 @@ def _build(cls: type) -> None:
             delattr(cls, member)
 
 
-if TYPE_CHECKING:
+if TYPE_CHECKING or tuple(map(int, VERSION.split(".")[:2])) > NEWEST_TESTED:
 
     class LazyModel(BaseModel):
         """The base of lazy models."""
+
+        model_config = ConfigDict(defer_build=True)
 else:
 
     class LazyModel(BaseModel, metaclass=_LazyMetaclass):
