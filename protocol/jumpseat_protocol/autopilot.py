@@ -12,7 +12,9 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class ObjectiveContent(WireModel):
-    """The file of the objective, as text."""
+    """The file of the objective, as text; ``null`` if there is none."""
+
+    sent_as_null = ("content",)
 
     content: str | None = None
 
@@ -46,7 +48,9 @@ class ObjectiveState(WireModel):
 
 
 class ObjectiveStateResult(WireModel):
-    """No ``state`` means that there is no objective."""
+    """``state`` is ``null`` if there is no objective."""
+
+    sent_as_null = ("state",)
 
     state: ObjectiveState | None = None
 

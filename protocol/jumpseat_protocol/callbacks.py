@@ -221,6 +221,22 @@ class CanvasOpenResult(WireModel):
     status: str | None = None
 
 
+class CancelClientTaskParams(WireModel):
+    """A request to stop a task that the client has registered; ``id`` is the session's name for it."""
+
+    session_id: str
+    id: str
+    client_task_id: str
+    cancellation_id: str
+    reason: Literal["cancel_requested"]
+
+
+class CancelClientTaskResult(WireModel):
+    """``cancelled``: the work has stopped."""
+
+    cancelled: StrictBool
+
+
 class ToolCallParams(WireModel):
     """A client tool call, in protocol 2. Protocol 3 has the event ``external_tool.requested`` instead."""
 

@@ -323,6 +323,8 @@ class SubagentStarted(Payload):
 
 @wire_dataclass
 class SubagentConfigured(Payload):
+    """``model`` is ``default`` if the provider chooses it; logs of older versions may lack it."""
+
     type: ClassVar[str] = "subagent.configured"
     model: str | None = None
     reasoning_effort: str | None = None
@@ -726,6 +728,25 @@ class AssistantMessage(Payload):
     originating_message_id: str | None = None
     interrupted: bool | None = None
     parent_tool_call_id: str | None = None
+
+
+@wire_dataclass
+class AgentInterrupted(Payload):
+    """A user has interrupted the agent. ``turn`` and ``elapsed_ms`` are those of the interrupted turn.
+
+    The names and ids are those of the tool calls that were running. Both numbers are 0 for ``background_agent``:
+    only sub-agents in the background were ended.
+    """
+
+    type: ClassVar[str] = "agent.interrupted"
+    persisted: ClassVar[bool] = False
+    activity: Literal["model_call", "tool_call", "background_agent"]
+    turn: int
+    elapsed_ms: int
+    model: str | None = None
+    tool_call_ids: list[str] | None = None
+    tool_names: list[str] | None = None
+    interrupted_agent_count: int | None = None
 
 
 @wire_dataclass
@@ -1398,6 +1419,7 @@ EventPayload: TypeAlias = (
     | MessageDelta
     | ToolCallDelta
     | AssistantMessage
+    | AgentInterrupted
     | AssistantIdle
     | AssistantUsage
     | ModelCallFailure

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import Field, StrictBool, model_validator
 from pydantic.alias_generators import to_camel
 
-from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire, wire_dataclass
+from jumpseat_protocol.wire import NestedNulls, WireDataclass, WireModel, to_wire, wire_dataclass
 
 
 @wire_dataclass
@@ -201,9 +201,16 @@ class SessionApproval(WireModel):
             raise ValueError(f"an approval of the kind {self.kind!r} needs {to_camel(needed)}")
         return self
 
+    def wire(self) -> dict[str, Any]:
+        """Return the JSON form. An approval of all tools of an MCP server has the tool name ``null``."""
+        record = super().wire()
+        return {**record, "toolName": self.tool_name} if self.kind == "mcp" else record
 
-class WireRule(WireModel):
+
+class WireRule(NestedNulls):
     """A rule, such as ``shell`` with the argument ``git status``; without an argument, it matches its kind."""
+
+    sent_as_null = ("argument",)
 
     kind: str = Field(min_length=1)
     argument: str | None = None

@@ -8,6 +8,8 @@ from typing import Any, Final, NamedTuple
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
     AutoModeSwitchResponse,
+    CancelClientTaskParams,
+    CancelClientTaskResult,
     CanvasActionParams,
     CanvasCloseParams,
     CanvasOpenParams,
@@ -72,6 +74,7 @@ SERVER_REQUESTS: Final[Mapping[str, Callback]] = {
     "canvas.open": Callback(CanvasOpenParams, CanvasOpenResult),
     "canvas.action.invoke": Callback(CanvasActionParams, object),
     "canvas.close": Callback(CanvasCloseParams, EmptyAnswer),
+    "tasks.cancel": Callback(CancelClientTaskParams, CancelClientTaskResult),
     "sessionFs.readFile": Callback(FsPathParams, FsReadResult),
     "sessionFs.writeFile": Callback(FsWriteParams, FsDone),
     "sessionFs.appendFile": Callback(FsWriteParams, FsDone),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field, StrictBool
 
@@ -60,15 +61,147 @@ class TaskInfo(WireModel):
     idle_since: str | None = None
     command: str | None = None
     attachment_mode: Literal["attached", "detached"] | None = None
+    pid: int | None = None
+
+
+ClientTaskStatus: TypeAlias = Literal["running", "idle", "completed", "failed", "cancelled", "orphaned"]
+"""``orphaned``: the client of the task has left the session, and nobody knows the state of the task."""
+
+
+class ClientTaskOwner(WireModel):
+    """The client of a task: the number of its connection, and whether it is attached to the session."""
+
+    participant_id: str
+    join_id: str
+    kind: Literal["sdk"] = "sdk"
+    presence: Literal["connected", "disconnected"]
+    disconnected_at: str | None = None
+
+
+class ClientTaskInfo(WireModel):
+    """A task that a client carries out itself. Timestamps are in ISO 8601.
+
+    ``client_task_id`` is the client's name for it, ``sequence`` the number of its latest update.
+    """
+
+    type: Literal["client"] = "client"
+    id: str
+    client_task_id: str
+    display_name: str | None = None
+    description: str
+    status: ClientTaskStatus
+    owner: ClientTaskOwner
+    started_at: str
+    updated_at: str
+    completed_at: str | None = None
+    active_time_ms: int
+    active_started_at: str | None = None
+    idle_since: str | None = None
+    orphaned_at: str | None = None
+    execution_mode: Literal["background"] = "background"
+    can_cancel: StrictBool
+    sequence: int
+    result: Any = None
+    error: str | None = None
+    error_code: str | None = None
+    cancellation_reason: str | None = None
+
+
+class RegisterTaskParams(WireModel):
+    """``client_task_id`` is the client's own: registering it again returns the same task.
+
+    ``expected_sequence`` is the number of the latest update that the client knows, 0 for a new task.
+    """
+
+    session_id: str
+    type: Literal["client"] = "client"
+    client_task_id: str = Field(min_length=1, max_length=256)
+    description: str = Field(max_length=4096)
+    display_name: str | None = Field(default=None, max_length=256)
+    cancellable: StrictBool
+    expected_sequence: int | None = None
+
+
+class ClientTaskResult(WireModel):
+    task: ClientTaskInfo
+
+
+class _TaskUpdate(WireModel):
+    message: str | None = Field(default=None, max_length=4096)
+
+
+class TaskProgressUpdate(_TaskUpdate):
+    """``null`` resets ``phase`` and ``percentage``, which is from 0 to 100."""
+
+    taken_back = MappingProxyType({"phase": "", "percentage": "none"})
+
+    kind: Literal["progress"]
+    status: Literal["running", "idle"] | None = None
+    phase: str | None = Field(default=None, max_length=256)
+    percentage: Annotated[float, Field(ge=0, le=100)] | Literal["none"] | None = None
+
+
+class TaskCompleted(_TaskUpdate):
+    """``result`` is any JSON."""
+
+    kind: Literal["completed"]
+    result: Any = None
+
+
+class TaskFailed(_TaskUpdate):
+    kind: Literal["failed"]
+    error: str = Field(max_length=4096)
+    code: str | None = Field(default=None, max_length=256)
+
+
+class TaskCancelled(_TaskUpdate):
+    kind: Literal["cancelled"]
+    reason: str | None = Field(default=None, max_length=4096)
+
+
+TaskUpdate: TypeAlias = TaskProgressUpdate | TaskCompleted | TaskFailed | TaskCancelled
+
+
+class UpdateTaskParams(WireModel):
+    """``sequence`` counts the updates of a task: each has a higher number than the one before."""
+
+    session_id: str
+    id: str
+    sequence: int = Field(ge=0)
+    update: Annotated[TaskUpdate, Field(discriminator="kind")]
+
+
+class ReadOutputParams(TaskParams):
+    """``cursor`` is that of the last read; without one, the read begins with the oldest output.
+
+    ``wait_ms`` is the longest wait for output, if there is none after ``cursor``.
+    """
+
+    cursor: str | None = None
+    wait_ms: int = Field(default=0, ge=0, le=30_000)
+
+
+class OutputExit(WireModel):
+    status: Literal["completed", "failed", "cancelled"]
+    exit_code: int | None = None
+
+
+class ReadOutputResult(WireModel):
+    """At most 64 KiB of ``text``; ``exit`` is set if the command has ended and nothing follows."""
+
+    cursor: str
+    text: str
+    exit: OutputExit | None = None
 
 
 class TaskListResult(WireModel):
-    tasks: list[TaskInfo]
+    tasks: list[TaskInfo | ClientTaskInfo]
 
 
 class TaskProgressResult(WireModel):
     """``progress`` has the ``type`` of the task: ``recentActivity``, a list of ``{message, timestamp}``, for an
-    agent, ``recentOutput`` for a command. It is ``null`` for an unknown task.
+    agent and a task of a client, with ``{status, sequence, updatedAt, phase?, percentage?, lastMessage?}`` of the
+    latter; ``recentOutput`` and ``pid`` for a command. It is ``null`` for an unknown task.
     """
 
     sent_as_null = ("progress",)
@@ -118,6 +251,9 @@ class FleetStartResult(WireModel):
 METHODS: Final[Mapping[str, Method]] = {
     "session.tasks.startAgent": Method(StartAgentParams, StartAgentResult),
     "session.tasks.list": Method(SessionParams, TaskListResult),
+    "session.tasks.register": Method(RegisterTaskParams, ClientTaskResult),
+    "session.tasks.update": Method(UpdateTaskParams, ClientTaskResult),
+    "session.tasks.readOutput": Method(ReadOutputParams, ReadOutputResult),
     "session.tasks.refresh": Method(SessionParams, EmptyResult),
     "session.tasks.waitForPending": Method(SessionParams, EmptyResult),
     "session.tasks.getProgress": Method(TaskParams, TaskProgressResult),

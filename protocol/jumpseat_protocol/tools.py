@@ -9,7 +9,7 @@ from pydantic import Field, StrictBool, StrictInt
 
 from jumpseat_protocol.server import EmptyResult, SuccessResult
 from jumpseat_protocol.sessions import ClientTool, SessionParams
-from jumpseat_protocol.wire import Method, WireModel
+from jumpseat_protocol.wire import Method, NestedNulls, WireModel
 
 
 class BinaryToolResult(WireModel):
@@ -112,11 +112,20 @@ class ExecuteToolParams(SessionParams):
     tool_call_id: str | None = Field(default=None, min_length=1)
 
 
-class BuiltinToolDescriptor(WireModel):
-    """A built-in tool. ``input_schema`` is a JSON Schema; ``is_terminal`` says that the tool runs commands."""
+class BuiltinToolDescriptor(NestedNulls):
+    """A built-in tool. ``input_schema`` is a JSON Schema; ``is_terminal`` says that the tool runs commands.
+
+    The built-in tools of this server have neither titles, categories, instructions nor formats of their own.
+    """
+
+    sent_as_null = ("title", "instructions", "type", "format")
 
     name: str
+    title: str | None = None
     description: str
+    instructions: str | None = None
+    type: str | None = None
+    format: dict[str, Any] | None = None
     input_schema: dict[str, Any]
     is_terminal: StrictBool
     has_summarise_intention: StrictBool = False

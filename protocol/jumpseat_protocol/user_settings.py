@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final
 from pydantic import Field, StrictBool
 
 from jumpseat_protocol.server import EmptyParams
-from jumpseat_protocol.wire import Method, WireModel
+from jumpseat_protocol.wire import Method, NestedNulls, WireModel
 
 
-class UserSetting(WireModel):
+class UserSetting(NestedNulls):
     """``is_default`` is true if the setting is not set, whatever the values."""
 
     sent_as_null: ClassVar[tuple[str, ...]] = ("value", "default")
@@ -25,10 +25,6 @@ class UserSettingsResult(WireModel):
     """All settings, by name."""
 
     settings: dict[str, UserSetting]
-
-    def wire(self) -> dict[str, Any]:
-        """Return the JSON form, with the nulls of the settings."""
-        return {"settings": {name: value.wire() for name, value in self.settings.items()}}
 
 
 class UserSettingsSetParams(WireModel):

@@ -28,7 +28,15 @@ from typing import (
     dataclass_transform,
 )
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, TypeAdapter, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    model_serializer,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
@@ -79,6 +87,15 @@ class WireModel(LazyModel):
         for name in self.sent_as_null:
             record.setdefault(name, None)
         return record
+
+
+class NestedNulls(WireModel):
+    """A :class:`WireModel` whose fields in ``sent_as_null`` are sent as ``null`` inside of other types, too."""
+
+    @model_serializer(mode="wrap")
+    def _with_nulls(self, serialize: SerializerFunctionWrapHandler):
+        record: dict[str, Any] = serialize(self)
+        return {**dict.fromkeys(self.sent_as_null), **record}
 
 
 class LateValidator:

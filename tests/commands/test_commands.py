@@ -174,7 +174,7 @@ async def test_the_servers_commands_work(tmp_path: Path) -> None:
         assert "1 calls" in await said("usage")
         await said("model", "other")
         changed = await server.wire.event("session.model_change")
-        assert changed["data"] == {"newModel": "other", "previousModel": "first", "source": "command"}
+        assert changed["data"] == {"newModel": "other", "previousModel": "first", "source": "model_command"}
         await server.wire.response(await execute(server.wire, session, "/model", ""))
         assert "other" in (await server.wire.event("session.info", infoType="command"))["data"]["message"]
         unknown = await server.wire.error_of(

@@ -37,6 +37,7 @@ DECODER_LIMIT_S = 20
 # The fields that an application needs, by type of event. A dot leads into an object, or each object of an array.
 ESSENTIALS: dict[str, Sequence[str]] = {
     "abort": ["reason"],
+    "agent.interrupted": ["activity", "turn"],
     "assistant.idle": [],
     "assistant.message": ["messageId", "content", "toolRequests.toolCallId", "toolRequests.name"],
     "assistant.message_delta": ["messageId", "deltaContent"],

@@ -43,6 +43,8 @@ from jumpseat.tools.tool import BuiltinTool, MakeSource
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
+    CancelClientTaskParams,
+    CancelClientTaskResult,
     CanvasActionParams,
     CanvasCloseParams,
     CanvasOpenParams,
@@ -131,6 +133,9 @@ class RecordingClient:
 
     async def close_canvas(self, params: CanvasCloseParams) -> None:
         raise ClientCallError("this client has no canvases")
+
+    async def cancel_task(self, params: CancelClientTaskParams) -> CancelClientTaskResult:
+        raise ClientCallError("this client has no tasks")
 
     async def start_http_request(self, params: HttpRequestStartParams) -> None:
         raise ClientCallError("this client makes no requests")

@@ -23,6 +23,8 @@ from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
+    CancelClientTaskParams,
+    CancelClientTaskResult,
     CanvasActionParams,
     CanvasCloseParams,
     CanvasOpenParams,
@@ -174,6 +176,9 @@ class AcpConnection:
 
     async def close_canvas(self, params: CanvasCloseParams) -> None:
         _unsupported("show canvases")
+
+    async def cancel_task(self, params: CancelClientTaskParams) -> CancelClientTaskResult:
+        _unsupported("carry out tasks")
 
     async def start_http_request(self, params: HttpRequestStartParams) -> None:
         _unsupported("carry requests to models")

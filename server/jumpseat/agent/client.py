@@ -9,6 +9,8 @@ from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.editor import EditorFiles, EditorTerminals
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
+    CancelClientTaskParams,
+    CancelClientTaskResult,
     CanvasActionParams,
     CanvasCloseParams,
     CanvasOpenParams,
@@ -94,6 +96,10 @@ class Client(Protocol):
 
     async def close_canvas(self, params: CanvasCloseParams) -> None:
         """Close an open instance."""
+        ...
+
+    async def cancel_task(self, params: CancelClientTaskParams) -> CancelClientTaskResult:
+        """Stop a task that the client has registered."""
         ...
 
 

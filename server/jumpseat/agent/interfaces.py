@@ -170,6 +170,14 @@ class ModelSource(Protocol):
         ...
 
 
+class CommandOutput(NamedTuple):
+    """A part of a command's output, which ends at the offset ``end``; ``is_last``: nothing will follow."""
+
+    text: str
+    end: int
+    is_last: bool
+
+
 class BackgroundCommand(Protocol):
     """A shell command of a session; it may have exited since.
 
@@ -199,6 +207,11 @@ class BackgroundCommand(Protocol):
         ...
 
     @property
+    def pid(self) -> int | None:
+        """Return the id of its process, or of that of its sandbox; ``None`` if it runs elsewhere."""
+        ...
+
+    @property
     def age_s(self) -> float:
         """Return the seconds since its start."""
         ...
@@ -214,6 +227,17 @@ class BackgroundCommand(Protocol):
 
     def output(self, limit: int | None = None) -> str:
         """Return all output so far, or its last ``limit`` bytes."""
+        ...
+
+    def output_from(self, start: int | None, limit: int) -> CommandOutput | None:
+        """Return at most ``limit`` bytes of output from offset ``start``, by default the oldest that is kept.
+
+        The result is ``None`` if the output at ``start`` is not kept.
+        """
+        ...
+
+    async def news(self, seen: int) -> None:
+        """Wait for more than ``seen`` bytes of output in all, or for the exit of the command."""
         ...
 
     async def stop(self) -> None:

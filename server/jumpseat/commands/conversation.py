@@ -19,7 +19,7 @@ MODELS_SHOWN: Final = 50
 async def _model(call: Call) -> CommandResult:
     session = call.session
     if call.args:
-        session.use_model(call.args, "command")
+        session.use_model(call.args, "model_command")
         return Text(f"The model is {call.args} from the next call on.")
     resolved = await session.services.models.resolve(session.settings)
     shown = f"The model is {resolved.info.id}"

@@ -21,6 +21,8 @@ from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
     AutoModeSwitchResponse,
+    CancelClientTaskParams,
+    CancelClientTaskResult,
     CanvasActionParams,
     CanvasCloseParams,
     CanvasOpenParams,
@@ -250,6 +252,9 @@ class Connection:
 
     async def close_canvas(self, params: CanvasCloseParams) -> None:
         await self._ask("canvas.close", params, EmptyAnswer)
+
+    async def cancel_task(self, params: CancelClientTaskParams) -> CancelClientTaskResult:
+        return await self._ask("tasks.cancel", params, CancelClientTaskResult)
 
     async def ask_session_fs(self, method: str, params: WireModel, result: type[R]) -> R:
         return await self._ask(method, params, result)

@@ -74,9 +74,9 @@ async def test_one_of_several_rules_can_be_revoked(tmp_path: Path) -> None:
             rules = {"sessionId": session, "scope": where, "add": [{"kind": kind}]}
             await server.wire.call("session.permissions.modifyRules", rules)
         every = [
-            ("session", [{"kind": "write"}]),
-            ("session", [{"kind": "memory"}]),
-            ("location", [{"kind": "read"}]),
+            ("session", [{"kind": "write", "argument": None}]),
+            ("session", [{"kind": "memory", "argument": None}]),
+            ("location", [{"kind": "read", "argument": None}]),
         ]
         assert await kept(server.wire, session) == every
         found = (await server.wire.call("jumpseat.permissions.list", {"sessionId": session}))["approvals"]

@@ -297,6 +297,7 @@ class Translator:
                 | events.SubagentConfigured()
                 | events.SubagentCompleted()
                 | events.SubagentFailed()
+                | events.AgentInterrupted()
                 | events.BackgroundTasksChanged()
                 | events.SystemNotification()
                 | events.ToolSearchActivated()

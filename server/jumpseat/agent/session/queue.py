@@ -83,6 +83,13 @@ class Queue:
         """Return the running prompt, if any."""
         return self._current if isinstance(self._current, Prompt) else None
 
+    @property
+    def can_interrupt(self) -> bool:
+        """Return whether an item runs, or is about to, that was not aborted before."""
+        if not self.running or self._scope.cancel_called:
+            return False
+        return self._current is not None or self._has_runnable_item()
+
     async def wait(self) -> None:
         """Wait until no run is in progress."""
         await self._stopped.wait()
@@ -123,9 +130,7 @@ class Queue:
         Returns:
             An awaitable that ends when the item has ended; ``None`` if none is running.
         """
-        if not self.running or self._scope.cancel_called:
-            return None
-        if self._current is None and not self._has_runnable_item():
+        if not self.can_interrupt:
             return None
         current = self._current or self._waiting.popleft()
         if flush:

@@ -46,8 +46,8 @@ class Prompt:
     ``display_text`` is shown to users in place of the text, ``source`` names where a prompt comes from that is not
     the user's. ``notification`` takes the place of the user's message: the model gets its content, unchanged. The
     prompts ``before`` were sent together with this one; they end with the same outcome, and the model gets them
-    without the date and the reminder. ``message_ids`` are the ids of its messages: its own, and those of the
-    prompts that steered it.
+    without the date and the reminder. ``turn`` is the latest turn of its run, which has begun at ``turn_begun_s``.
+    ``message_ids`` are the ids of its messages: its own, and those of the prompts that steered it.
     """
 
     text: str
@@ -67,6 +67,8 @@ class Prompt:
     source: str | None = None
     notification: events.SystemNotification | None = None
     order: int = 0
+    turn: int = 0
+    turn_begun_s: float | None = None
     id: str = field(default_factory=new_id)
     interaction_id: str = field(default_factory=new_id)
     run: Run = field(default_factory=lambda: Run())

@@ -10,8 +10,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.blocks import ToolUseBlock
@@ -49,6 +50,10 @@ from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import CustomToolPermission, PermissionRequest
+
+if TYPE_CHECKING:
+    # Most sessions have none.
+    from jumpseat.agent.session.client_tasks import ClientTasks
 
 log = logging.getLogger(__name__)
 
@@ -170,8 +175,9 @@ class Session:
         self.opened_in: TraceContext | None = None
         self._log = storage.log
         self._changed = False
-        # The sub-agents, once the session has had one.
+        # The sub-agents, and the tasks of clients, once the session has had one.
         self.agents: RunningAgents | None = None
+        self.client_tasks: ClientTasks | None = None
 
     def _make_clients(self) -> Clients:
         return Clients(self.id, self.emit, self._tell)
@@ -529,10 +535,29 @@ class Session:
         Returns:
             An awaitable that ends when the run has ended; ``None`` if nothing runs.
         """
+        if not self.queue.can_interrupt:
+            return None
+        self.report_interruption()
         stopped = self.queue.interrupt("user_abort", flush=flush)
-        if stopped is not None:
-            self.compactor.cancel()
+        self.compactor.cancel()
         return stopped
+
+    def report_interruption(self) -> None:
+        """Publish what a user is about to interrupt: tool calls, or a call of the model, if any."""
+        prompt = self.queue.prompt
+        if prompt is None or prompt.turn_begun_s is None or not self.queue.can_interrupt:
+            return
+        calls = self.conversation.open_calls()
+        self._announce_ephemeral(
+            events.AgentInterrupted(
+                activity="tool_call" if calls else "model_call",
+                turn=prompt.turn,
+                elapsed_ms=int((anyio.current_time() - prompt.turn_begun_s) * 1000),
+                model=self.settings.for_model().model,
+                tool_call_ids=[call.id for call in calls] or None,
+                tool_names=[call.name for call in calls] or None,
+            )
+        )
 
     def flush(self) -> None:
         """Schedule an ``fsync`` of the log."""

@@ -173,7 +173,9 @@ class SubAgents:
         self._agents[agent_id] = agent
         session.emit(
             events.SubagentConfigured(
-                model=agent.model, reasoning_effort=of_model.reasoning_effort, multi_turn=True
+                model=agent.model or texts.DEFAULT_MODEL,
+                reasoning_effort=of_model.reasoning_effort,
+                multi_turn=True,
             )
         )
         self._begin(agent, session, prompt, agent.parent_id or self._root.id)
@@ -403,6 +405,11 @@ class SubAgents:
     async def cancel_all(self) -> int:
         """End all agents in the background that work; returns their number."""
         working = [agent for agent in self.children(None) if agent.status == "running" and not agent.waited_for]
+        if working:
+            ended = events.AgentInterrupted(
+                activity="background_agent", turn=0, elapsed_ms=0, interrupted_agent_count=len(working)
+            )
+            self._root.emit(ended)
         for agent in working:
             await self.cancel(agent)
         return len(working)

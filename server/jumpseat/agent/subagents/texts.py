@@ -15,6 +15,8 @@ STARTED: Final = (
 MOVED: Final = "Agent moved to background (agent_id: {id}). You'll be notified when it completes."
 MOST_OF_COMMAND: Final = 200
 """The most characters of a command that stand for its description."""
+DEFAULT_MODEL: Final = "default"
+"""Stands for the model that a provider chooses, whose name is not known before its first answer."""
 NO_ANSWER: Final = "Agent completed but produced no response."
 INTERRUPTION: Final = "agent_interrupted"
 """The type of the warning that the server ended while an agent worked on a message after its first task."""

@@ -82,6 +82,7 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
                 # If the model and the tools never block, other tasks still have to run, an abort above all.
                 await anyio.lowlevel.checkpoint()
             turn_id = open_turn = str(turn)
+            prompt.turn, prompt.turn_begun_s = turn, anyio.current_time()
             session.emit(events.TurnStart(turn_id=turn_id, interaction_id=prompt.interaction_id))
             if turn > 0:
                 await _add_steering(session, prompt, turn_id)

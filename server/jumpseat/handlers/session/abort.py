@@ -14,7 +14,9 @@ def abort(ctx: Context, params: SessionAbortParams) -> Awaitable[SuccessResult]:
 
     The response is sent when the session is idle. Aborting an idle session succeeds.
     """
-    return _success(ctx.registry.live(params.session_id).abort(params.reason or "user_initiated"))
+    session = ctx.registry.live(params.session_id)
+    session.report_interruption()
+    return _success(session.abort(params.reason or "user_initiated"))
 
 
 async def _success(stopped: Awaitable[None]) -> SuccessResult:

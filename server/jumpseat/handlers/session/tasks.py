@@ -1,23 +1,34 @@
-"""``session.tasks.*``: the sub-agents of a session, and its commands in the background."""
+"""``session.tasks.*``: the sub-agents of a session, its commands in the background, and tasks of clients."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from jumpseat.agent.interfaces import BackgroundCommand
+import anyio
+
+from jumpseat.agent.interfaces import BackgroundCommand, CommandOutput
+from jumpseat.agent.session.client_tasks import ClientTask, ClientTasks
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.subagents.subagent import SubAgent
 from jumpseat.agent.subagents.subagents import sub_agents
 from jumpseat.agent.subagents.texts import MOST_OF_COMMAND
+from jumpseat.errors import InvalidRequestError, UnknownItemError
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.server import EmptyResult
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.tasks import (
     CancelTaskResult,
+    ClientTaskInfo,
+    ClientTaskOwner,
+    ClientTaskResult,
     CurrentTaskResult,
+    OutputExit,
     PromoteResult,
+    ReadOutputParams,
+    ReadOutputResult,
+    RegisterTaskParams,
     RemoveTaskResult,
     SendTaskMessageParams,
     SendTaskMessageResult,
@@ -27,7 +38,11 @@ from jumpseat_protocol.tasks import (
     TaskListResult,
     TaskParams,
     TaskProgressResult,
+    UpdateTaskParams,
 )
+
+READ_BYTES: Final = 64 * 1024
+"""The most bytes of a command's output that one read returns."""
 
 RECENT_OUTPUT_BYTES: Final = 4096
 """The most bytes of a command's output that its progress shows."""
@@ -56,9 +71,82 @@ async def start_agent(ctx: Context, params: StartAgentParams) -> StartAgentResul
 
 
 def list_tasks(ctx: Context, params: SessionParams) -> TaskListResult:
-    """Return the sub-agents of this process, finished ones too, and the commands in the background."""
+    """Return the sub-agents of this process, finished ones too, commands in the background, and clients' tasks."""
     session = ctx.registry.live(params.session_id)
-    return TaskListResult(tasks=[*_agents(session), *map(_command_info, session.tools.commands())])
+    of_clients = map(_client_task_info, session.client_tasks or ())
+    return TaskListResult(tasks=[*_agents(session), *map(_command_info, session.tools.commands()), *of_clients])
+
+
+def register(ctx: Context, params: RegisterTaskParams) -> ClientTaskResult:
+    """List a task that the calling client carries out; a task that it has registered before is returned.
+
+    Raises:
+        InvalidRequestError: the client is not attached to the session, the task has another sequence number than
+            expected, or too many tasks are active.
+    """
+    session = ctx.registry.live(params.session_id)
+    attachment = session.clients.get(ctx.connection)
+    if attachment is None:
+        raise InvalidRequestError("this client is not attached to the session: resume it first")
+    if session.client_tasks is None:
+        session.client_tasks = ClientTasks(session.id, session.clients, session.emit)
+    return ClientTaskResult(task=_client_task_info(session.client_tasks.register(attachment, params)))
+
+
+def update(ctx: Context, params: UpdateTaskParams) -> ClientTaskResult:
+    """Change a task that the calling client has registered.
+
+    Raises:
+        UnknownItemError: the client has no such task.
+        InvalidRequestError: the update is older than the latest one, or the task has ended.
+    """
+    tasks = ctx.registry.live(params.session_id).client_tasks
+    if tasks is None:
+        raise UnknownItemError("client task", params.id)
+    task = tasks.update(ctx.connection, params.id, params.sequence, params.update)
+    return ClientTaskResult(task=_client_task_info(task))
+
+
+async def read_output(ctx: Context, params: ReadOutputParams) -> ReadOutputResult:
+    """Return the output of a command after a cursor; wait for it, for a limited time, if there is none yet.
+
+    Raises:
+        UnknownItemError: there is no such command.
+        InvalidRequestError: the cursor is invalid, or the output there is not kept any more.
+    """
+    session = ctx.registry.live(params.session_id)
+    command = _command(session, params.id)
+    if command is None:
+        raise UnknownItemError("shell task", params.id)
+    start = _offset(params.cursor)
+    found = command.output_from(start, READ_BYTES)
+    result = None if found is None else _masked(session, command, found)
+    if found is not None and result is not None and not result.text and result.exit is None and params.wait_ms:
+        with anyio.move_on_after(params.wait_ms / 1000):
+            await command.news(found.end)
+        found = command.output_from(start, READ_BYTES)
+        result = None if found is None else _masked(session, command, found)
+    if result is None:
+        raise InvalidRequestError("the output at the cursor is not kept any more: read again without a cursor")
+    return result
+
+
+def _masked(session: Session, command: BackgroundCommand, output: CommandOutput) -> ReadOutputResult:
+    """Mask the secrets in a part of a command's output; one that may begin at its end is left for the next read."""
+    secrets = session.services.secrets
+    if output.is_last:
+        ended = OutputExit(status="cancelled" if command.cancelled else "completed", exit_code=command.exit_code)
+        return ReadOutputResult(cursor=str(output.end), text=secrets(output.text), exit=ended)
+    text, rest = secrets.split(output.text)
+    return ReadOutputResult(cursor=str(output.end - len(rest.encode())), text=text)
+
+
+def _offset(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 20):
+        raise InvalidRequestError(f"invalid cursor {cursor[:100]!r}: expected that of an earlier read")
+    return int(cursor)
 
 
 def refresh(ctx: Context, params: SessionParams) -> EmptyResult:
@@ -76,14 +164,17 @@ async def wait_for_pending(ctx: Context, params: SessionParams) -> EmptyResult:
 
 
 def get_progress(ctx: Context, params: TaskParams) -> TaskProgressResult:
-    """Return the latest tool calls of a sub-agent, or the latest output of a command."""
+    """Return the latest tool calls of a sub-agent, the latest output of a command, or the latest updates."""
     session = ctx.registry.live(params.session_id)
     if (agent := _agent(session, params.id)) is not None:
         activity = [{"message": message, "timestamp": timestamp} for message, timestamp in agent.activity]
         return TaskProgressResult(progress={"type": "agent", "recentActivity": activity})
     if (command := _command(session, params.id)) is not None:
         output = session.services.secrets(command.output(RECENT_OUTPUT_BYTES))
-        return TaskProgressResult(progress={"type": "shell", "recentOutput": output})
+        pid = {} if command.pid is None else {"pid": command.pid}
+        return TaskProgressResult(progress={"type": "shell", "recentOutput": output, **pid})
+    if (task := _client_task(session, params.id)) is not None:
+        return TaskProgressResult(progress=_client_task_progress(task))
     return TaskProgressResult()
 
 
@@ -111,8 +202,10 @@ def promote_to_background(ctx: Context, params: TaskParams) -> PromoteResult:
 
 
 async def cancel(ctx: Context, params: TaskParams) -> CancelTaskResult:
-    """End a sub-agent or a command; the model is not told."""
+    """End a sub-agent or a command, of which the model is not told, or ask a client to end a task of its own."""
     session = ctx.registry.live(params.session_id)
+    if session.client_tasks is not None and (task := session.client_tasks.find(params.id)) is not None:
+        return CancelTaskResult(cancelled=await session.client_tasks.cancel(task))
     if (agent := _agent(session, params.id)) is not None:
         return CancelTaskResult(cancelled=await sub_agents(session).cancel(agent))
     command = _command(session, params.id)
@@ -124,8 +217,10 @@ async def cancel(ctx: Context, params: TaskParams) -> CancelTaskResult:
 
 
 def remove(ctx: Context, params: TaskParams) -> RemoveTaskResult:
-    """Remove a cancelled sub-agent from the list."""
+    """Remove a cancelled sub-agent, or a task of a client that has ended, from the list."""
     session = ctx.registry.live(params.session_id)
+    if session.client_tasks is not None and (task := session.client_tasks.find(params.id)) is not None:
+        return RemoveTaskResult(removed=session.client_tasks.remove(task))
     agent = _agent(session, params.id)
     return RemoveTaskResult(removed=agent is not None and sub_agents(session).remove(agent))
 
@@ -152,6 +247,10 @@ def _agents(session: Session) -> Iterator[TaskInfo]:
 
 def _command(session: Session, shell_id: str) -> BackgroundCommand | None:
     return next((command for command in session.tools.commands() if command.id == shell_id), None)
+
+
+def _client_task(session: Session, task_id: str) -> ClientTask | None:
+    return None if session.client_tasks is None else session.client_tasks.find(task_id)
 
 
 def _agent_info(agent: SubAgent) -> TaskInfo:
@@ -192,7 +291,53 @@ def _command_info(command: BackgroundCommand) -> TaskInfo:
         can_promote_to_background=False,
         command=command.command,
         attachment_mode="detached" if command.detached else "attached",
+        pid=command.pid,
     )
+
+
+def _client_task_info(task: ClientTask) -> ClientTaskInfo:
+    return ClientTaskInfo(
+        id=task.id,
+        client_task_id=task.key,
+        display_name=task.name,
+        description=task.description,
+        status=task.status,
+        owner=ClientTaskOwner(
+            participant_id=task.owner_id,
+            join_id=task.join_id,
+            presence="connected" if task.connected else "disconnected",
+            disconnected_at=task.left_at,
+        ),
+        started_at=task.started_at,
+        updated_at=task.updated_at,
+        completed_at=task.completed_at,
+        active_time_ms=int(task.elapsed_s(anyio.current_time()) * 1000),
+        active_started_at=task.active_since,
+        idle_since=task.idle_since,
+        orphaned_at=task.left_at if task.status == "orphaned" else None,
+        can_cancel=task.cancellable and task.connected and task.active,
+        sequence=task.sequence,
+        result=task.result,
+        error=task.error,
+        error_code=task.error_code,
+        cancellation_reason=task.cancellation_reason,
+    )
+
+
+def _client_task_progress(task: ClientTask) -> dict[str, Any]:
+    known = {
+        "phase": task.phase,
+        "percentage": task.percentage,
+        "lastMessage": task.activity[-1][0] if task.activity else None,
+    }
+    return {
+        "type": "client",
+        "status": task.status,
+        "sequence": task.sequence,
+        "updatedAt": task.updated_at,
+        **{name: value for name, value in known.items() if value is not None},
+        "recentActivity": [{"message": message, "timestamp": timestamp} for message, timestamp in task.activity],
+    }
 
 
 def _ago(seconds: float) -> str:

@@ -17,6 +17,7 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
+from jumpseat.agent.interfaces import CommandOutput
 from jumpseat.process_groups import group_exists, group_members, kill_group, terminate_group
 
 OUTPUT_LIMIT_BYTES: Final = 4 * 1024 * 1024
@@ -86,6 +87,10 @@ class Shell:
         return self._process.returncode is None or group_runs(self._process.pid)
 
     @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    @property
     def has_stdin(self) -> bool:
         return self._input_fd is not None and not self.finished
 
@@ -113,6 +118,14 @@ class Shell:
     def unread(self) -> str:
         """Return the output since the last call."""
         return self._output.take(final=self.finished)
+
+    def output_from(self, start: int | None, limit: int) -> CommandOutput | None:
+        """Return at most ``limit`` bytes of output from offset ``start``, by default the oldest that is kept.
+
+        The text ends with a whole character. The result is ``None`` if the output at ``start`` is not kept.
+        """
+        part = self._output.part(start, limit, final=self.finished)
+        return None if part is None else CommandOutput(*part, self.finished and part[1] == self._output.total)
 
     async def wait(self) -> None:
         """Wait until the command itself has exited."""
@@ -268,6 +281,15 @@ class OutputBuffer:
     def take(self, *, final: bool) -> str:
         text, self._read = self._from(self._read, final=final)
         return text
+
+    def part(self, start: int | None, limit: int, *, final: bool) -> tuple[str, int] | None:
+        first_kept = self.total - len(self._kept)
+        begin = first_kept if start is None else start
+        if not first_kept <= begin <= self.total:
+            return None
+        data = bytes(self._kept[begin - first_kept : begin - first_kept + limit])
+        text, used = codecs.utf_8_decode(data, "replace", final and begin + len(data) == self.total)
+        return text, begin + used
 
     def _from(self, start: int, *, final: bool) -> tuple[str, int]:
         """Return the text from offset ``start`` and its end offset, which is before any incomplete character."""
