@@ -159,7 +159,7 @@ ROOMS: dict[str, set[str]] = {
     "handlers.jumpseat": {
         *("adapters.declared", "adapters.recording", "adapters.transport"),
         *("agent", "agent.model_calls", "agent.permissions", "completion", "errors", "sessions", "tools.builtin"),
-        *("tools.declared", "working_directory"),
+        *("plugin_programs", "store", "tools.declared", "working_directory"),
     },
     # The handlers are imported by their names in `rpc/routes.py`.
     "rpc": {"validation", "errors", "json_text", "log_fields", "handlers", "sessions"},

@@ -42,6 +42,7 @@ MODULES: Final = (
     "instructions",
     "skills",
     "plugins",
+    "hooks",
     "agents",
     "tasks",
     "mcp",

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import StrictBool
 
-from jumpseat_protocol.server import EmptyParams
+from jumpseat_protocol.server import EmptyParams, SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Method, WireModel
 
@@ -214,7 +214,44 @@ class SessionMarketplaceRefreshParams(MarketplaceRefreshParams):
     session_id: str
 
 
+class PluginParams(WireModel):
+    """``name`` is the plugin's name or ``plugin@marketplace``."""
+
+    name: str
+    direct_source_id: str | None = None
+
+
+class PluginProgram(WireModel):
+    """A program that a plugin starts, or a server that it connects to: ``kind`` and ``name`` say when."""
+
+    kind: str
+    name: str
+    command: str
+
+
+class PluginProgramsResult(WireModel):
+    """What a plugin runs. ``digest`` is that of its files: an agreement is for the files that were shown."""
+
+    name: str
+    folder: str
+    trusted: StrictBool
+    digest: str
+    programs: list[PluginProgram]
+
+
+class PluginTrustParams(PluginParams):
+    """``digest`` is that of ``jumpseat.plugins.programs``, whose result a person has seen and agreed to.
+
+    ``trusted: false`` withdraws the agreement.
+    """
+
+    digest: str
+    trusted: StrictBool = True
+
+
 METHODS: Final[Mapping[str, Method]] = {
+    "jumpseat.plugins.programs": Method(PluginParams, PluginProgramsResult),
+    "jumpseat.plugins.trust": Method(PluginTrustParams, SuccessResult),
     "session.plugins.list": Method(SessionParams, SessionPluginsResult),
     "session.plugins.reload": Method(PluginsReloadParams, None),
     "session.plugins.install": Method(SessionPluginsInstallParams, PluginsInstallResult),

@@ -281,7 +281,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.ui.handleHumanExitPlanMode",
         "session.ui.handleHumanUserInput",
     ),
-    "no SDK describes its result; the command jumpseat hooks lists them": ("hooks.discover",),
     "the steps of a login to an MCP server are one request here: session.mcp.oauth.login": (
         "mcp.oauth.checkDcrSupport",
         "mcp.oauth.fetchProtectedResourceMetadata",

@@ -200,7 +200,8 @@ class App:
             sandboxes=sandboxes,
             of_command=children.variables_for,
         )
-        hook_files = HookFiles(home, self.plugins, self.trust.is_trusted)
+        self.hook_files = HookFiles(home, self.plugins, self.trust.is_trusted)
+        self.runs_hook_files = config.hooks.files
         self.mcp_config = McpConfigFile(home)
         self.mcp = McpHosts(
             # Servers inherit a few of these only, but their configuration can name any.
@@ -255,8 +256,8 @@ class App:
             run_command=self._run_command,
             hook_timeout_s=config.hooks.timeout_s or HOOK_TIMEOUT_S,
             hook_commands=lambda session: (
-                SessionHookCommands(session, hook_files, children.variables, sandboxes)
-                if config.hooks.files
+                SessionHookCommands(session, self.hook_files, children.variables, sandboxes)
+                if self.runs_hook_files
                 else NoHookCommands()
             ),
             compaction=_compaction_policy(config.compaction),

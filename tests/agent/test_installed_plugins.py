@@ -219,3 +219,36 @@ async def test_the_command_manages_plugins_of_a_running_server(tmp_path: Path) -
         assert command(home, "remove", "tea").returncode == 0
         assert "not installed" in command(home, "update", "tea").stderr
         assert (await parts(server.wire))["plugins"] == []
+
+
+async def test_a_client_shows_what_a_plugin_runs_and_sends_the_agreement_of_the_person(tmp_path: Path) -> None:
+    source = write(tmp_path / "sources", "cup")
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        await wire.call("plugins.install", {"source": str(source)})
+        session = await wire.create(HI)
+
+        async def states() -> list[str]:
+            await wire.prompt(session, "hello")
+            listed = await list_servers(wire, {"sessionId": session})
+            return [str(one.get("error")) for one in listed["servers"] if one["source"] == "plugin"]
+
+        assert "is not trusted to run programs" in (await states())[0]
+        shown = await wire.call("jumpseat.plugins.programs", {"name": "cup"})
+        assert (shown["name"], shown["trusted"]) == ("cup", False)
+        assert shown["programs"] == [{"kind": "MCP server", "name": "cup-server", "command": "false --now"}]
+
+        # An agreement counts for the files that were shown only.
+        (source / "extra.txt").write_text("new")
+        await wire.call("plugins.update", {"name": "cup"})
+        agreed = {"name": "cup", "digest": shown["digest"]}
+        assert "has changed" in (await wire.error_of("jumpseat.plugins.trust", agreed))["message"]
+        agreed["digest"] = (await wire.call("jumpseat.plugins.programs", {"name": "cup"}))["digest"]
+        assert await wire.call("jumpseat.plugins.trust", agreed) == {"success": True}
+        await wire.call("session.plugins.reload", {"sessionId": session})
+        assert "is not trusted" not in (await states())[0]
+
+        await wire.call("jumpseat.plugins.trust", {**agreed, "trusted": False})
+        assert (await wire.call("jumpseat.plugins.programs", {"name": "cup"}))["trusted"] is False
+        unknown = await wire.error_of("jumpseat.plugins.programs", {"name": "pot"})
+        assert 'Plugin "pot" is not installed' in unknown["message"]

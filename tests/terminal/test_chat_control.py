@@ -198,6 +198,29 @@ def test_servers_agents_and_skills_are_listed_with_their_states(place: Place) ->
         terminal.until(r"^ */tea +\S+ +How to make tea")
 
 
+def test_hooks_and_plugins_are_listed_and_a_plugin_runs_only_what_the_user_has_seen(place: Place) -> None:
+    (place.home / "hooks").mkdir()
+    hook = {"version": 1, "hooks": {"preToolUse": [{"bash": "./guard.sh", "matcher": "bash"}]}}
+    (place.home / "hooks/guard.json").write_text(json.dumps(hook))
+    plugin = place.project / "cup"
+    plugin.mkdir()
+    (plugin / "plugin.json").write_text(json.dumps({"name": "cup", "version": "1.0"}))
+    (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": {"cup-server": {"command": "/no/such/cup"}}}))
+    with chat(place, columns=120) as terminal:
+        terminal.submit("/hooks")
+        terminal.until(r"^ *preToolUse +user +runs +bash +\./guard\.sh")
+        terminal.submit("/plugins install ./cup")
+        terminal.until(r"MCP server +cup-server +/no/such/cup", r"Run these programs\?")
+        terminal.press("Enter")
+        terminal.until(r"^ *cup +1\.0 +enabled, runs nothing before /plugins trust cup")
+        terminal.submit("/plugins trust cup")
+        terminal.until(r"Run these programs\?")
+        terminal.press("Down", "Enter")
+        terminal.until(r"cup is trusted", r"(?s)/plugins trust cup\n.*^ *cup +1\.0 +enabled$")
+        terminal.submit("/plugins remove cup")
+        terminal.until(r"No plugins are installed")
+
+
 def test_models_have_the_same_window_in_the_chat_and_on_the_command_line(place: Place) -> None:
     config = CONFIG.replace('["one",', '[{id = "one", context_window = 400000},')
     (place.home / "config.toml").write_text(config)

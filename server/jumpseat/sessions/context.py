@@ -25,6 +25,7 @@ from jumpseat_protocol.wire import WireModel
 
 if TYPE_CHECKING:
     from jumpseat.store.agents import AgentLibrary
+    from jumpseat.store.hook_files import HookFiles
     from jumpseat.store.installed_plugins import InstalledPlugins
     from jumpseat.store.marketplaces import Marketplaces
     from jumpseat_protocol.session_fs import SetFsProviderParams
@@ -118,6 +119,16 @@ class Process(Protocol):
     @property
     def installed_plugins(self) -> InstalledPlugins:
         """The plugins that the user has installed."""
+        ...
+
+    @property
+    def hook_files(self) -> HookFiles:
+        """The hooks in files."""
+        ...
+
+    @property
+    def runs_hook_files(self) -> bool:
+        """Whether the operator lets hooks in files run."""
         ...
 
     @property

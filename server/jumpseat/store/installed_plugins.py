@@ -200,6 +200,21 @@ class InstalledPlugins:
         if digest != plugin.digest or not await anyio.to_thread.run_sync(self._file.change, change):
             raise InvalidRequestError(f'Plugin "{plugin.spec}" has changed: look at its programs again')
 
+    async def distrust(self, plugin: InstalledPlugin) -> None:
+        """Take back the user's agreement. Programs that run already are not affected.
+
+        Raises:
+            StoreError: the list cannot be written.
+        """
+
+        def change(values: dict[str, Any]) -> None:
+            values["plugins"] = [
+                _to_json(replace(other, agreed="") if other.key == plugin.key else other)
+                for other in _plugins(values)
+            ]
+
+        await anyio.to_thread.run_sync(self._file.change, change)
+
     async def _copy(self, plugin: InstalledPlugin) -> Installation:
         if plugin.source is not None:
             async with opened(plugin.source, self._environ()) as folder:

@@ -298,3 +298,33 @@ async def test_hook_files_can_be_switched_off(tmp_path: Path, switch: str) -> No
         events = await server.wire.prompt(session)
     assert "a note" in tool_texts(events)[0]
     assert data_of(events, "hook.start") == []
+
+
+async def test_hooks_are_discovered_with_their_files_and_whether_they_run(tmp_path: Path) -> None:
+    project, config = project_in(
+        tmp_path, preToolUse=[{"bash": "./guard.sh", "matcher": "bash"}], sessionEnd="true"
+    )
+    other, _ = project_in(tmp_path / "other", agentStop="true")
+    async with running_server(tmp_path, config=config) as server:
+        mine = write(server.home / "hooks", postToolUse="./format.sh", nonsense="true")
+
+        async def discover(**params: Any) -> tuple[list[tuple[Any, ...]], Any]:
+            found = await server.wire.call("hooks.discover", params)
+            names = ("hookType", "origin", "enabled", "command", "matcher", "projectPath")
+            return [tuple(hook.get(name) for name in names) for hook in found["hooks"]], found
+
+        hooks, found = await discover()
+        assert hooks == [("postToolUse", "user", True, "./format.sh", None, None)]
+        assert (found["hooks"][0]["source"], found["warnings"]) == (str(mine), [])
+        assert "'nonsense'" in found["errors"][0]
+
+        hooks, found = await discover(projectPaths=[str(project), str(other)], excludeHostHooks=True)
+        assert hooks == [
+            ("preToolUse", "repository", True, "./guard.sh", "bash", str(project)),
+            ("sessionEnd", "repository", True, "true", None, str(project)),
+            ("agentStop", "repository", False, "true", None, str(other)),
+        ]
+        assert len({hook["id"] for hook in found["hooks"]}) == 3
+        assert "is not trusted" in found["warnings"][0]
+        refused = await server.wire.error_of("hooks.discover", {"projectPaths": ["/no/such/folder"]})
+        assert "/no/such/folder" in refused["message"]

@@ -53,7 +53,7 @@ def _is_mode(chat: Chat, approval: dict[str, Any]) -> bool:
     return (
         chat.modes.accepts_edits
         and approval["scope"] == "session"
-        and approval["rules"] == [{"kind": "write"}]
+        and approval["rules"] == [{"kind": "write", "argument": None}]
         and not approval.get("paths")
     )
 

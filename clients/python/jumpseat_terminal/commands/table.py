@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from jumpseat_client import PromptOptions, RpcError
-from jumpseat_terminal.commands import approvals, changes, extensions, models, rewind, sessions, usage
+from jumpseat_terminal.commands import approvals, changes, extensions, models, plugins, rewind, sessions, usage
 from jumpseat_terminal.commands.base import Chat, Command
 
 _COMMAND: Final = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
@@ -100,6 +100,8 @@ COMMANDS: Final = {
     "mcp": Command("list the MCP servers; restart, enable or disable one", extensions.mcp, "[ACTION NAME]"),
     "agents": Command("choose a custom agent, or none", extensions.agents, "[NAME|none]"),
     "skills": Command("list the skills", extensions.skills),
+    "hooks": Command("list the hooks in files", plugins.hooks),
+    "plugins": Command("list the plugins; install, trust, update or remove one", plugins.plugins, "[ACTION NAME]"),
     "thinking": Command("show reasoning in full, or as one line", models.thinking, "[on|off]"),
     "quit": Command("quit; the session is kept", sessions.leave, titled=False),
 }

@@ -1,0 +1,50 @@
+"""``hooks.*``: the hooks in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from pydantic import StrictBool
+
+from jumpseat_protocol.wire import Method, WireModel
+
+
+class HooksDiscoverParams(WireModel):
+    """``project_paths`` are absolute folders of projects; without any, no project is looked at.
+
+    ``exclude_host_hooks`` leaves out the hooks of the user and of plugins.
+    """
+
+    project_paths: list[str] | None = None
+    exclude_host_hooks: StrictBool = False
+
+
+class DiscoveredHook(WireModel):
+    """A command that runs at the hook ``hook_type``; ``source`` is the path of its file.
+
+    ``enabled`` is false if it does not run: nobody has agreed to its plugin or trusts its folder, or hooks in files
+    are switched off. ``command`` and ``matcher``, a pattern for the names of tools, are additions of this server.
+    """
+
+    id: str
+    hook_type: str
+    origin: Literal["user", "repository", "plugin"]
+    source: str
+    project_path: str | None = None
+    enabled: StrictBool
+    command: str
+    matcher: str | None = None
+
+
+class HooksDiscoverResult(WireModel):
+    """``warnings`` say why hooks do not run, ``errors`` which files or hooks are invalid."""
+
+    hooks: list[DiscoveredHook]
+    warnings: list[str]
+    errors: list[str]
+
+
+METHODS: Final[Mapping[str, Method]] = {
+    "hooks.discover": Method(HooksDiscoverParams, HooksDiscoverResult),
+}
