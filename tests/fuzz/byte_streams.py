@@ -69,10 +69,13 @@ def open_json_rpc() -> Generator[Check]:
 
     methods: dict[str, Callable[[Any], Any]] = {"ping": lambda params: params, "fail": fail, "later": later}
 
+    def send(*parts: bytes) -> None:
+        sent.append(orjson.loads(b"".join(parts)))
+
     async def check(data: bytes) -> None:
         sent.clear()
         async with anyio.create_task_group() as tasks:
-            peer = JsonRpcPeer(lambda body: sent.append(orjson.loads(body)), tasks)
+            peer = JsonRpcPeer(send, tasks)
             peer.find = methods.get
             for line in data.split(b"\n"):
                 peer.receive(line)

@@ -170,7 +170,11 @@ class Hooks:
 
     async def _ask(self, output: type[O], hook_type: str, **fields: Any) -> O:
         client = self._find_client()
-        answer = output.model_construct() if client is None else await self._ask_client(output, hook_type, client, fields)
+        answer = (
+            output.model_construct()
+            if client is None
+            else await self._ask_client(output, hook_type, client, fields)
+        )
         return await self._ask_commands(answer, hook_type, fields)
 
     async def _ask_client(self, output: type[O], hook_type: str, client: Client, fields: JsonObject) -> O:
