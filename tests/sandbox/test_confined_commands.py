@@ -68,6 +68,23 @@ async def test_a_command_does_not_read_credentials_or_the_home_of_the_server(
     assert f"reading {home}/.ssh/id_ed25519" in result.refusals
 
 
+async def test_a_command_cannot_undo_the_mounts_even_as_root(
+    tmp_path: Path, bubblewrap: Mechanism, outside: Path
+) -> None:
+    session = Confining(tmp_path / "project", tmp_path / "home", mechanism=bubblewrap)
+    git(session.project, "init", "-q")
+    before = (session.project / ".git" / "config").read_text()
+    undo = f"umount .git/config; umount -l .git; mount -o remount,rw,bind /; mount -o remount,rw,bind {outside}"
+    result = await session.run(
+        f"grep ^Cap[PEB] /proc/self/status; {undo}; unshare -Urm sh -c '{undo}; echo evil > {outside}/file';"
+        f" echo evil >> .git/config; echo evil > {outside}/file"
+    )
+    # The permitted, the effective and the bounding set of root; other users have none of the first two.
+    assert [line.split()[1] for line in result.output.splitlines()[:2]] == ["0" * 16] * 2
+    assert (session.project / ".git" / "config").read_text() == before
+    assert not (outside / "file").exists()
+
+
 async def test_start_files_of_shells_cannot_be_changed_in_a_session_in_the_home_folder(
     tmp_path: Path, bubblewrap: Mechanism
 ) -> None:

@@ -15,6 +15,9 @@ from typing import Final
 from jumpseat.sandbox.view import View
 
 _NAMESPACES: Final = ("--unshare-user-try", "--unshare-pid", "--unshare-ipc")
+_WITHOUT_RIGHTS: Final = ("--cap-drop", "ALL")
+"""For a server that runs as root: bubblewrap leaves root all capabilities, with which it can undo the mounts."""
+
 _BEFORE: Final = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 
 
@@ -34,7 +37,7 @@ class Bubblewrap:
         With ``outlives``, the first process of the namespace, which is bubblewrap, ends after all others.
         """
         enter: tuple[str, ...] = ()
-        options = [*_NAMESPACES]
+        options = [*_NAMESPACES, *_WITHOUT_RIGHTS]
         if not outlives:
             # Bubblewrap itself ends with the command, and the first process of the namespace with bubblewrap.
             options.append("--die-with-parent")
