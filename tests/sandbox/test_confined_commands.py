@@ -85,6 +85,12 @@ async def test_a_command_cannot_undo_the_mounts_even_as_root(
     assert not (outside / "file").exists()
 
 
+async def test_root_does_not_reach_devices(session: Confining) -> None:
+    result = await session.run("mknod device c 1 3; chroot / true && echo entered; true")
+    assert not (session.project / "device").exists()
+    assert "entered" not in result.output
+
+
 async def test_start_files_of_shells_cannot_be_changed_in_a_session_in_the_home_folder(
     tmp_path: Path, bubblewrap: Mechanism
 ) -> None:

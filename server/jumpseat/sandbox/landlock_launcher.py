@@ -28,7 +28,14 @@ _FILE_ACCESS: Final = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL_DEV
 _SCOPES: Final = 3
 """Signals to processes, and abstract sockets of processes, outside of the restricted ones."""
 
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 1, 38, 22
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_CAP_AMBIENT = 1, 38, 22, 24, 47
+_AMBIENT_CLEAR_ALL: Final = 4
+_CAPABILITY_CALLS: Final = {"x86_64": (125, 126), "aarch64": (90, 91)}
+"""The numbers of ``capget`` and ``capset``."""
+_CAPABILITY_VERSION: Final = 0x20080522
+_KEPT_CAPABILITIES: Final = (0, 1, 3, 4)
+"""``CHOWN``, ``DAC_OVERRIDE``, ``FOWNER`` and ``FSETID``: Landlock limits the files that root reaches with these.
+With others, root could make the node of a disk and write to the disk."""
 _FILTER: Final = 2
 _AUDIT_ARCH: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CALLS: Final = {"x86_64": (41, 53, 425, 101), "aarch64": (198, 199, 425, 117)}
@@ -122,6 +129,25 @@ def restrict_calls(*, network: bool) -> None:
         raise OSError(code_, os.strerror(code_))
 
 
+def drop_capabilities() -> None:
+    """Give up all capabilities of root but :data:`_KEPT_CAPABILITIES`, for the programs that this one executes.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    _libc.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
+    number = 0
+    while number in _KEPT_CAPABILITIES or _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
+        number += 1
+    get, set_ = _CAPABILITY_CALLS[platform.machine()]
+    header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION, 0))
+    sets = ctypes.create_string_buffer(24)
+    _call(get, header, sets)
+    # The effective, the permitted and the inheritable set, the lower halves first.
+    permitted = struct.unpack("6I", sets.raw)[1] & sum(1 << number for number in _KEPT_CAPABILITIES)
+    _call(set_, header, struct.pack("6I", permitted, permitted, 0, 0, 0, 0))
+
+
 def main(arguments: list[str]) -> None:
     rules = json.loads(arguments[0])
     parent = os.getppid()
@@ -131,6 +157,7 @@ def main(arguments: list[str]) -> None:
         return
     try:
         restrict_files(rules["write"], rules["read"], network=rules["network"])
+        drop_capabilities()
         restrict_calls(network=rules["network"])
         os.execvp(arguments[1], arguments[1:])  # noqa: S606 - the purpose of this program
     except OSError as error:
