@@ -3,8 +3,10 @@
     sandbox.py [--rounds N] [--project FOLDER] [--parts]
 
 The project is, by default, a repository of 100 folders. A run includes everything that a call of the ``bash`` tool
-does for the sandbox: the examination of the project before and after the command, too. The exit code is 1 if
-bubblewrap adds more than 5 ms, the median of all rounds.
+does for the sandbox: the examination of the project before and after the command, too. Between the commands is a
+pause, as for the answer of a model: in it, the sandbox of the next command is started. ``bubblewrap, started`` is a
+command without such a sandbox, as the second one of two at once. The exit code is 1 if bubblewrap adds more than
+5 ms, the median of all rounds.
 
 With ``--parts``, shows instead where the time of bubblewrap goes, without the tool around it. The fastest tenth of
 the rounds is the part that a busy machine changes least.
@@ -38,6 +40,10 @@ from jumpseat.tools.shell.shells import Shells
 
 LIMIT_MS: Final = 5.0
 PLAIN: Final = "without"
+STARTED: Final = "bubblewrap, started"
+
+PAUSE_S: Final = 0.03
+"""Time between two commands."""
 
 
 async def measure(project: Path, home: Path, rounds: int) -> dict[str, list[float]]:
@@ -49,16 +55,22 @@ async def measure(project: Path, home: Path, rounds: int) -> dict[str, list[floa
         for mechanism in candidates(environ):
             sandbox = _sandbox(mechanism, project, home, environ, tasks)
             runners.setdefault(mechanism.name, Shells(tasks, sandbox=sandbox))
+            if mechanism.name == "bubblewrap":
+                sandbox = _sandbox(mechanism, project, home, environ, tasks)
+                runners.setdefault(STARTED, Shells(tasks, sandbox=sandbox))
         for number in range(rounds + 3):
             for name, shells in runners.items():
+                # With this variable, no sandbox is started in advance.
+                variables = environ | ({"REPLY": ""} if name == STARTED else {})
                 began = time.perf_counter()
-                shell = await shells.start("true", cwd=project, environ=environ)
+                shell = await shells.start("true", cwd=project, environ=variables)
                 await shell.wait()
                 took = time.perf_counter() - began
                 assert shell.exit_code == 0, (name, shell.output())
                 # The first rounds fill caches.
                 if number >= 3:
                     times.setdefault(name, []).append(took * 1000)
+                await anyio.sleep(PAUSE_S)
         for shells in runners.values():
             await shells.close()
     return times
@@ -148,7 +160,7 @@ def main() -> int:
     for name, values in times.items():
         # The difference of each pair: a busy moment of the machine affects both halves.
         more = statistics.median(mine - base for mine, base in zip(values, plain, strict=True))
-        print(f"{name:12} {statistics.median(values):7.2f} ms  {more:+7.2f} ms")
+        print(f"{name:20} {statistics.median(values):7.2f} ms  {more:+7.2f} ms")
         added = more if name == "bubblewrap" else added
     return int(added > LIMIT_MS)
 

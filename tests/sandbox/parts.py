@@ -72,3 +72,18 @@ def members(namespace: str) -> list[str]:
         except OSError:
             continue
     return found
+
+
+def ready_namespaces(project: Path) -> list[str]:
+    """Return the PID namespaces in which a bash waits for a command of ``project``."""
+    found: list[str] = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"exec bash" in (entry / "cmdline").read_bytes().split(b"\0")[4]:
+                in_project = Path(os.readlink(entry / "cwd")).is_relative_to(project)
+                # Bash has told the server, and closed that pipe: 0, 1, 2 and the pipe of its command are left.
+                if in_project and len(os.listdir(entry / "fd")) == 4:
+                    found.append(os.readlink(entry / "ns" / "pid"))
+        except (OSError, IndexError):
+            continue
+    return found

@@ -18,7 +18,7 @@ from tests.agent.permissions.test_permissions_over_the_wire import (
     outcomes,
     run,
 )
-from tests.sandbox.parts import MECHANISMS, members
+from tests.sandbox.parts import MECHANISMS, members, ready_namespaces
 from tests.support.server import JsonObject, running_server
 from tests.tools.session import until
 
@@ -173,10 +173,13 @@ async def test_background_processes_end_with_the_session_and_with_a_killed_serve
         namespace = (project / "namespace").read_text().strip()
         # The first process of the namespace, and the one in the background.
         await until(lambda: len(members(namespace)) == 2)
+        # The sandbox that waits for the next command.
+        await until(lambda: bool(ready_namespaces(project)))
+        ready = ready_namespaces(project)
         if how == "SIGKILL":
             server.expect_exit = -signal.SIGKILL
             server.signal(signal.SIGKILL)
             await server.exit_code()
         else:
             await server.wire.call(how, {"sessionId": session})
-        await until(lambda: not members(namespace))
+        await until(lambda: not any(map(members, [namespace, *ready])))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,6 +30,9 @@ UNAVAILABLE: Final = (
     "No command can run, because this session requires a sandbox and none works on this system: see docs/sandbox.md"
 )
 
+MAX_READY: Final = 16
+"""Limit of the sandboxes of all sessions that wait for a command."""
+
 SETTLE_S: Final = 2.0
 """Time limit for examining the session's folders after a command that was stopped."""
 
@@ -50,14 +53,16 @@ class SandboxUnavailableError(OSError):
 class Confined:
     """A command line and its environment, confined by ``mechanism``, or unconfined if that is ``None``.
 
-    The paths in ``view`` are those outside of the sandbox. ``roots`` and ``git`` are the folders to examine
-    afterwards, ``before`` is their state when the command began, and ``reach`` has the approved hosts.
+    ``enter`` is the beginning of the command line, without the command itself. The paths in ``view`` are those
+    outside of the sandbox. ``roots`` and ``git`` are the folders to examine afterwards, ``before`` is their state
+    when the command began, and ``reach`` has the approved hosts.
     """
 
     command: list[str]
     environ: dict[str, str]
     cwd: Path
     mechanism: Mechanism | None = None
+    enter: list[str] = field(default_factory=list[str])
     view: View = field(default_factory=View)
     roots: tuple[Path, ...] = ()
     git: tuple[Path, ...] = ()
@@ -86,6 +91,7 @@ class Sandboxes:
         self.environ = environ
         self.mechanism: Mechanism | None = None
         self.probed = False
+        self.ready = anyio.CapacityLimiter(MAX_READY)
         self._lock = anyio.Lock()
 
     async def probe(self) -> Mechanism | None:
@@ -175,12 +181,19 @@ class SessionSandbox:
                 for message in await self.settle(confined):
                     self._warn(message)
 
-    async def has_processes(self) -> bool:
-        """Return whether commands get a PID namespace of their own."""
-        if self.mode == "off":
-            return False
-        mechanism = await self._sandboxes.probe()
-        return mechanism is not None and mechanism.has_processes
+    @contextmanager
+    def slot(self) -> Generator[bool, None, None]:
+        """Count a sandbox that waits for a command; yield whether the limit of all sessions allows it."""
+        limiter, borrower = self._sandboxes.ready, object()
+        try:
+            limiter.acquire_on_behalf_of_nowait(borrower)
+        except anyio.WouldBlock:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            limiter.release_on_behalf_of(borrower)
 
     async def confine(
         self,
@@ -282,11 +295,13 @@ class SessionSandbox:
         variables = around.environ(settings, cwd, environ, own_temp=mechanism.has_processes)
         if namespace is not None and self._network is not None and settings.network == "approved":
             variables |= self._network.variables(variables)
+        line = mechanism.command(view, cwd, command, outlives=outlives)
         return Confined(
-            mechanism.command(view, cwd, command, outlives=outlives),
+            line,
             variables,
             cwd,
             mechanism,
+            line[: -len(command)],
             view,
             roots,
             git,

@@ -12,7 +12,7 @@ import pytest
 
 from jumpseat.tools.tool import ToolContext
 from jumpseat_protocol.permissions import ShellPermission
-from tests.sandbox.parts import MECHANISMS, Confining
+from tests.sandbox.parts import MECHANISMS, Confining, ready_namespaces
 from tests.tools.session import call, permission, tool_session, until
 
 pytestmark = [
@@ -31,11 +31,12 @@ async def confined_session(tmp_path: Path) -> AsyncGenerator[ToolContext, None]:
 
 
 def inside(project: Path) -> list[int]:
-    """Return the processes that run in a namespace of their own in ``project``."""
+    """Return the processes that run in a namespace of their own in ``project``, except for those that wait."""
     found: list[int] = []
+    others = {os.readlink("/proc/self/ns/pid"), *ready_namespaces(project)}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            own = os.readlink(entry / "ns" / "pid") != os.readlink("/proc/self/ns/pid")
+            own = os.readlink(entry / "ns" / "pid") not in others
             if own and os.readlink(entry / "cwd") == str(project):
                 found.append(int(entry.name))
         except OSError:

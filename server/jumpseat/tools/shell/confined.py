@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from jumpseat.process_groups import group_members, kill_group, terminate_members
 from jumpseat.sandbox.session import SETTLE_S, Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.tools.shell.process import BASH, KILL_WAIT_S, Pipes, Shell, non_interactive
+from jumpseat.tools.shell.ready_sandbox import ReadySandbox
 from jumpseat.tools.shell.sandbox_report import SandboxReport
 
 EXIT_S: Final = 0.1
@@ -26,7 +28,7 @@ EXIT_S: Final = 0.1
 
 
 class SandboxedShell(Shell):
-    """A command that ``sandbox`` confines."""
+    """A command that ``sandbox`` confines. After its end, ``ready`` prepares the sandbox of the next command."""
 
     def __init__(
         self,
@@ -37,9 +39,11 @@ class SandboxedShell(Shell):
         input_fd: int | None,
         sandbox: SessionSandbox,
         confined: Confined,
+        ready: ReadySandbox,
     ) -> None:
         super().__init__(shell_id, command, process, output_fd, input_fd)
         self._report = SandboxReport(sandbox, confined)
+        self._prepare = partial(ready.prepare, confined)
         self._has_processes = confined.has_processes
         self.confined = self._report.confined
 
@@ -62,6 +66,12 @@ class SandboxedShell(Shell):
     async def _wait_exit(self) -> None:
         await super()._wait_exit()
         await self._report.settle()
+
+    def _finish(self) -> None:
+        if not self.finished:
+            super()._finish()
+            # After the notification, because the start of a process blocks the event loop.
+            self._prepare()
 
     async def _end_group(self, grace_s: float) -> None:
         if not self._has_processes:
@@ -99,38 +109,42 @@ async def start_sandboxed(
     cwd: Path,
     environ: dict[str, str],
     sandbox: SessionSandbox,
+    ready: ReadySandbox,
     reach: Reach,
     *,
     stdin: bool,
 ) -> Shell:
-    """Start ``command`` in ``sandbox``, with the hosts of ``reach``.
+    """Start ``command`` in ``sandbox``, with the hosts of ``reach``; in the sandbox that is ``ready``, if it fits.
 
     Raises:
         OSError: the command cannot be started, or the session requires a sandbox and there is none.
+        ValueError: the command or the environment contains a NUL character.
     """
     # The program of the sandbox would report a missing folder as a failure of the command.
     os.stat(cwd)
-    namespace = await sandbox.has_processes()
-    confined = None
+    words = [*BASH, command]
+    confined = await sandbox.confine(words, cwd, non_interactive(environ), outlives=True, reach=reach)
     try:
+        started = None if stdin else await ready.take(confined, command)
+        if started is not None:
+            process, output = started
+            return SandboxedShell(shell_id, command, process, output, None, sandbox, confined, ready)
         with Pipes(stdin=stdin) as pipes:
             inherited: tuple[int, ...] = ()
-            if stdin and namespace:
+            if stdin and confined.has_processes:
                 # The processes of the sandbox keep their standard input open after the command has closed its own.
                 inherited = (pipes.input_read,)
                 words = [*BASH, f"exec <&{pipes.input_read} {pipes.input_read}<&-; {command}"]
-            else:
-                words = [*BASH, command]
-            confined = await sandbox.confine(words, cwd, non_interactive(environ), outlives=True, reach=reach)
             process = await pipes.start(
-                confined.command,
+                [*confined.enter, *words],
                 cwd,
                 confined.environ,
                 stdin=subprocess.DEVNULL if inherited else pipes.input_read,
                 inherited=inherited,
             )
     except BaseException:
-        if confined is not None:
-            sandbox.abandon(confined)
+        sandbox.abandon(confined)
         raise
-    return SandboxedShell(shell_id, command, process, pipes.output_read, pipes.input_write, sandbox, confined)
+    return SandboxedShell(
+        shell_id, command, process, pipes.output_read, pipes.input_write, sandbox, confined, ready
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio.abc import TaskGroup
@@ -20,6 +20,9 @@ from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.sandbox.session_network import Reach
 from jumpseat.tools.running_commands import RunningCommand
 from jumpseat.tools.shell.process import BASH, GRACE_S, QUIET, Shell, git_settings, spawn
+
+if TYPE_CHECKING:
+    from jumpseat.tools.shell.ready_sandbox import ReadySandbox
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +48,7 @@ class Shells:
         to be told to the model.
         """
         self._sandbox = sandbox
+        self._ready: ReadySandbox | None = None
         self._task_group = task_group
         self._terminals = terminals
         self._on_leave = on_leave
@@ -130,6 +134,8 @@ class Shells:
             async with anyio.create_task_group() as tasks:
                 for shell in self:
                     tasks.start_soon(shell.stop, grace_s)
+                if self._ready is not None:
+                    tasks.start_soon(self._ready.close)
             self._shells.clear()
             if self._sandbox is not None:
                 await self._sandbox.close()
@@ -147,9 +153,13 @@ class Shells:
         if sandbox is not None:
             # Imported here, because most processes never run a command.
             from jumpseat.tools.shell.confined import start_sandboxed
+            from jumpseat.tools.shell.ready_sandbox import ReadySandbox
 
+            if self._ready is None:
+                self._ready = ReadySandbox(sandbox, self._task_group)
+            shell_id = str(self._next_id)
             return self._register(
-                await start_sandboxed(str(self._next_id), command, cwd, environ, sandbox, reach, stdin=stdin)
+                await start_sandboxed(shell_id, command, cwd, environ, sandbox, self._ready, reach, stdin=stdin)
             )
         process, output_fd, input_fd = await spawn(command, cwd, environ, stdin=stdin)
         return self._register(Shell(str(self._next_id), command, process, output_fd, input_fd))
