@@ -199,6 +199,11 @@ RUNS_RM: Final[tuple[str, ...]] = (
     "install -s --strip-program=rm f x", "zip -TT 'rm x' a f", "hg --config alias.x='!rm x' x",
     "svn diff --diff-cmd rm", "nix --option x 'rm x' build", "mytool --hook 'rm x'",
     "python3 <<< \"import os; os.system('rm x')\"", "make CC='rm x' test", "sqlite3 x <<< '.shell rm x'",
+    # Programs that no table knows.
+    "caffeinate rm x", "ip netns exec n rm x", "machinectl shell . /bin/rm x", "bwrap --bind / / rm x",
+    "aa-exec -p x rm x", "pdm run rm x", "rbenv exec rm x", "volta run rm x", "bunx rm x", "nerdctl exec c rm x",
+    "adb shell rm x", "heroku run rm x", "lldb -o 'shell rm x'", "less '+!rm x' f", "bind -x '\"a\": rm x'",
+    "tar -cIrm a b", "pdflatex -shell-escape '\\write18{rm x}'", f"mytool {'a ' * 70}rm x",
 )  # fmt: skip
 """Lines that a deny rule for ``rm`` denies, or lets a person decide on."""
 
@@ -266,6 +271,7 @@ WIDER: Final[tuple[tuple[str, str], ...]] = (
     ("supervisorctl status", "supervisorctl stop all"), ("adb devices", "adb shell rm x"),
     ("mytool status", "mytool deploy"), ("rake -T", "rake db:drop"), ("nmcli con show", "nmcli con delete x"),
     ("find . -name x", "find . -name x -delete"), ("xargs echo", "xargs rm"), ("env", "env rm x"),
+    ("npm audit", "npm audit fix"), ("npm audit", "npm audit signatures"),
     ("npm install ./good", "npm install ./evil"), ("npm install", "npm install x"),
     ("pip install a", "pip install b"), ("sed -n 1p f", "sed -n '1w x' f"),
     ("sed -n 1p f", "sed -n 's/a/b/w x' f"), ("split f", "split --filter=x f"),

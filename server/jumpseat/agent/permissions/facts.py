@@ -109,6 +109,7 @@ def _shell_facts(request: ShellPermission, tool: str, path_scope: PathScope) -> 
         tool,
         segments=segments,
         possible_commands=line.possible_commands,
+        names=line.names,
         paths=tuple(paths),
         outside_paths=tuple(path for path in paths if not path_scope.contains(path)),
         hosts=tuple(dict.fromkeys(host for host in hosts if host)),

@@ -85,17 +85,19 @@ class Facts:
 
     ``paths`` are read, or written if ``writes`` is set; ``outside_paths`` are those outside of the session's
     folders. With ``any_host``, ``hosts`` need no approval. ``possible_commands`` are the words of every command
-    that the call may run. ``opaque`` means that it may run others too, ``incomplete`` that it may touch other paths
-    and hosts. ``protected`` means that it may change what decides about later calls, so that a person has to allow
-    it. If ``scope`` is set, an approval covers calls with the same scope only, rather than all calls of the tool.
-    ``typed`` means input for a running program instead of a command line: no approval of a command covers it.
-    ``folder`` is the real path of the working directory of a command line.
+    that the call may run, and ``names`` those of programs that unknown commands may run. ``opaque`` means that the
+    call may run others too, ``incomplete`` that it may touch other paths and hosts. ``protected`` means that it may
+    change what decides about later calls, so that a person has to allow it. If ``scope`` is set, an approval covers
+    calls with the same scope only, rather than all calls of the tool. ``typed`` means input for a running program
+    instead of a command line: no approval of a command covers it. ``folder`` is the real path of the working
+    directory of a command line.
     """
 
     kind: str
     tool: str
     segments: tuple[ShellSegment, ...] = ()
     possible_commands: tuple[CommandWords, ...] = ()
+    names: frozenset[str] = frozenset()
     paths: tuple[ResolvedPath, ...] = ()
     outside_paths: tuple[ResolvedPath, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -283,8 +285,11 @@ def _matches(rule: Rule, facts: Facts, patterns: RulePatterns) -> bool:
 def _might_match(rule: Rule, facts: Facts, patterns: RulePatterns) -> bool:
     if facts.kind == "shell":
         if rule.kind == "shell":
-            return facts.opaque or any(
-                _may_be_command(rule.argument or "", words) for words in facts.possible_commands
+            argument = rule.argument or ""
+            return (
+                facts.opaque
+                or any(_may_be_command(argument, words) for words in facts.possible_commands)
+                or facts.names.issuperset(word.rpartition("/")[2].casefold() for word in _rule_words(argument))
             )
         if rule.kind in ("read", "write", "url") and (facts.incomplete or facts.opaque):
             return True

@@ -96,8 +96,10 @@ def _identifier(words: Sequence[Word]) -> str | None:
 def _wrapped(name: str, base: str, arguments: list[Word]) -> str | None:
     """Return the identifier of a tool that is run by another program: ``npx eslint``, ``uv run pytest``."""
     for wrapper, rest in ((base, arguments), (f"{base} {arguments[0].text}" if arguments else "", arguments[1:])):
-        if wrapper in WRAPPERS and rest and rest[0].text in WRAPPERS[wrapper]:
-            return _tool(name + wrapper.removeprefix(base), rest, WRAPPERS[wrapper])
+        if wrapper in WRAPPERS and rest:
+            found = _tool(name + wrapper.removeprefix(base), rest, WRAPPERS[wrapper])
+            if found is not None:
+                return found
     return None
 
 
@@ -117,7 +119,7 @@ def _tool(prefix: str, words: Sequence[Word], table: Mapping[str, str], shown: s
         if not arguments or not arguments[0].fixed or not _SUBCOMMAND.match(arguments[0].text):
             return None
         subcommand = arguments.pop(0).text
-        if known in SCRIPT_RUNNERS:
+        if known in SCRIPT_RUNNERS and known in table:
             options = f"{table[known]} -->test_script" if TEST_SCRIPT.match(subcommand) else table[known]
             identifier = f"{identifier} {subcommand}"
             return None if parse_options(options).operands(arguments) is None else f"{prefix} {identifier}".strip()

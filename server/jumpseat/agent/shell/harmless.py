@@ -55,6 +55,13 @@ PYTHON_TOOLS: Final[Mapping[str, str]] = {
     "pip show": "-fv --files --verbose",
     "pip freeze": "-l --local --all --user",
     "pip check": "",
+    "pip index versions": "--pre --json",
+    "pipdeptree": "-p:re: --packages= --reverse --json --exclude= --warn=",
+    "coverage report": "-mi --show-missing --skip-covered --skip-empty --sort= --fail-under= --precision=",
+    "py_compile": "-q",
+    "compileall": "-qflj:",
+    "bandit": "-rqlivx:s:t: --recursive --quiet --verbose --exclude= --skip= --tests=",
+    "vulture": "--min-confidence= --exclude= --sort-by-size",
 }
 
 _SCRIPT: Final = "-s --silent --if-present <0 -->test_script"
@@ -63,6 +70,11 @@ _JEST: Final = (
     " --silent --updateSnapshot --onlyChanged --bail? --ci --passWithNoTests --no-coverage"
     " --detectOpenHandles --forceExit --maxWorkers= --watch? --watchAll? --no-cache --listTests"
     " --findRelatedTests --run --no-color"
+)
+
+_BIOME: Final = (
+    "--write --fix --staged --changed --no-errors-on-unmatched --max-diagnostics= --diagnostic-level= --verbose"
+    " --colors="
 )
 
 JAVASCRIPT_TOOLS: Final[Mapping[str, str]] = {
@@ -84,6 +96,14 @@ JAVASCRIPT_TOOLS: Final[Mapping[str, str]] = {
     "vitest": _JEST,
     "mocha": "-g:bt:f: --grep= --bail --timeout= --exit --recursive --fgrep= --color",
     "stylelint": "--fix --quiet --allow-empty-input --max-warnings=",
+    "biome check": _BIOME,
+    "biome ci": _BIOME,
+    "biome format": _BIOME,
+    "biome lint": _BIOME,
+    "playwright test": (
+        "-g:xj: --grep= --grep-invert= --headed --list --last-failed --max-failures= --project= --repeat-each="
+        " --retries= --shard= --timeout= --workers= --quiet --pass-with-no-tests"
+    ),
 }
 
 BEHIND_DASHES: Final[Mapping[str, str]] = {
@@ -198,7 +218,9 @@ WORKING: Final[Mapping[str, str]] = {
     "npm ls": "-alg --all --depth= --long --json --parseable --global --prod --dev",
     "npm outdated": "--json --long -l",
     "npm view": "--json",
-    "npm audit": "--json --production --omit= --audit-level=",
+    "npm audit": "--json --production --omit= --audit-level= <0",
+    "npm explain": "--json",
+    "npm pkg get": "--json",
     "npm test": _SCRIPT,
     "npm start": "<0",
     "npm run": "-s --silent --if-present <0",
@@ -212,6 +234,8 @@ WORKING: Final[Mapping[str, str]] = {
     "yarn start": "<0",
     "yarn format": "<0",
     "yarn typecheck": "<0",
+    "yarn why": "-R --recursive --json",
+    "yarn workspaces list": "-v --json",
     "pnpm build": "<0",
     "pnpm lint": "--fix --quiet",
     "pnpm format": "<0",
@@ -230,13 +254,16 @@ WORKING: Final[Mapping[str, str]] = {
     "cargo fmt": "-qvp: --all --check --quiet --verbose --package= -->rustfmt",
     "cargo metadata": "--format-version= --no-deps --offline --locked -q",
     "cargo test": f"{_CARGO} -->test_binary",
+    "cargo search": "--limit=",
     "cargo tree": (
         "-i:dep:e: --depth= --invert? --duplicates --workspace --all-features --no-dedupe --edges= --package="
         " --prefix= --features="
     ),
     "cargo clean": "-p:q --release --doc --quiet",
     "cargo nextest run": f"{_CARGO} -E:",
+    "rustc": "-vV --explain= --version --verbose <0",
     "rustfmt": "-qvl --check --edition= --quiet --verbose",
+    "clang-format": "-ni --dry-run --Werror /Werror",
     "go build": _GO,
     "go doc": "/all /short /src /u /c",
     "go env": "/json",
@@ -250,10 +277,12 @@ WORKING: Final[Mapping[str, str]] = {
     "go test": _GO,
     "go version": "/m",
     "go vet": "/v /x /json /tags= /c=",
+    "staticcheck": "/checks= /f= /go= /tags= /tests?",
+    "govulncheck": "/json /show= /tags= /test",
     "gofmt": "-lwdse",
     "goimports": "-lwdev",
     "golangci-lint run": (
-        "-vE:D: --fix --timeout= --fast --verbose --enable= --disable= --new --no-config --out-format="
+        "-vE:D: --fix --timeout= --fast --verbose --enable= --disable= --new --no-config"
         " --tests? --max-issues-per-linter= --max-same-issues="
     ),
     "make": (
@@ -265,13 +294,20 @@ WORKING: Final[Mapping[str, str]] = {
         "-qBoeXUNT: --quiet --batch-mode --offline --errors --debug --update-snapshots --no-transfer-progress"
         " --also-make --fail-fast --fail-at-end --threads= --projects= --non-recursive /DskipTests? /Dtest="
         " /Dit.test= /Dmaven.test.skip= /DfailIfNoTests= /Dsurefire.failIfNoSpecifiedTests= /Dcheckstyle.skip?"
-        " /ntp /pl= /am"
+        " /ntp /pl= /am /DskipITs?"
     ),
     "gradle": (
         "-qsidmx: --info --debug --stacktrace --full-stacktrace --quiet --offline --no-daemon --daemon"
         " --parallel --tests= --continue --rerun-tasks --build-cache --no-build-cache --console="
-        " --warning-mode= --exclude-task= --configuration-cache --dry-run --profile"
+        " --warning-mode= --exclude-task= --configuration-cache --dry-run --profile --all"
     ),
+    "uv pip check": "",
+    "uv pip freeze": "-q --quiet",
+    "uv pip list": "-q --quiet --outdated --format= --exclude=",
+    "uv pip show": "-q --quiet",
+    "uv tree": "-qd: --quiet --depth= --package= --invert --no-dedupe --outdated",
+    "poetry show": "-tloaT --tree --latest --outdated --all --top-level --only= --with= --without=",
+    "poetry check": "--lock --strict",
     "docker ps": _DOCKER_LIST,
     "docker images": _DOCKER_LIST,
     "docker logs": "-ftn: --follow --tail= --since= --until= --timestamps",
@@ -312,6 +348,8 @@ WRAPPERS: Final[Mapping[str, Mapping[str, str]]] = {
     # Programs that run a tool of the project, and the tools that an approval may name behind them.
     "uv run": PYTHON_TOOLS,
     "poetry run": PYTHON_TOOLS,
+    "pdm run": PYTHON_TOOLS,
+    "rye run": PYTHON_TOOLS,
     "pipenv run": PYTHON_TOOLS,
     "npx": JAVASCRIPT_TOOLS,
     "pnpm exec": JAVASCRIPT_TOOLS,

@@ -251,6 +251,22 @@ def _commands_in_code(
             yield tuple(names[start:])
 
 
+def names_in(command: FoundCommand) -> Iterator[str]:
+    """Yield the names in the words of a command that is not known, which may run a program with such a name.
+
+    Names are without folders, and in lower case.
+    """
+    texts = command.texts
+    if not texts or is_known(command.words) or takes_no_paths(texts):
+        return
+    subcommand = git_subcommand(texts)
+    for text in (*texts[1:], *command.inputs):
+        # `git rm` is not `rm`.
+        if text != subcommand:
+            for form in path_forms(text):
+                yield from (name.rpartition("/")[2].casefold() for name in _NAME.findall(form))
+
+
 def is_opaque(command: FoundCommand) -> bool:
     """Return whether a command may run commands that its words do not show."""
     texts = command.texts

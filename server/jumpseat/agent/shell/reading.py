@@ -54,6 +54,10 @@ READING: Final[Mapping[str, str]] = {
     "df": "-hTiklaP --human-readable --total --output? --local",
     "echo": "*",
     "false": "*",
+    "fd": (
+        "-HIasige:t:d:E:p --hidden --no-ignore --absolute-path --case-sensitive --ignore-case --glob --extension="
+        " --type= --max-depth= --min-depth= --exclude= --full-path --fixed-strings --max-results= --color="
+    ),
     "file": "-bi --mime --mime-type --brief",
     "fold": "-bsw: --width=",
     "free": "-hmgbkt",

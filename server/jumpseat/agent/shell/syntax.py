@@ -24,6 +24,7 @@ from jumpseat.agent.shell.reach import (
     Reach,
     displayed_paths,
     is_opaque,
+    names_in,
     possible_commands,
 )
 from jumpseat.agent.shell.words import Word
@@ -75,9 +76,10 @@ class ShellLine:
     For display: ``possible_paths`` and ``possible_urls``, the words that look like paths and URLs.
 
     For rules: ``possible_commands`` are the words of every command that the line may run, including commands in the
-    arguments of others, and commands of a line that is not ``certain``. ``words`` may be opened as files, ``globs``
-    are patterns of files, ``folders`` are the targets of ``cd``, ``addresses`` are URLs that may be loaded,
-    ``placements`` are commands that may change files in the folders that they name.
+    arguments of others, and commands of a line that is not ``certain``. ``names`` are those in the arguments of
+    commands that are not known, which may run them. ``words`` may be opened as files, ``globs`` are patterns of
+    files, ``folders`` are the targets of ``cd``, ``addresses`` are URLs that may be loaded, ``placements`` are
+    commands that may change files in the folders that they name.
 
     ``certain`` means that the line was parsed without doubt. ``reach_known`` means that it opens and loads nothing
     else: nothing comes from an expansion, a list, or a link that the line itself creates. ``opaque`` means that it
@@ -91,6 +93,7 @@ class ShellLine:
     has_write_file_redirection: bool
     can_offer_session_approval: bool
     possible_commands: tuple[CommandWords, ...] = ()
+    names: frozenset[str] = frozenset()
     words: tuple[str, ...] = ()
     globs: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
@@ -133,6 +136,7 @@ def _parse_again(text: str) -> ShellLine:
         has_write_file_redirection=any(command.writes for command in found) or (not reader.certain and ">" in text),
         can_offer_session_approval=reader.certain and bool(found) and not any(command.writes for command in found),
         possible_commands=tuple(may_run),
+        names=frozenset(name for command in found for name in names_in(command)),
         words=tuple(dict.fromkeys(reach.words)),
         globs=tuple(dict.fromkeys(reach.globs)),
         folders=tuple(reach.folders),
@@ -321,6 +325,8 @@ class _LineReader:
         if depth > MAX_DEPTH:
             self.certain = False
             return Word(self._text(node), fixed=False)
+        if _REVISION.fullmatch(self._text(node)):
+            return Word(self._text(node))
         match node.type:
             case "word" | "number" | "variable_name":
                 return self._read_bare_word(self._text(node))
@@ -433,4 +439,6 @@ _SPACES: Final = " \t\n"
 # The grammar and bash differ on control characters, and on a line continuation inside a word.
 _AMBIGUOUS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|(?<![ \t\n])\\\n(?![ \t\n])")
 _BLANK: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
+_REVISION: Final = re.compile(r"[\w./-]*@\{\w+\}[~^\d]*", re.ASCII)
+"""A revision of git such as ``stash@{1}``: bash expands braces only around a comma or two dots."""
 _VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
