@@ -51,7 +51,7 @@ ROOMS: dict[str, set[str]] = {
     "agent": {"errors"},
     "agent.shell": {"agent", "errors"},
     "agent.conversation": {"agent", "errors", "regular_files"},
-    "agent.permissions": {"agent", "agent.shell", "errors", "regular_files"},
+    "agent.permissions": {"agent", "agent.shell", "errors", "regular_files", "sandbox"},
     "agent.session": {"agent", "agent.conversation", "agent.permissions", "errors"},
     "agent.model_calls.xml_tools": {"agent", "agent.conversation"},
     "agent.model_calls": {"agent", "agent.conversation", "agent.model_calls.xml_tools", "agent.session", "errors"},

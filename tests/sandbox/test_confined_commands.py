@@ -181,6 +181,10 @@ ATTACKS = {
     "existing settings": "echo evil > .vscode/tasks.json; mv .vscode other; mkdir .vscode; echo evil > .vscode/x",
     "files that settings name": "echo evil >> shared/config; rm -rf shared; mkdir shared;"
     " echo evil > shared/config; mkdir -p .githooks; echo evil > .githooks/hooks",
+    "a repository without settings": "git init -q --bare b; rm b/config;"
+    " printf '#!/bin/sh\nx' > b/hooks/post-checkout",
+    "settings of other agents and editors": "mkdir .codex .gemini .devcontainer; echo x | tee .codex/config.toml"
+    " .gemini/settings.json .devcontainer/devcontainer.json opencode.json .nvim.lua all.code-workspace",
     "a git folder elsewhere": "mkdir plain; cp -r .git plain/dot; echo x > plain/dot/hooks/pre-commit;"
     " echo 'gitdir: dot' > plain/.git",
 }
@@ -211,6 +215,16 @@ async def test_no_command_leaves_a_file_that_makes_another_program_run_something
         if text not in before.values() and not path.endswith(".sample")
     }
     assert left == {}
+
+
+async def test_a_repository_in_two_folders_has_no_settings(session: Confining) -> None:
+    result = await session.run(
+        "git init -q --bare b; mkdir x; mv b/HEAD x; echo ../b > x/commondir;"
+        " git config -f b/config core.pager evil"
+    )
+    assert result.exit_code == 0
+    found = await anyio.run_process(["git", "-C", str(session.project / "x"), "config", "--list"], check=False)
+    assert b"evil" not in found.stdout
 
 
 async def test_the_target_of_a_link_that_configures_a_program_cannot_be_changed(
@@ -257,8 +271,19 @@ async def test_folders_nested_deeper_than_the_stack_do_not_prevent_the_compariso
 
 def configuration(project: Path) -> dict[str, str]:
     """Return the files that programs obey, without new repositories as ``git init`` makes them."""
-    names = ("config", "config.worktree", "commondir", ".mcp.json")
-    folders = ("hooks", ".githooks", ".jumpseat", "agents", ".claude", ".vscode", ".idea")
+    names = (
+        "config",
+        "config.worktree",
+        "commondir",
+        ".mcp.json",
+        "opencode.json",
+        ".nvim.lua",
+        "all.code-workspace",
+    )
+    folders = (
+        *("hooks", ".githooks", ".jumpseat", "agents", ".claude", ".codex", ".gemini"),
+        *(".vscode", ".idea", ".devcontainer"),
+    )
     return {
         str(path.relative_to(project)): path.read_text()
         for path in project.rglob("*")

@@ -21,14 +21,13 @@ from typing import Final, TypeAlias
 from jumpseat.deep_folders import walk
 from jumpseat.owner_only import create_private_folder
 from jumpseat.sandbox.git_files import is_git_folder, is_harmless, read_small, settings_of
-from jumpseat.sandbox.places import START_FILES
+from jumpseat.sandbox.places import (
+    CONFIGURATION,
+    CONFIGURATION_IN_GITHUB,
+    CONFIGURATION_SUFFIXES,
+    START_FILES,
+)
 from jumpseat_protocol.lazy_dataclasses import dataclass
-
-NAMES: Final = frozenset({".jumpseat", ".mcp.json", ".vscode", ".idea", ".claude", ".cursor", ".zed"})
-"""Files and folders that configure this server, agents or editors, at any depth."""
-
-GITHUB_NAMES: Final = frozenset({"agents", "hooks", "mcp.json"})
-"""The same, in a folder ``.github``."""
 
 SKIPPED: Final = frozenset(
     {"node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__", ".mypy_cache", ".ruff_cache"}
@@ -152,7 +151,11 @@ def _examine(path: str, state: tuple[int, int, int], entries: list[os.DirEntry[s
     folder = _Folder(state, [], [], [])
     for entry in entries:
         name = entry.name.casefold()
-        if name in NAMES or (in_github and name in GITHUB_NAMES):
+        if (
+            name in CONFIGURATION
+            or name.endswith(CONFIGURATION_SUFFIXES)
+            or (in_github and name in CONFIGURATION_IN_GITHUB)
+        ):
             folder.found.append(entry.path)
         elif not entry.is_dir(follow_symlinks=False):
             if name == ".git":

@@ -37,7 +37,8 @@ _HELPER: Final = r"\s*-|\s*\"?\w+::"
 
 def is_git_folder(names: set[str]) -> bool:
     """Return whether a folder with these entries is a git folder, whatever its name."""
-    return {"HEAD", "config", "objects"} <= names
+    # Git runs hooks without any settings, and takes the settings of a folder that "commondir" names.
+    return "HEAD" in names and not names.isdisjoint(("objects", "commondir"))
 
 
 def settings_of(folder: str) -> Iterator[str]:

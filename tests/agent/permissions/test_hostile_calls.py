@@ -16,7 +16,7 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.permissions.rules import Rules, parse_rule
 from jumpseat.agent.shell.syntax import parse_shell
-from jumpseat.sandbox.configuration_files import GITHUB_NAMES, NAMES
+from jumpseat.sandbox.places import CONFIGURATION, CONFIGURATION_IN_GITHUB
 from jumpseat.tools.shell.permission import shell_permission
 from jumpseat_protocol.permissions import (
     PermissionRequest,
@@ -227,6 +227,11 @@ def test_git_is_asked_about_where_files_of_the_project_are_a_repository(tmp_path
     assert verdicts_except(COULD_NOT_ASK, made, ["git status", "ls && git log"]) == {}
     inner = permissions(tmp_path / "sub", rules={"allow": ["shell(git status)"]})
     assert decide(inner, shell("git status")).message == COULD_NOT_ASK
+    for name in ("objects", "refs"):
+        (tmp_path / name).rmdir()
+    assert decide(made, shell("git status")).status == "allowed"
+    (tmp_path / "commondir").write_text("sub")
+    assert decide(made, shell("git status")).message == COULD_NOT_ASK
     (tmp_path / ".git").mkdir()
     assert decide(made, shell("git status")).status == "allowed"
 
@@ -298,7 +303,7 @@ def test_files_that_configure_nothing_are_written_with_an_approval(project: Path
 
 def test_file_tools_ask_about_everything_that_the_sandbox_keeps_commands_from_changing(project: Path) -> None:
     approval = ApprovalRecord(SessionApproval(kind="write"))
-    for name in (*NAMES, *(f".github/{name}" for name in GITHUB_NAMES)):
+    for name in (*CONFIGURATION, *(f".github/{name}" for name in CONFIGURATION_IN_GITHUB)):
         request = WritePermission(intention="", file_name=str(project / "sub" / name), diff="")
         assert decide(permissions(project, approvals=[approval]), request).status == "denied", name
 

@@ -10,32 +10,21 @@ from pathlib import Path
 from typing import Final
 
 from jumpseat.agent.permissions.rules import ResolvedPath, Rule
+from jumpseat.sandbox.places import CONFIGURATION, CONFIGURATION_IN_GITHUB, CONFIGURATION_SUFFIXES
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PROTECTED_ANYWHERE: Final = frozenset({".git", ".jumpseat"})
 """Folders that configure git and this server, wherever they are."""
 
-_AGENTS: Final = (
-    *(".agents", ".claude", ".claude-plugin", ".mcp.json", ".codex", ".cursor", ".gemini", ".kiro", ".opencode"),
-    *("opencode.json", ".qwen", ".roo", ".windsurf", ".aider.conf.yml"),
-)
-_EDITORS: Final = (
-    *(".vscode", ".idea", ".zed", ".fleet", ".devcontainer", ".devcontainer.json"),
-    *(".exrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".dir-locals.el"),
-)
 _HOOKS: Final = (
     *(".husky", ".githooks", ".lefthook", "lefthook.yml", ".lefthook.yml", ".overcommit.yml", ".envrc"),
     ".pre-commit-config.yaml",
 )
-PROTECTED_NAMES: Final = frozenset({*_AGENTS, *_EDITORS, *_HOOKS})
-"""Files and folders in a project that make other programs run something: this server and other agents (servers,
-hooks, skills), editors (tasks, settings), and git (hooks that are kept in the project)."""
-
-PROTECTED_IN_GITHUB: Final = frozenset({"agents", "hooks", "mcp.json", "plugin", "plugin.json", "skills"})
-"""Names in a folder ``.github`` that configure this server; the rest of the folder is like any other."""
+PROTECTED_NAMES: Final = CONFIGURATION | frozenset(_HOOKS)
+"""Files and folders in a project that make other programs run something: this server, other agents and editors, and
+git (hooks that are kept in the project)."""
 
 PROTECTED_FILES: Final = frozenset({"skill.md"})
-PROTECTED_SUFFIXES: Final = (".code-workspace",)
 
 PROTECTED_IN_HOME: Final = frozenset({"bin", "library"})
 """Names in the home folder that programs run or obey, beside all names that begin with a dot. They are protected in
@@ -111,12 +100,12 @@ class PathScope:
 def linked_protection(path_scope: PathScope) -> list[Path]:
     """Return the targets of links at protected places of the project: the same files under other names."""
     folder = path_scope.main_folder
-    names = [*PROTECTED_NAMES, ".github", *(f".github/{name}" for name in PROTECTED_IN_GITHUB)]
+    names = [*PROTECTED_NAMES, ".github", *(f".github/{name}" for name in CONFIGURATION_IN_GITHUB)]
     places = [folder / name for name in names if (folder / name).is_symlink()]
     found: list[Path] = []
     for place in places:
         if place.name == ".github":
-            found += [place / name for name in PROTECTED_IN_GITHUB]
+            found += [place / name for name in CONFIGURATION_IN_GITHUB]
         else:
             found.append(place)
     return [target for place in found if (target := _resolve_or_none(place)) is not None]
@@ -148,8 +137,8 @@ def _configures(path: Path, path_scope: PathScope) -> bool:
     names = [part.casefold() for part in path.parts]
     return (
         not PROTECTED_NAMES.isdisjoint(names)
-        or (bool(names) and (names[-1] in PROTECTED_FILES or names[-1].endswith(PROTECTED_SUFFIXES)))
-        or any(folder == ".github" and name in PROTECTED_IN_GITHUB for folder, name in pairwise(names))
+        or (bool(names) and (names[-1] in PROTECTED_FILES or names[-1].endswith(CONFIGURATION_SUFFIXES)))
+        or any(folder == ".github" and name in CONFIGURATION_IN_GITHUB for folder, name in pairwise(names))
     )
 
 

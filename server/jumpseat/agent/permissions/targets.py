@@ -142,4 +142,7 @@ def has_bare_repository(folder: Path) -> bool:
 
 
 def _is_bare_repository(folder: Path) -> bool:
-    return all(exists(folder / name) for name in ("HEAD", "objects", "refs"))
+    # A folder that "commondir" names may hold the rest, settings included.
+    return exists(folder / "HEAD") and (
+        exists(folder / "commondir") or (exists(folder / "objects") and exists(folder / "refs"))
+    )
