@@ -85,6 +85,19 @@ async def test_a_command_cannot_undo_the_mounts_even_as_root(
     assert not (outside / "file").exists()
 
 
+async def test_root_cannot_change_settings_of_the_kernel(session: Confining) -> None:
+    result = await session.run(
+        "for file in /proc/sys/kernel/core_pattern /proc/sys/vm/stat_interval /sys/kernel/mm/ksm/run; do"
+        ' [ -e $file ] && (value="$(cat $file)"; echo "$value" > $file) 2>/dev/null && echo written; done; true'
+    )
+    assert result.output == ""
+
+
+async def test_root_does_not_read_the_passwords_of_all_users(session: Confining) -> None:
+    result = await session.run("cat /etc/shadow /etc/gshadow /etc/ssh/ssh_host_*_key 2>/dev/null; true")
+    assert result.output == ""
+
+
 async def test_root_does_not_reach_devices(session: Confining) -> None:
     result = await session.run("mknod device c 1 3; chroot / true && echo entered; true")
     assert not (session.project / "device").exists()

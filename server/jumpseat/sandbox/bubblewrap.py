@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from jumpseat.sandbox.places import is_root
 from jumpseat.sandbox.view import View
 
 _NAMESPACES: Final = ("--unshare-user-try", "--unshare-pid", "--unshare-ipc")
@@ -45,7 +46,12 @@ class Bubblewrap:
             enter = view.namespace.enter
         elif not view.network:
             options.append("--unshare-net")
-        return [*enter, self.program, *options, *_BEFORE, *self._mounts(view), "--", *command]
+        if is_root():
+            # Settings of the kernel belong to root, and one names a program that the kernel runs outside.
+            options += [*_BEFORE, "--remount-ro", "/proc"]
+        else:
+            options += _BEFORE
+        return [*enter, self.program, *options, *self._mounts(view), "--", *command]
 
     def isolated(self, command: Sequence[str]) -> list[str]:
         """Return the command line that runs ``command`` in a network namespace of its own, otherwise unconfined."""

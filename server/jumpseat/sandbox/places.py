@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,9 @@ CREDENTIALS: Final = (
 
 GIT_CREDENTIALS: Final = (".git-credentials", ".config/git/credentials")
 GH_CREDENTIALS: Final = (".config/gh",)
+
+OF_ROOT: Final = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-")
+"""Files with passwords of all users, which commands of root could read."""
 
 BROWSERS: Final = (
     ".mozilla", ".librewolf", ".thunderbird", ".config/google-chrome", ".config/google-chrome-beta",
@@ -69,6 +73,10 @@ _SHARED: Final = frozenset({"/", "/home", "/root", "/usr", "/etc", "/var", "/opt
 def hidden_paths(home: Path, environ: Mapping[str, str], *, git: bool, gh: bool) -> Iterator[str | Path]:
     """Yield the paths that commands must not read; with ``git`` or ``gh``, not the credentials of that program."""
     yield from RUNTIME
+    if is_root():
+        yield from OF_ROOT
+        keys = _names_in(Path("/etc/ssh"))
+        yield from (f"/etc/ssh/{name}" for name in keys if name.startswith("ssh_host_") and name.endswith("_key"))
     names = [*CREDENTIALS, *BROWSERS, *SOCKETS]
     names += [] if git else GIT_CREDENTIALS
     names += [] if gh else GH_CREDENTIALS
@@ -80,6 +88,11 @@ def hidden_paths(home: Path, environ: Mapping[str, str], *, git: bool, gh: bool)
         path = environ.get(name, "").removeprefix("unix://")
         if path.startswith("/"):
             yield path
+
+
+def is_root() -> bool:
+    """Return whether this process, and with it each command, runs as root."""
+    return sys.platform != "win32" and os.geteuid() == 0
 
 
 def _names_in(folder: Path) -> set[str]:
