@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import httpx
@@ -114,6 +114,18 @@ async def test_bytes_after_a_response_are_not_taken_for_the_next_one(
 
     async with serving(answer) as port:
         assert [await post(connections, port) for _ in range(2)] == [200, 200]
+
+
+async def test_endless_informational_responses_end_the_request(connections: DirectConnections) -> None:
+    async def answer(peer: Peer) -> None:
+        await request_from(peer)
+        with suppress(anyio.BrokenResourceError):
+            while True:
+                await peer.send(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
+
+    async with serving(answer) as port:
+        with anyio.fail_after(WAIT_S), pytest.raises(httpx.RemoteProtocolError, match="informational"):
+            await post(connections, port)
 
 
 async def test_a_refusal_of_a_large_request_is_read_although_the_request_is_not(

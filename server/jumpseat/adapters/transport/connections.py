@@ -25,6 +25,8 @@ MOST_KEPT: Final = 100
 """Limit on the connections of one origin that are kept."""
 LARGEST_HEAD: Final = 100 * 1024
 """Limit on the bytes of the head of a response."""
+MOST_INFORMATIONAL: Final = 100
+"""Limit of the responses with a status below 200 in front of one response."""
 
 _SENT_TOGETHER: Final = 64 * 1024
 """Limit on the bytes of a body that is copied to be sent in one packet with its head."""
@@ -127,9 +129,12 @@ class _Connection:
                 data += self._send(h11.Data(data=piece))
             data += self._send(h11.EndOfMessage())
         await self._stream.send(data, limits["write"])
-        while not isinstance(event := await self._next_event(limits), h11.Response):
-            # Such as 100 Continue.
-            pass
+        # In front of the response may be others, such as 100 Continue.
+        for _ in range(MOST_INFORMATIONAL):
+            if isinstance(event := await self._next_event(limits), h11.Response):
+                break
+        else:
+            raise httpx.RemoteProtocolError("the server sent too many informational responses")
         if request.method != "HEAD" and (b"transfer-encoding", b"chunked") in event.headers:
             self._chunks, self._early = ChunkedDecoder(), self._http.trailing_data[0]
         return event
