@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
@@ -103,6 +104,9 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
         options = replace(options, allow_old_clients="client_tools")
     with in_libraries():
         from jumpseat.app import run
+
+        # The server's event loop, which anyio imports when it starts.
+        import_module("anyio._backends._asyncio")
 
     return lambda: run(options)
 
