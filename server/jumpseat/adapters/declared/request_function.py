@@ -60,7 +60,7 @@ class RequestFunction:
         Raises:
             AdapterError: the function failed; the message has the class of its exception and its line.
         """
-        body = as_object(orjson.loads(request.content or b"{}"))
+        body = as_object(orjson.loads(request.read() or b"{}"))
         given: list[Any] = []
         failed: list[Any] = []
 
