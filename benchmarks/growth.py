@@ -158,19 +158,22 @@ async def _list(server: Server, size: int) -> float:
 def copy_session(original: Path, session_id: str, times: int) -> None:
     """Store copies of a session under new ids."""
     folders = [str(path.relative_to(original)) for path in original.rglob("*") if path.is_dir()]
-    files = [(str(path), str(path.relative_to(original)), path.read_bytes()) for path in original.rglob("*.*")]
+    files = [(str(path.relative_to(original)), path.read_bytes()) for path in original.rglob("*.*")]
     old_id = session_id.encode()
-    for _ in range(times):
+    # Files without the id are links. File systems limit the links to one file.
+    sources: dict[str, str] = {}
+    for number in range(times):
         new_id = str(uuid.uuid4())
         target = str(original.with_name(new_id))
         for folder in ("", *folders):
             os.mkdir(f"{target}/{folder}")
-        for path, name, content in files:
-            if old_id in content:
+        for name, content in files:
+            if old_id in content or number % 1000 == 0:
                 with open(f"{target}/{name}", "wb") as file:
                     file.write(content.replace(old_id, new_id.encode()))
+                sources[name] = f"{target}/{name}"
             else:
-                os.link(path, f"{target}/{name}")
+                os.link(sources[name], f"{target}/{name}")
 
 
 # --- events of one session --------------------------------------------------------------------------------------
@@ -272,18 +275,28 @@ async def measure(servers: Mapping[str, str], parts: Sequence[str], most: int, o
     try:
         url = f"http://127.0.0.1:{int(await model.stdout.readline())}/v1"
         for part in parts:
-            rows: list[dict[str, str]] = []
+            target = out / f"{part}.csv"
+            # Servers that were measured before stay in the file.
+            rows = [row for row in read_rows(target) if row["server"] not in servers]
             for name, command in servers.items():
                 async for row in PARTS[part](command, url, most):
                     rows.append({"server": name} | {key: f"{value:.10g}" for key, value in _rounded(row).items()})
                     print(part, rows[-1], file=sys.stderr, flush=True)
-            with (out / f"{part}.csv").open("w", newline="", encoding="utf-8") as file:
+            with target.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
                 writer.writeheader()
                 writer.writerows(rows)
     finally:
         model.kill()
         await model.wait()
+
+
+def read_rows(source: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file; none if it does not exist."""
+    if not source.exists():
+        return []
+    with source.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def _rounded(row: Row) -> Row:
@@ -293,14 +306,11 @@ def _rounded(row: Row) -> Row:
 def draw(out: Path) -> None:
     """Draw the charts of all CSV files in a folder."""
     for part, x, y, title, y_label in CHARTS:
-        source = out / f"{part}.csv"
-        if not source.exists():
-            continue
         series: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
-        with source.open(encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                series[row["server"]].append((float(row[x]), float(row[y])))
-        write_chart(out / f"{part}-{y.removesuffix('_ms').removesuffix('_mib')}.svg", title, x, y_label, series)
+        for row in read_rows(out / f"{part}.csv"):
+            series[row["server"]].append((float(row[x]), float(row[y])))
+        if series:
+            write_chart(out / f"{part}-{y.removesuffix('_ms').removesuffix('_mib')}.svg", title, x, y_label, series)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """A model on loopback that answers at once, so that measured times are the server's own.
 
-The model implements chat completions. The last user message selects the answer:
+The model implements chat completions, and for other agents the text ``pong`` on the Responses and Gemini wires. The
+last user message of a chat completion selects the answer:
 
 * containing ``deltas=N``: a text in N deltas, and with ``pace=MS``, one every MS milliseconds, in turns with
   other answers;
@@ -31,6 +32,44 @@ _PACE: Final = re.compile(r"pace=([\d.]+)")
 _CALLS: Final = re.compile(r"calls=(\d+)")
 
 
+_PONG_ITEM: Final[dict[str, Any]] = {
+    "type": "message",
+    "id": "m",
+    "role": "assistant",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": "pong", "annotations": []}],
+}
+_PONG_RESPONSE: Final[dict[str, Any]] = {
+    "id": "answer",
+    "object": "response",
+    "model": MODEL,
+    "status": "completed",
+    "output": [_PONG_ITEM],
+    "usage": {
+        "input_tokens": 10,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": 5,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": 15,
+    },
+}
+_RESPONSES_EVENTS: Final[tuple[dict[str, Any], ...]] = (
+    {"type": "response.created", "response": {**_PONG_RESPONSE, "status": "in_progress", "output": []}},
+    {"type": "response.output_item.added", "output_index": 0, "item": {**_PONG_ITEM, "content": []}},
+    {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": "pong"},
+    {"type": "response.output_item.done", "output_index": 0, "item": _PONG_ITEM},
+    {"type": "response.completed", "response": _PONG_RESPONSE},
+)
+_GEMINI_EVENTS: Final[tuple[dict[str, Any], ...]] = (
+    {
+        "candidates": [
+            {"index": 0, "content": {"role": "model", "parts": [{"text": "pong"}]}, "finishReason": "STOP"}
+        ],
+        "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
+    },
+)
+
+
 class FakeModel:
     """The endpoint, shared by all connections."""
 
@@ -47,6 +86,10 @@ class FakeModel:
                 if head.startswith(b"GET "):
                     taken, self._sizes = self._sizes, []
                     writer.write(_whole(taken))
+                elif b"/responses" in head.partition(b"\r\n")[0]:
+                    _pong(writer, _RESPONSES_EVENTS)
+                elif b"GenerateContent" in head.partition(b"\r\n")[0]:
+                    _pong(writer, _GEMINI_EVENTS)
                 else:
                     self._sizes.append(len(body))
                     await _answer(orjson.loads(body), writer)
@@ -55,6 +98,17 @@ class FakeModel:
             pass
         finally:
             writer.close()
+
+
+def _pong(writer: asyncio.StreamWriter, events: Iterable[dict[str, Any]]) -> None:
+    """Send a whole stream of server-sent events; the name of an event is its type."""
+    body = b"".join(
+        (b"event: %b\n" % event["type"].encode() if "type" in event else b"")
+        + b"data: %b\n\n" % orjson.dumps(event)
+        for event in events
+    )
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n" % len(body)
+    writer.write(head + body)
 
 
 async def _answer(request: dict[str, Any], writer: asyncio.StreamWriter) -> None:
