@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Without compiled modules, the command starts half as fast, and Python may not write them (PYTHONDONTWRITEBYTECODE).
 COMPILE := $(BIN)/python -m compileall -qq server protocol clients/python || true
 
-.PHONY: help demo quick test check coverage mutants soak kills load long fuzz bench bench-check dist installs sbom audit clean
+.PHONY: help demo quick test check coverage mutants soak kills load long fuzz bench bench-check growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -31,6 +31,8 @@ help:
 	@echo "make fuzz      search for inputs that break a parser (ARGS='--target framing --runs 100000')"
 	@echo "make bench     measure start, memory and turns"
 	@echo "make bench-check  measure, and fail if a ratio to the floor is a fifth worse than the kept one"
+	@echo "make growth    measure and draw how cost grows with sessions and events  (ARGS='--most 10000' for less)"
+	@echo "make flames    draw flame graphs of start, turn and stream"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
 	@echo "make installs  install both in empty environments with each Python that is found, and run them"
 	@echo "make sbom      list what an installation consists of, as dist/sbom.cdx.json (CycloneDX)"
@@ -88,6 +90,12 @@ bench: $(VENV)/.installed $(VENV)/.compiled
 bench-check: $(VENV)/.installed $(VENV)/.compiled
 	$(BIN)/python benchmarks/bench.py --rounds 5 --check benchmarks/ratios.json $(ARGS)
 
+growth: $(VENV)/.installed $(VENV)/.compiled
+	$(BIN)/python benchmarks/growth.py $(ARGS)
+
+flames: $(VENV)/.installed-profile $(VENV)/.compiled
+	$(BIN)/python benchmarks/flames.py $(ARGS)
+
 # The time of the last commit is in the archives instead of the time of the build.
 dist: $(VENV)/.installed-release
 	rm -rf dist/*.whl dist/*.tar.gz
@@ -137,6 +145,10 @@ $(VENV)/.installed-fuzz: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[fuzz]'
 	@$(COMPILE)
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-test
+
+$(VENV)/.installed-profile: pyproject.toml | $(BIN)/python
+	$(PIP) install -e '.[profile]'
+	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-release: pyproject.toml | $(BIN)/python
 	$(PIP) install -e '.[release]'
