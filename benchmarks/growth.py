@@ -2,9 +2,9 @@
 
     growth.py [NAME=COMMAND ...] [--out FOLDER] [--most N] [--parts live,stored,events]
 
-The servers are the ``jumpseat`` installed with this Python, and each given COMMAND. Every figure except memory is
-the processor time of the server, because that hardly depends on what else the machine does. The folder gets one CSV
-file per part, and one SVG chart per measure.
+The servers are the given COMMANDs, or else the ``jumpseat`` installed with this Python. Every figure except memory
+is the processor time of the server, because that hardly depends on what else the machine does. The folder gets one
+CSV file per part, in which the rows of other servers stay, and one SVG chart per measure.
 
 Large stores and long logs are copies: the server under measurement writes one session, whose files are repeated
 with new ids. So they have the format of that server.
@@ -323,12 +323,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--parts", default=",".join(PARTS), help="parts to measure (default: %(default)s)")
     parser.add_argument("--draw", action="store_true", help="only draw the charts of what was measured before")
     options = parser.parse_args(argv)
-    servers = {"jumpseat": shlex.quote(str(Path(sys.executable).with_name("jumpseat")))}
+    servers: dict[str, str] = {}
     for given in options.servers:
         name, equals, command = given.partition("=")
         if not name or not equals or not command:
             parser.error(f"expected NAME=COMMAND, got {given!r}")
         servers[name] = command
+    servers = servers or {"jumpseat": shlex.quote(str(Path(sys.executable).with_name("jumpseat")))}
     parts = options.parts.split(",")
     if unknown := sorted(set(parts) - set(PARTS)):
         parser.error(f"unknown part {unknown[0]!r}, expected one of {', '.join(PARTS)}")
