@@ -245,6 +245,7 @@ class App:
                 calls_per_answer=config.limits.calls_per_answer or CALLS_PER_ANSWER,
                 descendants=self._descendants,
                 record_changes=self._record_changes,
+                reserved=BUILTIN_NAMES,
             ),
             tasks,
             self.announce,

@@ -27,7 +27,7 @@ async def tool_session(
     """Make a context in ``cwd`` and end its processes afterwards. ``path`` is the ``PATH`` of programs."""
     environ = {"PATH": path if path is not None else os.environ["PATH"], "HOME": str(cwd)}
     async with anyio.create_task_group() as tasks:
-        shells = Shells(tasks, sandbox=sandbox)
+        shells = Shells(tasks, make_sandbox=None if sandbox is None else lambda: sandbox)
         yield ToolContext(
             call_id="call_1",
             session_id="session_1",

@@ -190,7 +190,7 @@ def _join(ctx: Context, session: Session, attachment: Attachment, params: Sessio
         changed, was_on=settings.file_tracking, has_prompts=session.history.latest_message_id is not None
     )
     check_agent(ctx, changed, params)
-    check_choice(params.tool_choice, {*session.tools.names(changed), *attachment.tools})
+    check_choice(params.tool_choice, lambda: {*session.tools.names(changed), *attachment.tools})
     session.attach(attachment)
     adopt(settings, changed)
     if attachment.has_hooks:
@@ -220,7 +220,7 @@ def _load(
         apply_options(settings, params)
         limit_tracking(settings, was_on=was_tracked, has_prompts=session.history.latest_message_id is not None)
         check_agent(ctx, settings, params)
-        check_choice(params.tool_choice, session.tools.names())
+        check_choice(params.tool_choice, session.tools.names)
         if session.agents is not None:
             from jumpseat.agent.subagents.subagents import sub_agents
 

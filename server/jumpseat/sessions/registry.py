@@ -177,7 +177,7 @@ class SessionRegistry:
         created = False
         try:
             session.attach(attachment)
-            check_choice(settings.tool_choice, session.tools.names())
+            check_choice(settings.tool_choice, session.tools.names)
             context = working_directory_context(settings.cwd, host_git=settings.host_git)
             workspace = workspace_of(
                 session_id, context, started_at, created_by=self._access.name, one_off=settings.one_off
@@ -600,8 +600,7 @@ class SessionRegistry:
 
     def builtin_tools(self) -> list[ToolSpec]:
         """Return all built-in tools, including those that only some sessions offer."""
-        described = (tool.described for tool in SESSION_TOOLS)
-        return [tool.spec for tool in (*self._environment.builtin_tools(), *described)]
+        return [tool.spec for tool in (*self._environment.builtin_tools().values(), *SESSION_TOOLS)]
 
     def storage(self, session: Session) -> SessionStorage:
         """Return the stored parts of a live session."""

@@ -314,7 +314,7 @@ LAST: Final = 1000
 
 @dataclass(frozen=True)
 class Described(Generic[A]):
-    """The half of a built-in tool that models see; :meth:`bound` adds the half that runs calls for one session.
+    """The half of a built-in tool that models see.
 
     ``position`` orders the built-in tools of a request. Providers cache the beginning of a request, so the tools
     with a number keep it; new ones need none and come after them, by name. Calls of a ``read_only`` tool run side
@@ -335,23 +335,24 @@ class Described(Generic[A]):
     def _spec(self) -> ToolSpec:
         return ToolSpec(self.name, self.description, _slim(self.args.model_json_schema(by_alias=True)))
 
-    def bound(
-        self,
-        run: Callable[[ToolContext, A], Awaitable[ToolOutcome]],
-        intention: Callable[[A], str],
-        permission: Callable[[ToolContext, A], PermissionRequest | None] = lambda _ctx, _args: None,
-    ) -> BuiltinTool[A]:
-        """Return the tool of one session."""
-        return BuiltinTool(
-            self.name,
-            self.description,
-            self.args,
-            run,
-            intention,
-            permission,
-            position=self.position,
-            read_only=self.read_only,
-        )
+    @property
+    def ordering(self) -> Ordering:
+        return "reading" if self.read_only else "queued"
+
+    def parse(self, call: ToolUseBlock) -> A | ToolOutcome:
+        """Return the arguments of a call, or the outcome that names what is wrong with them."""
+        try:
+            return self.args.model_validate(call.arguments)
+        except ValidationError as error:
+            problems = "; ".join(validation_problems(error, self.args, "arguments"))
+            return failure(f"Invalid arguments for `{self.name}`: {problems}")
+
+    def describe(self, intention: Callable[[A], str], arguments: JsonObject) -> str | None:
+        """Describe what a call is about to do; return ``None`` for invalid arguments."""
+        try:
+            return intention(self.args.model_validate(arguments))
+        except ValidationError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -380,23 +381,13 @@ class BuiltinTool(Described[A]):
     def source(self) -> SourceName:
         return "builtin"
 
-    @property
-    def ordering(self) -> Ordering:
-        return "reading" if self.read_only else "queued"
-
     def summary(self, arguments: JsonObject) -> str | None:
-        """Describe what a call is about to do; return ``None`` for invalid arguments."""
-        try:
-            return self.intention(self.args.model_validate(arguments))
-        except ValidationError:
-            return None
+        return self.describe(self.intention, arguments)
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
-        try:
-            args = self.args.model_validate(call.arguments)
-        except ValidationError as error:
-            problems = "; ".join(validation_problems(error, self.args, "arguments"))
-            return failure(f"Invalid arguments for `{self.name}`: {problems}")
+        args = self.parse(call)
+        if isinstance(args, ToolOutcome):
+            return args
         if self.ready is not None:
             await self.ready(ctx)
         if self.opens is not None:

@@ -51,7 +51,7 @@ def test_the_tools_come_in_the_documented_order() -> None:
         "web_fetch",
         "web_search",
     ]
-    assert [tool.described.name for tool in SESSION_TOOLS] == [
+    assert [tool.name for tool in SESSION_TOOLS] == [
         "sql",
         "task",
         "read_agent",

@@ -177,7 +177,7 @@ async def test_search_results_are_shown_with_their_urls() -> None:
 
 def offered(web: Pages | None) -> list[str]:
     tools = Environment(BUILTIN_TOOLS, dict, web=web).builtin_tools()
-    return [tool.name for tool in tools if tool.name.startswith("web_")]
+    return [name for name in tools if name.startswith("web_")]
 
 
 def test_there_is_no_search_without_a_service() -> None:

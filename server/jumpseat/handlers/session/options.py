@@ -34,7 +34,7 @@ def update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     apply_options(changed, params)
     check_agent(ctx, changed, params)
     ctx.models.check(changed)
-    check_choice(params.tool_choice, session.tools.names(changed))
+    check_choice(params.tool_choice, lambda: session.tools.names(changed))
     if changed.model is not None and (settings.model, settings.reasoning_effort) != (
         changed.model,
         changed.reasoning_effort,

@@ -59,7 +59,7 @@ async def _run_result(prompt: Prompt) -> SessionSendAndWaitResult:
 def _send(ctx: Context, params: SessionSendParams) -> Prompt:
     session = ctx.registry.live(params.session_id)
     if params.tool_choice is not None:
-        check_choice(params.tool_choice, session.tools.names())
+        check_choice(params.tool_choice, session.tools.names)
     check_format(params.response_format)
     if params.adapter_settings:
         merged = {**session.settings.adapter_settings, **params.adapter_settings}

@@ -1,7 +1,8 @@
 """The built-in tools: every module of this folder defines one, as ``TOOL``.
 
-``TOOL`` is a :class:`BuiltinTool`; or, for a tool that belongs to one session, the :class:`Described` half of one,
-beside a function ``source(session, resources)`` that returns the :class:`ToolSource` of that session.
+``TOOL`` is a :class:`BuiltinTool`, or a :class:`SessionTool` if its calls work on the session. A module with a
+``SessionTool`` may have a function ``source(session, resources)``, which returns a :class:`ToolSource` for one
+session, where that is more than the tool.
 """
 
 from __future__ import annotations
@@ -10,25 +11,27 @@ import pkgutil
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from itertools import groupby
 from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.resources import Resources
-from jumpseat.tools.tool import BuiltinTool, Described, MakeSource, ToolSource
+from jumpseat.tools.session_tool import SessionTool, SessionTools
+from jumpseat.tools.tool import BuiltinTool, MakeSource, ToolSource
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 __all__ = ["BUILTIN_NAMES", "BUILTIN_TOOLS", "SESSION_TOOLS", "find_tools", "session_sources"]
 
 
 @dataclass(frozen=True)
-class UnboundTool:
-    """A tool that belongs to one session, before it is made for one."""
+class FoundSessionTool:
+    """A tool of sessions. ``source`` makes the source of one session, if that is more than the tool."""
 
-    described: Described[Any]
-    source: Callable[[Session, Resources], ToolSource]
+    tool: SessionTool[Any]
+    source: Callable[[Session, Resources], ToolSource] | None
 
 
-FoundTool: TypeAlias = BuiltinTool[Any] | UnboundTool
+FoundTool: TypeAlias = BuiltinTool[Any] | FoundSessionTool
 
 
 def find_tools() -> list[FoundTool]:
@@ -46,34 +49,45 @@ def _tool_of(module_name: str) -> FoundTool:
     tool: Any = getattr(module, "TOOL", None)
     if isinstance(tool, BuiltinTool):
         return cast("BuiltinTool[Any]", tool)
-    if isinstance(tool, Described) and hasattr(module, "source"):
-        return UnboundTool(cast("Described[Any]", tool), module.source)
-    raise TypeError(f"{module.__name__}: expected TOOL, a BuiltinTool, or a Described beside a function source")
+    if isinstance(tool, SessionTool):
+        return FoundSessionTool(cast("SessionTool[Any]", tool), getattr(module, "source", None))
+    raise TypeError(f"{module.__name__}: expected TOOL, a BuiltinTool or a SessionTool")
 
 
 def _sort_key(found: FoundTool) -> tuple[int, str]:
-    described = found if isinstance(found, BuiltinTool) else found.described
-    return described.position, described.name
+    tool = found if isinstance(found, BuiltinTool) else found.tool
+    return tool.position, tool.name
 
 
 _FOUND: Final = tuple(find_tools())
 
 BUILTIN_TOOLS: Final[tuple[BuiltinTool[Any], ...]] = tuple(tool for tool in _FOUND if isinstance(tool, BuiltinTool))
-"""The tools that are the same in all sessions."""
+"""The tools that need nothing of a session but what each call gets."""
 
-SESSION_TOOLS: Final[tuple[UnboundTool, ...]] = tuple(tool for tool in _FOUND if isinstance(tool, UnboundTool))
-"""The tools that are made for each session."""
+_OF_SESSIONS: Final = tuple(found for found in _FOUND if isinstance(found, FoundSessionTool))
 
-BUILTIN_NAMES: Final = frozenset(tool.name for tool in BUILTIN_TOOLS) | {
-    tool.described.name for tool in SESSION_TOOLS
-}
+SESSION_TOOLS: Final[tuple[SessionTool[Any], ...]] = tuple(found.tool for found in _OF_SESSIONS)
+"""The tools that work on their session."""
+
+BUILTIN_NAMES: Final = frozenset(tool.name for tool in (*BUILTIN_TOOLS, *SESSION_TOOLS))
 """The names that declared tools and MCP servers may take only by saying that they replace a built-in tool."""
 
 
 def session_sources(resources: Resources) -> tuple[MakeSource, ...]:
-    """Return the functions that make the tools of :data:`SESSION_TOOLS` for one session."""
-    return tuple(partial(_make_source, tool, resources) for tool in SESSION_TOOLS)
+    """Return the functions that make the sources of :data:`SESSION_TOOLS` for one session.
+
+    Neighbours without a source of their own share one, because each session keeps all its sources.
+    """
+    sources: list[MakeSource] = []
+    for make, group in groupby(_OF_SESSIONS, lambda found: found.source):
+        if make is None:
+            sources.append(partial(SessionTools, tuple(found.tool for found in group), resources))
+        else:
+            sources.append(partial(_make_source, make, resources))
+    return tuple(sources)
 
 
-def _make_source(tool: UnboundTool, resources: Resources, session: Session) -> ToolSource:
-    return tool.source(session, resources)
+def _make_source(
+    make: Callable[[Session, Resources], ToolSource], resources: Resources, session: Session
+) -> ToolSource:
+    return make(session, resources)

@@ -6,7 +6,6 @@ Offered in plan mode only, and only while a client is attached that can show a p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Final
 
 from pydantic import Field
@@ -16,7 +15,7 @@ from jumpseat.errors import ClientCallError, StoreError
 from jumpseat.tools.questions import ask_about_plan
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.callbacks import ExitPlanModeParams
 from jumpseat_protocol.events import PlanAction
 
@@ -43,25 +42,6 @@ class ExitPlanModeArgs(ToolArgs):
         description="What to let the user choose from",
     )
     recommended_action: PlanAction = Field(default="interactive", alias="recommendedAction")
-
-
-TOOL: Final = Described(
-    name="exit_plan_mode",
-    description=(
-        "You are in plan mode: explore and plan, change nothing yet. Call this when the plan is ready,"
-        " to have the user approve it."
-    ),
-    args=ExitPlanModeArgs,
-    position=220,
-)
-
-
-def source(session: Session, resources: Resources) -> SessionTool:
-    """Return the session's tool."""
-    return SessionTool(
-        TOOL.bound(partial(_run, session, resources), lambda args: args.summary),
-        lambda: session.agent_mode == "plan" and session.clients.plan_client() is not None,
-    )
 
 
 async def _run(session: Session, resources: Resources, ctx: ToolContext, args: ExitPlanModeArgs) -> ToolOutcome:
@@ -91,3 +71,19 @@ async def _run(session: Session, resources: Resources, ctx: ToolContext, args: E
         case "autopilot" | "autopilot_fleet":
             session.change_mode("autopilot")
     return ToolOutcome(f"Plan approved! Exited plan mode.\n\n{NEXT[action]}")
+
+
+TOOL: Final = SessionTool(
+    name="exit_plan_mode",
+    description=(
+        "You are in plan mode: explore and plan, change nothing yet. Call this when the plan is ready,"
+        " to have the user approve it."
+    ),
+    args=ExitPlanModeArgs,
+    position=220,
+    run=_run,
+    intention=lambda args: args.summary,
+    is_offered=lambda session, _resources: (
+        session.agent_mode == "plan" and session.clients.plan_client() is not None
+    ),
+)

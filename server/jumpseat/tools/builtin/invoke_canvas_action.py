@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any, Final
 
 from pydantic import Field
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ClientCallError, InvalidRequestError
-from jumpseat.tools.canvases import CanvasTool
+from jumpseat.tools.canvases import shows_canvases
 from jumpseat.tools.resources import Resources
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.session_tool import SessionTool
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 
 
 class InvokeCanvasActionArgs(ToolArgs):
@@ -21,22 +21,21 @@ class InvokeCanvasActionArgs(ToolArgs):
     input: Any = Field(default=None, description="The input, which matches the input schema of the action")
 
 
-TOOL: Final = Described(
-    name="invoke_canvas_action",
-    description="Invoke an action on an open canvas and get its result.",
-    args=InvokeCanvasActionArgs,
-)
-
-
-def source(session: Session, resources: Resources) -> CanvasTool:
-    """Return the session's tool."""
-    bound = TOOL.bound(partial(_run, session), lambda args: f"{args.action_name} on canvas {args.instance_id}")
-    return CanvasTool(session, bound)
-
-
-async def _run(session: Session, ctx: ToolContext, args: InvokeCanvasActionArgs) -> ToolOutcome:
+async def _run(
+    session: Session, _resources: Resources, ctx: ToolContext, args: InvokeCanvasActionArgs
+) -> ToolOutcome:
     try:
         result = await session.canvases.invoke(args.instance_id, args.action_name, args.input)
     except (InvalidRequestError, ClientCallError) as error:
         return failure(str(error))
     return ToolOutcome(json.dumps({"result": result}, indent=2, ensure_ascii=False))
+
+
+TOOL: Final = SessionTool(
+    name="invoke_canvas_action",
+    description="Invoke an action on an open canvas and get its result.",
+    args=InvokeCanvasActionArgs,
+    run=_run,
+    intention=lambda args: f"{args.action_name} on canvas {args.instance_id}",
+    is_offered=shows_canvases,
+)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final, Literal
 
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome
 
 
 class ListAgentsArgs(ToolArgs):
@@ -16,20 +15,7 @@ class ListAgentsArgs(ToolArgs):
     scope: Literal["siblings", "children", "all"] = "children"
 
 
-TOOL: Final = Described(
-    name="list_agents", description="List sub-agents.", args=ListAgentsArgs, position=214, read_only=True
-)
-
-
-def source(session: Session, _resources: Resources) -> SessionTool:
-    """Return the session's tool."""
-    return SessionTool(
-        TOOL.bound(partial(_run, session), lambda _args: "List the sub-agents"),
-        lambda: session.services.agent_limits.depth > 0,
-    )
-
-
-async def _run(session: Session, _ctx: ToolContext, args: ListAgentsArgs) -> ToolOutcome:
+async def _run(session: Session, _resources: Resources, _ctx: ToolContext, args: ListAgentsArgs) -> ToolOutcome:
     # Imported with the first sub-agent.
     from jumpseat.agent.subagents import texts
     from jumpseat.agent.subagents.subagents import sub_agents
@@ -45,3 +31,15 @@ async def _run(session: Session, _ctx: ToolContext, args: ListAgentsArgs) -> Too
     if session.identity is not None:
         relations |= {agent.id: "sibling" for agent in shown if agent.parent_id == session.identity.parent_id}
     return ToolOutcome(texts.listing(shown, {agent.id: agents.elapsed_s(agent) for agent in shown}, relations))
+
+
+TOOL: Final = SessionTool(
+    name="list_agents",
+    description="List sub-agents.",
+    args=ListAgentsArgs,
+    position=214,
+    read_only=True,
+    run=_run,
+    intention=lambda _args: "List the sub-agents",
+    is_offered=lambda session, _resources: session.services.agent_limits.depth > 0,
+)

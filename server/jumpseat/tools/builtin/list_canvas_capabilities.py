@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Final
 
 from pydantic import Field
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
-from jumpseat.tools.canvases import CanvasTool
+from jumpseat.tools.canvases import shows_canvases
 from jumpseat.tools.resources import Resources
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.session_tool import SessionTool
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 
 
 class ListCanvasCapabilitiesArgs(ToolArgs):
@@ -22,21 +22,9 @@ class ListCanvasCapabilitiesArgs(ToolArgs):
     )
 
 
-TOOL: Final = Described(
-    name="list_canvas_capabilities",
-    description="Get the input schema of a canvas, its actions and their input schemas.",
-    args=ListCanvasCapabilitiesArgs,
-    read_only=True,
-)
-
-
-def source(session: Session, resources: Resources) -> CanvasTool:
-    """Return the session's tool."""
-    bound = TOOL.bound(partial(_run, session), lambda args: f"List the capabilities of canvas {args.canvas_id}")
-    return CanvasTool(session, bound)
-
-
-async def _run(session: Session, ctx: ToolContext, args: ListCanvasCapabilitiesArgs) -> ToolOutcome:
+async def _run(
+    session: Session, _resources: Resources, ctx: ToolContext, args: ListCanvasCapabilitiesArgs
+) -> ToolOutcome:
     try:
         attachment, canvas = session.canvases.find(args.canvas_id, args.extension_id)
     except InvalidRequestError as error:
@@ -44,3 +32,14 @@ async def _run(session: Session, ctx: ToolContext, args: ListCanvasCapabilitiesA
     listed = {"extensionId": attachment.canvas_provider, "canvasId": canvas.id, **canvas.wire()}
     listed.pop("id")
     return ToolOutcome(json.dumps(listed, indent=2, ensure_ascii=False))
+
+
+TOOL: Final = SessionTool(
+    name="list_canvas_capabilities",
+    description="Get the input schema of a canvas, its actions and their input schemas.",
+    args=ListCanvasCapabilitiesArgs,
+    read_only=True,
+    run=_run,
+    intention=lambda args: f"List the capabilities of canvas {args.canvas_id}",
+    is_offered=shows_canvases,
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final, Literal
 
 from pydantic import Field
@@ -11,7 +10,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 
 
 class ManageScheduleArgs(ToolArgs):
@@ -20,24 +19,7 @@ class ManageScheduleArgs(ToolArgs):
     seconds: float = Field(60, ge=0, le=30 * 86_400, description="wakeup: time until the next run")
 
 
-TOOL: Final = Described(
-    name="manage_schedule",
-    description="Set the next run of a scheduled task that you pace, or stop it.",
-    args=ManageScheduleArgs,
-    position=216,
-    read_only=True,
-)
-
-
-def source(session: Session, _resources: Resources) -> SessionTool:
-    """Return the session's tool."""
-    return SessionTool(
-        TOOL.bound(partial(_run, session), lambda args: f"{args.action} schedule {args.id}"),
-        lambda: session.schedules.has_self_paced,
-    )
-
-
-async def _run(session: Session, _ctx: ToolContext, args: ManageScheduleArgs) -> ToolOutcome:
+async def _run(session: Session, _resources: Resources, _ctx: ToolContext, args: ManageScheduleArgs) -> ToolOutcome:
     schedules = session.schedules
     if args.action == "stop":
         stopped = schedules.stop(args.id)
@@ -47,3 +29,15 @@ async def _run(session: Session, _ctx: ToolContext, args: ManageScheduleArgs) ->
     except InvalidRequestError as error:
         return failure(str(error))
     return ToolOutcome(f"The next run of schedule {args.id} is in {args.seconds:g} seconds.")
+
+
+TOOL: Final = SessionTool(
+    name="manage_schedule",
+    description="Set the next run of a scheduled task that you pace, or stop it.",
+    args=ManageScheduleArgs,
+    position=216,
+    read_only=True,
+    run=_run,
+    intention=lambda args: f"{args.action} schedule {args.id}",
+    is_offered=lambda session, _resources: session.schedules.has_self_paced,
+)

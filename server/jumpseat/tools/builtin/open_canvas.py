@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from functools import partial
+from collections.abc import Collection
 from typing import Any, Final
 
 from pydantic import Field
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ClientCallError, InvalidRequestError
-from jumpseat.tools.canvases import CanvasCatalogue
+from jumpseat.tools.canvases import shows_canvases
 from jumpseat.tools.resources import Resources
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.session_tool import SessionTool, SessionTools
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.wire import to_wire
 
 
@@ -29,23 +30,40 @@ class OpenCanvasArgs(ToolArgs):
     input: Any = Field(default=None, description="The input, which matches the input schema of the canvas")
 
 
-TOOL: Final = Described(
-    name="open_canvas",
-    description="Open a canvas, a surface of the user's application, and show it to the user.",
-    args=OpenCanvasArgs,
-)
-
-
-def source(session: Session, resources: Resources) -> CanvasCatalogue:
-    """Return the session's tool."""
-    return CanvasCatalogue(
-        session, TOOL.bound(partial(_run, session), lambda args: f"Open canvas {args.canvas_id}")
-    )
-
-
-async def _run(session: Session, ctx: ToolContext, args: OpenCanvasArgs) -> ToolOutcome:
+async def _run(session: Session, _resources: Resources, ctx: ToolContext, args: OpenCanvasArgs) -> ToolOutcome:
     try:
         opened = await session.canvases.open(args.canvas_id, args.instance_id, args.input, args.extension_id)
     except (InvalidRequestError, ClientCallError) as error:
         return failure(str(error))
     return ToolOutcome(json.dumps(to_wire(opened), indent=2, ensure_ascii=False))
+
+
+TOOL: Final = SessionTool(
+    name="open_canvas",
+    description="Open a canvas, a surface of the user's application, and show it to the user.",
+    args=OpenCanvasArgs,
+    run=_run,
+    intention=lambda args: f"Open canvas {args.canvas_id}",
+    is_offered=shows_canvases,
+)
+
+
+def source(session: Session, resources: Resources) -> CanvasCatalogue:
+    """Return the session's tool."""
+    return CanvasCatalogue([TOOL], resources, session)
+
+
+class CanvasCatalogue(SessionTools):
+    """Tells the model which canvases there are, beside the tool that opens them."""
+
+    __slots__ = ()
+
+    def instructions(self, offered: Collection[str]) -> list[str]:
+        """See :class:`jumpseat.tools.tool.Instructing`."""
+        if TOOL.name not in offered:
+            return []
+        lines = [
+            f"- {canvas.id} ({canvas.display_name}, of {attachment.canvas_provider}): {canvas.description}"
+            for attachment, canvas in self._session.canvases.provided()
+        ]
+        return ["\n".join(["Canvases that open_canvas can show to the user:", *lines])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import anyio
@@ -11,7 +10,7 @@ from pydantic import Field
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 
 WAIT_S: Final = 60.0
 LONGEST_WAIT_S: Final = 600.0
@@ -24,23 +23,7 @@ class ReadAgentArgs(ToolArgs):
     since_turn: int = 0
 
 
-TOOL: Final = Described(
-    name="read_agent",
-    description="Read the answers of a sub-agent.",
-    args=ReadAgentArgs,
-    position=213,
-    read_only=True,
-)
-
-
-def source(session: Session, _resources: Resources) -> SessionTool:
-    """Return the session's tool."""
-    return SessionTool(
-        TOOL.bound(partial(_run, session), lambda args: f"Read the answers of agent {args.agent_id}")
-    )
-
-
-async def _run(session: Session, _ctx: ToolContext, args: ReadAgentArgs) -> ToolOutcome:
+async def _run(session: Session, _resources: Resources, _ctx: ToolContext, args: ReadAgentArgs) -> ToolOutcome:
     # Imported with the first sub-agent.
     from jumpseat.agent.subagents import texts
     from jumpseat.agent.subagents.subagents import sub_agents
@@ -57,3 +40,14 @@ async def _run(session: Session, _ctx: ToolContext, args: ReadAgentArgs) -> Tool
     if agent.status != "running":
         agent.unread = False
     return ToolOutcome(texts.report(agent, agents.elapsed_s(agent), args.since_turn))
+
+
+TOOL: Final = SessionTool(
+    name="read_agent",
+    description="Read the answers of a sub-agent.",
+    args=ReadAgentArgs,
+    position=213,
+    read_only=True,
+    run=_run,
+    intention=lambda args: f"Read the answers of agent {args.agent_id}",
+)

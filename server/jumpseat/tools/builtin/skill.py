@@ -18,7 +18,8 @@ from jumpseat.agent.session.skill_calls import load_skill, skill_context
 from jumpseat.agent.skills import Skill, Skills
 from jumpseat.errors import StoreError
 from jumpseat.tools.resources import Resources
-from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.session_tool import BoundTool, SessionTool
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 
 log = logging.getLogger(__name__)
 
@@ -34,36 +35,58 @@ class SkillArgs(ToolArgs):
     skill: str = Field(description="Its name")
 
 
-TOOL: Final = Described(
+async def _run(session: Session, resources: Resources, ctx: ToolContext, args: SkillArgs) -> ToolOutcome:
+    name = args.skill.strip().removeprefix("/")
+    usable = {skill.name: skill for skill in _usable(resources.skills(session))}
+    skill = usable.get(name)
+    if skill is None:
+        return failure(f"There is no skill {name[:128]!r}. Skills: {', '.join(usable) or 'none'}.")
+    try:
+        message = load_skill(session, skill, "agent-invoked")
+    except StoreError as error:
+        return failure(f"The skill {name!r} cannot be loaded: {error}.")
+    return ToolOutcome(
+        f'Skill "{skill.name}" loaded successfully. Follow the instructions in the skill context.',
+        messages=[message],
+    )
+
+
+TOOL: Final = SessionTool(
     name="skill",
     description="Load a skill: instructions for one kind of task. Do so first where one fits.",
     args=SkillArgs,
     position=230,
     read_only=True,
+    run=_run,
+    intention=lambda args: f"Load the skill {args.skill}",
 )
 
 
 def source(session: Session, resources: Resources) -> SkillTool:
     """Return the session's tool."""
-    return SkillTool(session, resources.skills(session))
+    return SkillTool(session, resources)
 
 
 class SkillTool:
     """The source of one session's tool, which is offered while there are skills to load."""
 
-    def __init__(self, session: Session, skills: Skills) -> None:
-        self._session = session
-        self._skills = skills
-        self._listed: list[Skill] = []
-        self._tool: BuiltinTool[SkillArgs] | None = None
+    __slots__ = ("_listed", "_resources", "_session", "_skills", "_tool")
 
-    def tools(self) -> Mapping[str, BuiltinTool[SkillArgs]]:
-        listed = self._usable()
+    def __init__(self, session: Session, resources: Resources) -> None:
+        self._session = session
+        self._resources = resources
+        self._skills = resources.skills(session)
+        self._listed: list[Skill] = []
+        self._tool: BoundTool[SkillArgs] | None = None
+
+    def tools(self) -> Mapping[str, BoundTool[SkillArgs]]:
+        listed = _usable(self._skills)
         if not listed:
             return {}
         if self._tool is None or listed != self._listed:
-            self._listed, self._tool = listed, self._make(listed)
-        return {self._tool.name: self._tool}
+            described = replace(TOOL, description=f"{TOOL.description}\n{listing(listed)}")
+            self._listed, self._tool = listed, BoundTool(described, self._session, self._resources)
+        return {TOOL.name: self._tool}
 
     def instructions(self, offered: Collection[str]) -> list[str]:
         """Return the full texts of the skills that the custom agent preloads."""
@@ -91,27 +114,9 @@ class SkillTool:
             except StoreError as error:
                 log.warning("session %s: skill %r of the custom agent: %s", self._session.id, name, error)
 
-    def _usable(self) -> list[Skill]:
-        return [skill for skill in self._skills.all() if skill.for_models and self._skills.is_enabled(skill.name)]
 
-    def _make(self, skills: Sequence[Skill]) -> BuiltinTool[SkillArgs]:
-        described = replace(TOOL, description=f"{TOOL.description}\n{listing(skills)}")
-        return described.bound(self._run, lambda args: f"Load the skill {args.skill}")
-
-    async def _run(self, ctx: ToolContext, args: SkillArgs) -> ToolOutcome:
-        name = args.skill.strip().removeprefix("/")
-        usable = {skill.name: skill for skill in self._usable()}
-        skill = usable.get(name)
-        if skill is None:
-            return failure(f"There is no skill {name[:128]!r}. Skills: {', '.join(usable) or 'none'}.")
-        try:
-            message = load_skill(self._session, skill, "agent-invoked")
-        except StoreError as error:
-            return failure(f"The skill {name!r} cannot be loaded: {error}.")
-        return ToolOutcome(
-            f'Skill "{skill.name}" loaded successfully. Follow the instructions in the skill context.',
-            messages=[message],
-        )
+def _usable(skills: Skills) -> list[Skill]:
+    return [skill for skill in skills.all() if skill.for_models and skills.is_enabled(skill.name)]
 
 
 def listing(skills: Sequence[Skill]) -> str:

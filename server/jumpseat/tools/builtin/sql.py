@@ -5,7 +5,6 @@ Needs no permission: the database contains nothing but what these calls put ther
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from pydantic import Field
@@ -14,33 +13,13 @@ from jumpseat.agent.session.session import Session
 from jumpseat.errors import StoreError
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.events import SessionTodosChanged
 
 
 class SqlArgs(ToolArgs):
     query: str
     description: str = Field("", description="In a few words")
-
-
-TOOL: Final = Described(
-    name="sql",
-    description=(
-        "Run SQLite statements in a database of the session. Keep track of larger tasks in its tables"
-        " todos (id, title, description, status: pending, in_progress, done or blocked) and"
-        " todo_deps (todo_id, depends_on)."
-    ),
-    args=SqlArgs,
-    position=210,
-)
-
-
-def source(session: Session, resources: Resources) -> SessionTool:
-    """Return the session's tool."""
-    tool = TOOL.bound(
-        partial(_run, session, resources), lambda args: args.description or "Query the session's database"
-    )
-    return SessionTool(tool, lambda: resources.database(session) is not None)
 
 
 async def _run(session: Session, resources: Resources, ctx: ToolContext, args: SqlArgs) -> ToolOutcome:
@@ -54,3 +33,18 @@ async def _run(session: Session, resources: Resources, ctx: ToolContext, args: S
     if todos_changed:
         session.emit(SessionTodosChanged())
     return ToolOutcome(text)
+
+
+TOOL: Final = SessionTool(
+    name="sql",
+    description=(
+        "Run SQLite statements in a database of the session. Keep track of larger tasks in its tables"
+        " todos (id, title, description, status: pending, in_progress, done or blocked) and"
+        " todo_deps (todo_id, depends_on)."
+    ),
+    args=SqlArgs,
+    position=210,
+    run=_run,
+    intention=lambda args: args.description or "Query the session's database",
+    is_offered=lambda session, resources: resources.database(session) is not None,
+)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, Literal, cast
 
@@ -14,13 +14,12 @@ from pydantic import Field
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.subagents.definitions import startable_agents
 from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
 from jumpseat.tools.resources import Resources
-from jumpseat.tools.tool import BuiltinTool, Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.session_tool import BoundTool, SessionTool
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.lazy_dataclasses import dataclass
-from jumpseat_protocol.sessions import CustomAgentConfig
 
 LISTED: Final = 120
 """The most characters of an agent's description that models are shown."""
@@ -36,84 +35,7 @@ class TaskArgs(ToolArgs):
     reasoning_effort: str | None = None
 
 
-TOOL: Final = Described(
-    name="task",
-    description="Start a sub-agent. Calls in one answer work in parallel.",
-    args=TaskArgs,
-    position=212,
-    read_only=True,
-)
-
-
-def source(session: Session, resources: Resources) -> TaskTools:
-    """Return the session's tool."""
-    return TaskTools(session, resources.find_agents)
-
-
-class TaskTools:
-    """The source of one session's tool, which is offered while there are agents that may be started."""
-
-    def __init__(self, session: Session, find_agents: Callable[[SessionSettings], list[CustomAgentConfig]]) -> None:
-        self._session = session
-        self._find_agents = find_agents
-        # The working directory in which agent files were searched.
-        self._searched_in: Path | None = None
-        self._types: dict[str, str] = {}
-        self._tool: TaskTool | None = None
-
-    def tools(self) -> Mapping[str, BuiltinTool[TaskArgs]]:
-        depth = 0 if self._session.identity is None else self._session.identity.depth
-        if depth >= self._session.services.agent_limits.depth:
-            return {}
-        types = startable_agents(self._session.settings)
-        if not types:
-            return {}
-        if self._tool is None or types != self._types:
-            self._types, self._tool = types, _tool(types, partial(_run, self._session))
-        return {self._tool.name: self._tool}
-
-    async def ready(self) -> None:
-        """Search for agents in files before the first request, and after the working directory has changed."""
-        session, settings = self._session, self._session.settings
-        if settings.cwd == self._searched_in or session.identity or not session.services.agent_limits.depth:
-            return
-        self._searched_in = settings.cwd
-        if not settings.found_agents:
-            settings.found_agents = await anyio.to_thread.run_sync(self._find_agents, settings)
-
-    async def close(self, grace_s: float) -> None:
-        """Do nothing: sub-agents end with the session."""
-
-
-@dataclass(frozen=True)
-class TaskTool(BuiltinTool[TaskArgs]):
-    """The tool, with the agents that may be started as the values of an argument."""
-
-    types: tuple[str, ...] = ()
-
-    @property
-    def spec(self) -> ToolSpec:
-        spec = super().spec
-        properties = cast("dict[str, JsonObject]", spec.parameters["properties"])
-        properties = properties | {"agent_type": {**properties["agent_type"], "enum": list(self.types)}}
-        return replace(spec, parameters={**spec.parameters, "properties": properties})
-
-
-def _tool(types: Mapping[str, str], run: partial[object]) -> TaskTool:
-    lines = (f"- {name}: {text[:LISTED]}" if text else f"- {name}" for name, text in types.items())
-    return TaskTool(
-        name=TOOL.name,
-        description="\n".join([TOOL.description, *lines]),
-        args=TaskArgs,
-        run=run,  # pyright: ignore[reportArgumentType]
-        intention=lambda args: args.description,
-        position=TOOL.position,
-        read_only=TOOL.read_only,
-        types=tuple(types),
-    )
-
-
-async def _run(session: Session, ctx: ToolContext, args: TaskArgs) -> ToolOutcome:
+async def _run(session: Session, _resources: Resources, ctx: ToolContext, args: TaskArgs) -> ToolOutcome:
     # Imported with the first sub-agent.
     from jumpseat.agent.subagents import texts
     from jumpseat.agent.subagents.subagents import sub_agents
@@ -148,3 +70,86 @@ async def _run(session: Session, ctx: ToolContext, args: TaskArgs) -> ToolOutcom
             return failure("The agent was cancelled.")
         case _:
             return ToolOutcome(agent.answer, detail=agent.answer)
+
+
+TOOL: Final = SessionTool(
+    name="task",
+    description="Start a sub-agent. Calls in one answer work in parallel.",
+    args=TaskArgs,
+    position=212,
+    read_only=True,
+    run=_run,
+    intention=lambda args: args.description,
+)
+
+
+def source(session: Session, resources: Resources) -> TaskTools:
+    """Return the session's tool."""
+    return TaskTools(session, resources)
+
+
+class TaskTools:
+    """The source of one session's tool, which is offered while there are agents that may be started."""
+
+    __slots__ = ("_resources", "_searched_in", "_session", "_tool")
+
+    def __init__(self, session: Session, resources: Resources) -> None:
+        self._session = session
+        self._resources = resources
+        # The working directory in which agent files were searched.
+        self._searched_in: Path | None = None
+        self._tool: BoundTool[TaskArgs] | None = None
+
+    def tools(self) -> Mapping[str, BoundTool[TaskArgs]]:
+        depth = 0 if self._session.identity is None else self._session.identity.depth
+        if depth >= self._session.services.agent_limits.depth:
+            return {}
+        types = startable_agents(self._session.settings)
+        if not types:
+            return {}
+        described = _describe(tuple(types.items()))
+        if self._tool is None or self._tool.definition is not described:
+            self._tool = BoundTool(described, self._session, self._resources)
+        return {TOOL.name: self._tool}
+
+    async def ready(self) -> None:
+        """Search for agents in files before the first request, and after the working directory has changed."""
+        session, settings = self._session, self._session.settings
+        if settings.cwd == self._searched_in or session.identity or not session.services.agent_limits.depth:
+            return
+        self._searched_in = settings.cwd
+        if not settings.found_agents:
+            settings.found_agents = await anyio.to_thread.run_sync(self._resources.find_agents, settings)
+
+    async def close(self, grace_s: float) -> None:
+        """Do nothing: sub-agents end with the session."""
+
+
+@dataclass(frozen=True)
+class _TaskTool(SessionTool[TaskArgs]):
+    """The tool, with the agents that may be started as the values of an argument."""
+
+    types: tuple[str, ...] = ()
+
+    @cached_property
+    def _spec(self) -> ToolSpec:
+        spec = super()._spec
+        properties = cast("dict[str, JsonObject]", spec.parameters["properties"])
+        properties = properties | {"agent_type": {**properties["agent_type"], "enum": list(self.types)}}
+        return replace(spec, parameters={**spec.parameters, "properties": properties})
+
+
+@lru_cache(maxsize=16)
+def _describe(agents: tuple[tuple[str, str], ...]) -> _TaskTool:
+    """Return the tool of the sessions in which ``agents`` may be started, pairs of a name and a description."""
+    lines = (f"- {name}: {text[:LISTED]}" if text else f"- {name}" for name, text in agents)
+    return _TaskTool(
+        name=TOOL.name,
+        description="\n".join([TOOL.description, *lines]),
+        args=TaskArgs,
+        position=TOOL.position,
+        read_only=TOOL.read_only,
+        run=_run,
+        intention=TOOL.intention,
+        types=tuple(name for name, _ in agents),
+    )

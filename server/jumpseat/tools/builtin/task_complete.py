@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from pydantic import Field
@@ -10,14 +9,19 @@ from pydantic import Field
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome
 
 
 class TaskCompleteArgs(ToolArgs):
     summary: str = Field(description="What was done, and what is left, for the user")
 
 
-TOOL: Final = Described(
+async def _run(session: Session, _resources: Resources, _ctx: ToolContext, args: TaskCompleteArgs) -> ToolOutcome:
+    session.autopilot.complete(args.summary)
+    return ToolOutcome(args.summary, ends_turn=True)
+
+
+TOOL: Final = SessionTool(
     name="task_complete",
     description=(
         "You are in autopilot mode: the work goes on until you call this. Call it when everything is done and"
@@ -25,17 +29,7 @@ TOOL: Final = Described(
     ),
     args=TaskCompleteArgs,
     position=230,
+    run=_run,
+    intention=lambda args: args.summary,
+    is_offered=lambda session, _resources: session.autopilot.on,
 )
-
-
-def source(session: Session, resources: Resources) -> SessionTool:
-    """Return the session's tool."""
-    return SessionTool(
-        TOOL.bound(partial(_run, session), lambda args: args.summary),
-        lambda: session.autopilot.on,
-    )
-
-
-async def _run(session: Session, _ctx: ToolContext, args: TaskCompleteArgs) -> ToolOutcome:
-    session.autopilot.complete(args.summary)
-    return ToolOutcome(args.summary, ends_turn=True)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final, Literal
 
 from pydantic import Field
 
-from jumpseat.agent.memories import Memories
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import StoreError
 from jumpseat.tools.memories import Fact, Line, find_memory
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import MemoryPermission
 
 
@@ -23,29 +21,8 @@ class VoteMemoryArgs(ToolArgs):
     reason: Line = Field("", max_length=300)
 
 
-TOOL: Final = Described(
-    name="vote_memory",
-    description="Confirm a memory that held, or take back one that did not.",
-    args=VoteMemoryArgs,
-    position=250,
-)
-
-
-def source(session: Session, resources: Resources) -> SessionTool:
-    """Return the session's tool."""
-    memories = resources.memories
-    return SessionTool(
-        TOOL.bound(
-            partial(_run, session, memories),
-            lambda args: f"{args.direction.capitalize()} the memory: {args.fact}",
-            lambda _ctx, args: _permission(session, memories, args),
-        ),
-        lambda: memories.enabled(session.settings),
-    )
-
-
-def _permission(session: Session, memories: Memories, args: VoteMemoryArgs) -> MemoryPermission:
-    memory = find_memory(memories, session, args.fact)
+def _permission(session: Session, resources: Resources, args: VoteMemoryArgs) -> MemoryPermission:
+    memory = find_memory(resources.memories, session, args.fact)
     return MemoryPermission(
         fact=args.fact,
         action="vote",
@@ -55,13 +32,25 @@ def _permission(session: Session, memories: Memories, args: VoteMemoryArgs) -> M
     )
 
 
-async def _run(session: Session, memories: Memories, ctx: ToolContext, args: VoteMemoryArgs) -> ToolOutcome:
-    memory = find_memory(memories, session, args.fact)
+async def _run(session: Session, resources: Resources, ctx: ToolContext, args: VoteMemoryArgs) -> ToolOutcome:
+    memory = find_memory(resources.memories, session, args.fact)
     if memory is None:
         return failure("There is no such memory. Give the fact word for word.")
     vote = 1 if args.direction == "upvote" else -1
     try:
-        memories.vote(session.settings, memory, vote, session.services.secrets(args.reason))
+        resources.memories.vote(session.settings, memory, vote, session.services.secrets(args.reason))
     except StoreError as error:
         return failure(f"Nothing was changed: {error}.")
     return ToolOutcome("Counted." if memory.score + vote > 0 else "Counted. The memory is forgotten.")
+
+
+TOOL: Final = SessionTool(
+    name="vote_memory",
+    description="Confirm a memory that held, or take back one that did not.",
+    args=VoteMemoryArgs,
+    position=250,
+    run=_run,
+    intention=lambda args: f"{args.direction.capitalize()} the memory: {args.fact}",
+    permission=_permission,
+    is_offered=lambda session, resources: resources.memories.enabled(session.settings),
+)

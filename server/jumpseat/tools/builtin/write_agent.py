@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final, Literal
 
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool
-from jumpseat.tools.tool import Described, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.tool import ToolArgs, ToolContext, ToolOutcome, failure
 
 
 class WriteAgentArgs(ToolArgs):
@@ -18,23 +17,7 @@ class WriteAgentArgs(ToolArgs):
     scope: Literal["siblings", "children"] | None = None
 
 
-TOOL: Final = Described(
-    name="write_agent",
-    description="Send a message to sub-agents: to agent_id, agent_ids or scope.",
-    args=WriteAgentArgs,
-    position=215,
-)
-
-
-def source(session: Session, _resources: Resources) -> SessionTool:
-    """Return the session's tool."""
-    return SessionTool(
-        TOOL.bound(partial(_run, session), lambda _args: "Send a message to sub-agents"),
-        lambda: session.services.agent_limits.depth > 0,
-    )
-
-
-async def _run(session: Session, _ctx: ToolContext, args: WriteAgentArgs) -> ToolOutcome:
+async def _run(session: Session, _resources: Resources, _ctx: ToolContext, args: WriteAgentArgs) -> ToolOutcome:
     if sum(value is not None for value in (args.agent_id, args.agent_ids, args.scope)) != 1:
         return failure('Provide exactly one of "agent_id", "agent_ids", or "scope"')
     # Imported with the first sub-agent.
@@ -62,3 +45,14 @@ async def _run(session: Session, _ctx: ToolContext, args: WriteAgentArgs) -> Too
     return ToolOutcome(
         "\n".join([f"Message delivered to {delivered_to} agent{'s' * (delivered_to != 1)}.", *lines])
     )
+
+
+TOOL: Final = SessionTool(
+    name="write_agent",
+    description="Send a message to sub-agents: to agent_id, agent_ids or scope.",
+    args=WriteAgentArgs,
+    position=215,
+    run=_run,
+    intention=lambda _args: "Send a message to sub-agents",
+    is_offered=lambda session, _resources: session.services.agent_limits.depth > 0,
+)

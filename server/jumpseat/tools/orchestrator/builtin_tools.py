@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from jumpseat.agent.session.session import Session
+from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.tool import BuiltinTool
 
 
 class BuiltinTools:
-    """Offers the ``tools`` whose needs the clients of ``session`` meet."""
+    """Offers those built-in tools of the server whose needs the clients of ``session`` meet."""
 
-    def __init__(self, session: Session, tools: Iterable[BuiltinTool[Any]]) -> None:
+    __slots__ = ("_environment", "_session")
+
+    def __init__(self, session: Session, environment: Environment) -> None:
         self._session = session
-        self._tools = {tool.name: tool for tool in tools}
-        self._without_questions = {name: tool for name, tool in self._tools.items() if tool.needs != "user_input"}
+        self._environment = environment
 
     def tools(self) -> Mapping[str, BuiltinTool[Any]]:
         can_ask = self._session.clients.user_input_client() is not None
-        return self._tools if can_ask else self._without_questions
+        return self._environment.builtin_tools(can_ask=can_ask)
 
     async def ready(self) -> None:
         """Return at once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import anyio
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.session_sandbox import reading_sandbox
+from jumpseat.tools.shell.shells import Shells
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat_protocol import events
 
@@ -21,16 +22,14 @@ if TYPE_CHECKING:
 class ChangeRecorder:
     """The recorder of one session. The watch over its workspace begins with the first command.
 
-    ``folder`` is that of the session, if it is on the disk; ``is_running`` returns whether a command still runs.
+    ``folder`` is that of the session, if it is on the disk; ``shells`` are its commands.
     """
 
-    def __init__(
-        self, session: Session, environment: Environment, folder: Path | None, is_running: Callable[[], bool]
-    ) -> None:
+    def __init__(self, session: Session, environment: Environment, folder: Path | None, shells: Shells) -> None:
         self._session = session
         self._environment = environment
         self._folder = folder
-        self._is_running = is_running
+        self._shells = shells
         self._watch: WorkspaceWatch | None = None
 
     def record(self, edit: FileEdit) -> None:
@@ -72,6 +71,9 @@ class ChangeRecorder:
         return await ignored_paths(
             root, environment.child_environ(session.id), reading_sandbox(session, environment.sandboxes)
         )
+
+    def _is_running(self) -> bool:
+        return any(shell.alive for shell in self._shells)
 
     def _record_all(self, edits: Sequence[FileEdit]) -> None:
         prompt, record = self._session.cause, self._environment.record_changes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 from jumpseat.agent.session.queue_items import Prompt
@@ -30,7 +31,8 @@ class Environment:
     child processes, ``sources`` make the other tools of a session, ``web`` is what the web tools use. A client has
     ``client_tool_s`` seconds to answer a tool call, unlimited if ``None``. ``sandboxes`` confine commands,
     ``descendants`` ends what they leave behind. Of one answer of a model, at most ``calls_per_answer`` tool calls
-    run. ``record_changes`` keeps what file tools and commands change.
+    run. ``record_changes`` keeps what file tools and commands change. ``reserved`` are the names of all built-in
+    tools, whether a session has them or not.
     """
 
     builtin: tuple[BuiltinTool[Any], ...]
@@ -42,15 +44,27 @@ class Environment:
     calls_per_answer: int = CALLS_PER_ANSWER
     descendants: Descendants | None = None
     record_changes: RecordChanges | None = None
+    reserved: frozenset[str] = frozenset()
+    # The built-in tools with and without those that ask users, made at the first use: all sessions share them.
+    _available: dict[bool, Mapping[str, BuiltinTool[Any]]] = field(
+        default_factory=dict[bool, Mapping[str, BuiltinTool[Any]]], init=False
+    )
 
     def child_environ(self, session_id: str) -> dict[str, str]:
         """Return the environment of a child process of a session."""
         environ = self.environ()
         return environ if self.descendants is None else self.descendants.marked(environ, session_id)
 
-    def builtin_tools(self) -> list[BuiltinTool[Any]]:
-        """Return the built-in tools that this server can offer; whether a client can is another matter."""
-        return [tool for tool in self.builtin if self._meets(tool.needs)]
+    def builtin_tools(self, *, can_ask: bool = True) -> Mapping[str, BuiltinTool[Any]]:
+        """Return the built-in tools that this server can offer, by name; unless ``can_ask``, without questions."""
+        found = self._available.get(can_ask)
+        if found is None:
+            found = self._available[can_ask] = {
+                tool.name: tool
+                for tool in self.builtin
+                if self._meets(tool.needs) and (can_ask or tool.needs != "user_input")
+            }
+        return found
 
     def _meets(self, need: str | None) -> bool:
         match need:

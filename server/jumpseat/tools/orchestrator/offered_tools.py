@@ -24,10 +24,10 @@ class OfferedTools:
 
     def __init__(self, session: Session, environment: Environment) -> None:
         self._session = session
-        self._builtin_names = frozenset(tool.name for tool in environment.builtin_tools())
+        self._environment = environment
         # Of two tools with the same name, the one of the later source is offered.
         self.sources: list[ToolSource] = [
-            BuiltinTools(session, environment.builtin_tools()),
+            BuiltinTools(session, environment),
             *(make(session) for make in environment.sources),
             ClientTools(session, environment.client_tool_s),
         ]
@@ -145,9 +145,6 @@ class OfferedTools:
         # Imported late: a client waits for the start of the server.
         from jumpseat_protocol.tool_checks import MAX_CLIENT_NAME, name_problem, schema_problem
 
-        builtin = set(self._builtin_names)
-        for source in self.sources:
-            builtin.update(name for name, tool in source.tools().items() if tool.source == "builtin")
         for name, tool in tools.items():
             problem = name_problem(name, MAX_CLIENT_NAME)
             if problem is None and tool.parameters:
@@ -155,10 +152,18 @@ class OfferedTools:
                 problem = problem and f"tool {name!r}: {problem}"
             if problem is not None:
                 raise InvalidRequestError(problem)
-            if name in builtin and not tool.overrides_built_in_tool:
+            if not tool.overrides_built_in_tool and self._is_builtin(name):
                 raise InvalidRequestError(
                     f"tool {name!r} has the name of a built-in tool; set overridesBuiltInTool to replace it"
                 )
+
+    def _is_builtin(self, name: str) -> bool:
+        """Return whether the server has a built-in tool of this name for all sessions, or one for this session."""
+        environment = self._environment
+        if name in environment.builtin_tools():
+            return True
+        found = (source.tools().get(name) for source in self.sources) if name in environment.reserved else ()
+        return any(tool is not None and tool.source == "builtin" for tool in found)
 
 
 def _offers(tool_filter: Filter, name: str, tool: Tool) -> bool:

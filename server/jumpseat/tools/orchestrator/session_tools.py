@@ -38,23 +38,20 @@ class ToolOrchestrator:
     """
 
     def __init__(self, session: Session, environment: Environment) -> None:
-        sandbox = session_sandbox(session, environment.sandboxes) if environment.sandboxes is not None else None
+        sandboxes = environment.sandboxes
         self._shells = Shells(
             session.services.tasks,
             session.clients.terminals,
-            sandbox,
+            None if sandboxes is None else partial(session_sandbox, session, sandboxes),
             # Sub-agents end without waiting for commands.
             self._watch_command if session.identity is None else None,
         )
         self._tools = OfferedTools(session, environment)
         folder = next((folder.parent for folder in session.storage.own_folders), None)
-        self._changes = ChangeRecorder(
-            session, environment, folder, lambda: any(shell.alive for shell in self._shells)
-        )
+        self._changes = ChangeRecorder(session, environment, folder, self._shells)
         execution = CallExecution(session, environment, self._tools, self._shells, self._changes)
         self._session = session
         self._environment = environment
-        self._sandbox = sandbox
         self._user_commands: UserCommands | None = None
         self._session_id = session.id
         # What a sub-agent leaves behind ends with the session.
@@ -106,9 +103,9 @@ class ToolOrchestrator:
 
     def builtin_tools(self) -> list[BuiltinToolInfo]:
         return [
-            BuiltinToolInfo(tool.spec, runs_commands=tool.runs_commands)
+            BuiltinToolInfo(tool.spec, runs_commands=isinstance(tool, BuiltinTool) and tool.runs_commands)
             for tool in self._tools.offered().values()
-            if isinstance(tool, BuiltinTool)
+            if tool.source == "builtin"
         ]
 
     def commands(self) -> list[BackgroundCommand]:
@@ -130,7 +127,7 @@ class ToolOrchestrator:
             from jumpseat.tools.orchestrator.user_commands import UserCommands
 
             environ = partial(self._environment.child_environ, self._session_id)
-            self._user_commands = UserCommands(self._session, environ, self._sandbox)
+            self._user_commands = UserCommands(self._session, environ, self._shells.sandbox)
         return self._user_commands
 
     async def close(self, grace_s: float | None = None) -> None:

@@ -42,7 +42,7 @@ class UserCommands:
         self._environ = environ
         self._sandbox = sandbox
         self._tasks: TaskGroup = session.services.tasks
-        self._shells = Shells(self._tasks, sandbox=sandbox)
+        self._shells = Shells(self._tasks, make_sandbox=None if sandbox is None else lambda: sandbox)
         self._processes: dict[str, StreamedProcess] = {}
         # The commands that are waited for, by the client's id; the event cancels.
         self._requested: dict[str, anyio.Event] = {}

@@ -40,14 +40,15 @@ class Shells:
         self,
         task_group: TaskGroup,
         terminals: Callable[[], EditorTerminals | None] = lambda: None,
-        sandbox: SessionSandbox | None = None,
+        make_sandbox: Callable[[], SessionSandbox] | None = None,
         on_leave: Callable[[Shell], None] | None = None,
     ) -> None:
         """``terminals`` returns the terminals of the user's editor, in which commands without input run, unless the
-        session requires the ``sandbox``. ``on_leave`` is called with each command that is left running; its end has
-        to be told to the model.
+        session requires the sandbox, which ``make_sandbox`` makes for the first command. ``on_leave`` is called
+        with each command that is left running; its end has to be told to the model.
         """
-        self._sandbox = sandbox
+        self._make_sandbox = make_sandbox
+        self._made_sandbox: SessionSandbox | None = None
         self._ready: ReadySandbox | None = None
         self._task_group = task_group
         self._terminals = terminals
@@ -55,6 +56,13 @@ class Shells:
         self._shells: dict[str, Shell] = {}
         self._next_id = 0
         self._closed = False
+
+    @property
+    def sandbox(self) -> SessionSandbox | None:
+        """The sandbox of the session; ``None`` if the server has none."""
+        if self._made_sandbox is None and self._make_sandbox is not None:
+            self._made_sandbox = self._make_sandbox()
+        return self._made_sandbox
 
     def __iter__(self) -> Iterator[Shell]:
         """Iterate over the known shells, oldest first."""
@@ -65,17 +73,17 @@ class Shells:
 
     async def probe(self) -> None:
         """Find out whether commands can be confined."""
-        if self._sandbox is not None:
-            await self._sandbox.probe()
+        if self.sandbox is not None:
+            await self.sandbox.probe()
 
     def confines(self) -> bool | None:
         """Return whether the next command will be confined; ``None`` if the sandbox is off."""
-        return None if self._sandbox is None else self._sandbox.confines()
+        return None if self.sandbox is None else self.sandbox.confines()
 
     @property
     def may_leave(self) -> bool:
         """Return whether commands that cannot work in a sandbox run outside, if they are approved."""
-        return self._sandbox is not None and self._sandbox.mode == "auto"
+        return self.sandbox is not None and self.sandbox.mode == "auto"
 
     async def start(
         self,
@@ -99,7 +107,7 @@ class Shells:
         if self._closed:
             raise anyio.ClosedResourceError
         reach = Reach(hosts is not None, tuple(hosts or ()), command, call_id)
-        sandbox = None if outside or self._sandbox is None or self._sandbox.mode == "off" else self._sandbox
+        sandbox = None if outside or self.sandbox is None or self.sandbox.mode == "off" else self.sandbox
         shell = None
         if call_id is not None and not stdin and (sandbox is None or sandbox.mode != "require"):
             shell = await self._in_terminal(command, cwd, environ, call_id, sandbox, reach)
@@ -137,8 +145,8 @@ class Shells:
                 if self._ready is not None:
                     tasks.start_soon(self._ready.close)
             self._shells.clear()
-            if self._sandbox is not None:
-                await self._sandbox.close()
+            if self._made_sandbox is not None:
+                await self._made_sandbox.close()
 
     async def _start(
         self,
@@ -203,7 +211,7 @@ class Shells:
     def _register(self, shell: Shell) -> Shell:
         self._next_id += 1
         self._shells[shell.id] = shell
-        if shell.confined is None and self._sandbox is not None and self._sandbox.mode != "off":
+        if shell.confined is None and self.sandbox is not None and self.sandbox.mode != "off":
             shell.confined = False
         self._task_group.start_soon(shell.supervise, name=f"shell {shell.id}")
         self._drop_old()
