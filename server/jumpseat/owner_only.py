@@ -24,15 +24,25 @@ def owner_only(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def create_private_folder(path: Path) -> None:
-    """Create a folder and its missing parents, all with mode 0700. An existing folder is left as it is.
+def create_private_folder(path: Path) -> bool:
+    """Create a folder and its missing parents, all with mode 0700; return whether the folder is new.
+
+    An existing folder is left as it is.
 
     Raises:
         OSError: the folder cannot be created, or the path is that of a file.
     """
-    if not path.parent.exists():
+    try:
+        os.mkdir(path, 0o700)
+    except FileNotFoundError:
         create_private_folder(path.parent)
-    path.mkdir(mode=0o700, exist_ok=True)
+        return create_private_folder(path)
+    except OSError:
+        # Not only FileExistsError: systems may name another reason first.
+        if not path.is_dir():
+            raise
+        return False
+    return True
 
 
 def write_new_file(path: Path, data: bytes) -> None:

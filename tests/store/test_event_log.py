@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.errors import StoreError
 from jumpseat.store.event_log import FileEventLog, Replay, read_log, repair_log
+from jumpseat.store.log_syncer import LogSyncer
 from jumpseat_protocol import events
 from tests.support.cases import check_each
 
@@ -47,7 +48,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def log(path: Path, tasks: TaskGroup) -> FileEventLog:
-    return FileEventLog(path, tasks)
+    return FileEventLog(path, LogSyncer(tasks))
 
 
 @pytest.mark.anyio
@@ -88,9 +89,28 @@ async def test_the_file_is_open_only_while_the_session_is_busy(log: FileEventLog
     assert [record["data"]["message"] for record in read_log(path).records] == ["one", "two", "three"]
 
 
+@on_linux
+@pytest.mark.anyio
+async def test_a_log_that_is_still_written_does_not_keep_others_open(tmp_path: Path, tasks: TaskGroup) -> None:
+    syncer = LogSyncer(tasks)
+    quiet = [FileEventLog(tmp_path / f"{number}.jsonl", syncer) for number in range(9)]
+    busy = FileEventLog(tmp_path / "busy.jsonl", syncer)
+    for log in (busy, *quiet):
+        log.append(event("one"))
+        log.sync_soon()
+    with anyio.fail_after(5):
+        while any(open_files(log.path) for log in quiet):
+            busy.append(event("more"))
+            await anyio.wait_all_tasks_blocked()
+    assert open_files(busy.path) == 1
+    with anyio.fail_after(5):
+        while open_files(busy.path):
+            await anyio.wait_all_tasks_blocked()
+
+
 @pytest.mark.anyio
 async def test_two_processes_may_write_to_one_log(log: FileEventLog, path: Path, tasks: TaskGroup) -> None:
-    other = FileEventLog(path, tasks)
+    other = FileEventLog(path, LogSyncer(tasks))
     for number in range(3):
         log.append(event("mine", number))
         other.append(event("theirs", number))
@@ -103,13 +123,13 @@ async def test_two_processes_may_write_to_one_log(log: FileEventLog, path: Path,
 @pytest.mark.anyio
 async def test_a_log_that_cannot_be_opened_is_a_store_error(tmp_path: Path, tasks: TaskGroup) -> None:
     with pytest.raises(StoreError, match="cannot write the session log: No such file or directory"):
-        FileEventLog(tmp_path / "missing" / "events.jsonl", tasks).append(event("x"))
+        FileEventLog(tmp_path / "missing" / "events.jsonl", LogSyncer(tasks)).append(event("x"))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.anyio
 async def test_a_full_disk_is_a_store_error(tasks: TaskGroup) -> None:
-    log = FileEventLog(Path("/dev/full"), tasks)
+    log = FileEventLog(Path("/dev/full"), LogSyncer(tasks))
     with pytest.raises(StoreError, match="cannot write the session log: No space left on device"):
         log.append(event("x"))
     log.sync()
@@ -183,7 +203,7 @@ def test_a_torn_last_line_is_removed_or_completed(
 async def test_a_log_that_was_torn_anywhere_can_be_appended_to(tmp_path: Path, tasks: TaskGroup) -> None:
     def check(kept: int) -> None:
         path = tmp_path / f"{kept}.jsonl"
-        log = FileEventLog(path, tasks)
+        log = FileEventLog(path, LogSyncer(tasks))
         write(path, WHOLE + b"\n" + WHOLE[:kept])
         replay = repair_log(path)
         log.append(event("after"))

@@ -169,7 +169,7 @@ class SessionRegistry:
         """
         session_id = session_id or str(uuid.uuid4())
         storage = storage or self.store.folder(session_id)
-        if session_id in self._live or storage.log.exists():
+        if session_id in self._live:
             raise _exists(session_id)
         self._models.check(settings)
         started_at = utc_now()

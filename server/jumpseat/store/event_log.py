@@ -7,26 +7,19 @@ has become idle. :func:`repair_log` mends a last line that a crash has torn.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
-import anyio
 import anyio.to_thread
 import orjson
-from anyio.abc import TaskGroup
 
 from jumpseat.errors import InvalidRequestError, StoreError
+from jumpseat.store.log_syncer import LogSyncer, sync_and_close
 from jumpseat_protocol.events import Event
 from jumpseat_protocol.lazy_dataclasses import dataclass
-
-log = logging.getLogger(__name__)
-
-QUIET_S: Final = 0.2
-"""Time without writes after which a log is synced and closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +54,21 @@ class FileEventLog:
     ``on_quiet`` is called when the file is closed.
     """
 
-    def __init__(self, path: Path, tasks: TaskGroup, on_quiet: Callable[[], None] | None = None) -> None:
-        self.path = path
-        self._tasks = tasks
+    __slots__ = ("_ended", "_fd", "_on_quiet", "_path", "_syncer", "written")
+
+    def __init__(self, path: Path | str, syncer: LogSyncer, on_quiet: Callable[[], None] | None = None) -> None:
+        # Not a Path: a process may have a thousand sessions.
+        self._path = str(path)
+        self._syncer = syncer
         self._on_quiet = on_quiet
         self._fd: int | None = None
-        self._written = 0
-        self._waiting = False
+        self.written = 0
         self._ended = False
+
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return Path(self._path)
 
     def append(self, event: Event) -> None:
         """Write an event to the end of the log.
@@ -83,9 +83,9 @@ class FileEventLog:
             if self._fd is None:
                 # Windows would write each line end as two bytes without O_BINARY.
                 binary = getattr(os, "O_BINARY", 0)
-                self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | binary, 0o600)
+                self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | binary, 0o600)
             written = os.write(self._fd, line)
-            self._written += 1
+            self.written += 1
             if written < len(line):
                 # A full disk accepts a part: remove it, because the next event would be appended to it.
                 os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
@@ -94,19 +94,9 @@ class FileEventLog:
             raise StoreError(f"cannot write the session log: {error.strerror or error}") from error
 
     def sync_soon(self) -> None:
-        """Sync and close the file once nothing has been written for ``QUIET_S``."""
-        if self._fd is not None and not self._waiting:
-            self._waiting = True
-            self._tasks.start_soon(self._sync_when_quiet)
-
-    async def _sync_when_quiet(self) -> None:
-        """Wait until nothing has been written for a moment, so that prompts in close succession share one sync."""
-        seen = -1
-        while seen != self._written:
-            seen = self._written
-            await anyio.sleep(QUIET_S)
-        self._waiting = False
-        await self.save()
+        """Sync and close the file once nothing has been written for a moment."""
+        if self._fd is not None:
+            self._syncer.sync_soon(self)
 
     def end(self) -> None:
         """Sync and close the file now, blocking. Nothing can be appended any more: another process may do that."""
@@ -115,14 +105,15 @@ class FileEventLog:
 
     def sync(self) -> None:
         """Sync and close the file now, blocking."""
-        fd, self._fd = self._fd, None
-        if fd is not None:
-            self._notify_quiet()
-            _sync_and_close(fd)
+        if (fd := self.detach()) is not None:
+            sync_and_close([fd])
 
-    def _notify_quiet(self) -> None:
-        if self._on_quiet is not None:
+    def detach(self) -> int | None:
+        """Return the open file, which the caller syncs and closes; ``None`` if there is none."""
+        fd, self._fd = self._fd, None
+        if fd is not None and self._on_quiet is not None:
             self._on_quiet()
+        return fd
 
     def read(self) -> Replay:
         """Read the events, like :func:`read_log`."""
@@ -138,17 +129,15 @@ class FileEventLog:
 
     def exists(self) -> bool:
         """Return whether there is a file."""
-        return self.path.exists()
+        return os.path.exists(self._path)
 
     async def flush(self) -> None:
         """Do nothing: an event is in the file before it is announced."""
 
     async def save(self) -> None:
         """Sync and close the file now, in a thread."""
-        fd, self._fd = self._fd, None
-        if fd is not None:
-            self._notify_quiet()
-            await anyio.to_thread.run_sync(_sync_and_close, fd)
+        if (fd := self.detach()) is not None:
+            await anyio.to_thread.run_sync(sync_and_close, [fd])
 
     def close(self) -> None:
         """Close the file without syncing it; for a log that is about to be removed."""
@@ -159,25 +148,16 @@ class FileEventLog:
     def changed_s(self) -> float | None:
         """Return the time of the last write, in Unix time; ``None`` if there is no file."""
         try:
-            return self.path.stat().st_mtime
+            return os.stat(self._path).st_mtime
         except OSError:
             return None
 
     def size_bytes(self) -> int:
         """Return the size of the log; 0 if there is no file."""
         try:
-            return self.path.stat().st_size
+            return os.stat(self._path).st_size
         except OSError:
             return 0
-
-
-def _sync_and_close(fd: int) -> None:
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        log.error("cannot sync a session log: %s", error.strerror or error)
-    finally:
-        os.close(fd)
 
 
 def read_log(path: Path) -> Replay:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +37,7 @@ def working_directory_context(cwd: Path, *, host_git: bool = True) -> WorkingDir
     context = WorkingDirectoryContext(cwd=str(cwd))
     if not host_git:
         return context
-    for folder in (cwd, *cwd.parents):
+    for folder in _upward(cwd):
         dot_git = folder / ".git"
         try:
             if dot_git.is_file():  # a worktree or a submodule: the file names the real folder
@@ -51,6 +53,19 @@ def working_directory_context(cwd: Path, *, host_git: bool = True) -> WorkingDir
             pass
         return context
     return context
+
+
+def _upward(cwd: Path) -> Iterator[Path]:
+    """Yield those of ``cwd`` and the folders above it that have an entry ``.git``."""
+    # With strings, because most working directories have none, and each session looks for one.
+    folder = str(cwd)
+    while True:
+        if os.path.lexists(os.path.join(folder, ".git")):
+            yield Path(folder)
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
 
 
 def _read(path: Path) -> str:

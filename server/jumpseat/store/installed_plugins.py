@@ -89,6 +89,8 @@ class InstalledPlugins:
         self.root = home / FOLDER
         self._path = home / FILE
         self._file = PrivateFile(self._path)
+        # Looked at by each new session.
+        self._path_text = str(self._path)
         self._marketplaces = marketplaces
         self._environ = environ
         self._known: tuple[object, list[InstalledPlugin]] | None = None
@@ -97,7 +99,7 @@ class InstalledPlugins:
     def all(self) -> list[InstalledPlugin]:
         """Return the installed plugins; the file is read again only if it has changed."""
         try:
-            found = os.stat(self._path)
+            found = os.stat(self._path_text)
         except OSError:
             return []
         state = (found.st_mtime_ns, found.st_size, found.st_ino)

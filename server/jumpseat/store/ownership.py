@@ -81,8 +81,10 @@ class Ownership:
         # Locks belong to the process, and are also tested in worker threads.
         self._mutex = threading.Lock()
 
-    def claim(self, folder: Path) -> None:
+    def claim(self, folder: Path, *, is_new: bool = False) -> None:
         """Make this process the owner of the session in ``folder``. Does nothing if it already is.
+
+        ``is_new`` tells that the caller has just made the folder.
 
         Raises:
             SessionInUseError: another process owns the session.
@@ -93,9 +95,9 @@ class Ownership:
         with self._mutex:
             if folder in self._held:
                 return
-            if not folder.is_dir():
+            if not is_new and not os.path.isdir(folder):
                 raise SessionNotFoundError(folder.name)
-            lock = _lock_of(folder)
+            lock = _lock_of(folder.name) if is_new else _lock_of_existing(folder)
             other = self.folder_of(lock)
             if other is not None and _is_same(folder, other):
                 raise InvalidRequestError(f"session {folder.name!r} is live under the name {other.name!r}")
@@ -105,7 +107,7 @@ class Ownership:
             self._held[folder] = lock
             self.on_change(folder.name)
             self._folders.setdefault(lock, []).append(folder)
-            self._mark(folder)
+            self._mark(folder, is_new=is_new)
 
     def release(self, folder: Path) -> None:
         """Give up the ownership of a session. Does nothing if this process does not own it."""
@@ -114,7 +116,7 @@ class Ownership:
             lock = self._held.pop(folder, None)
             if lock is not None:
                 with suppress(OSError):
-                    self._mark_of(folder).unlink()
+                    os.unlink(self._mark_of(folder))
                 self._folders[lock].remove(folder)
                 if not self._folders[lock]:
                     del self._folders[lock]
@@ -129,7 +131,7 @@ class Ownership:
         """Return whether another process owns the session in ``folder``."""
         with self._mutex:
             try:
-                lock = _lock_of(folder)
+                lock = _lock_of_existing(folder)
                 if lock in self._folders:
                     return False
                 if not self._lock(lock):
@@ -168,7 +170,7 @@ class Ownership:
         if sys.platform == "win32" or owner is None or owner.pipe is None or not owner.pipe.isalnum():
             return False
         try:
-            request = GiveUpRequest(lock=_lock_of(folder), pid=os.getpid(), force=force, until_s=until_s)
+            request = GiveUpRequest(lock=_lock_of_existing(folder), pid=os.getpid(), force=force, until_s=until_s)
             # Fails unless a process has the pipe open for reading.
             fd = os.open(self._pipe_of(owner.pipe), os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
@@ -257,20 +259,20 @@ class Ownership:
 
     # --- marks ----------------------------------------------------------------------------------------------------
 
-    def _mark(self, folder: Path) -> None:
+    def _mark(self, folder: Path, *, is_new: bool) -> None:
         """Name this process in ``folder``, and remove the marks of jumpseat processes that were killed."""
         with suppress(OSError):
-            for mark, _ in marks(folder):
+            for mark, _ in marks(folder) if not is_new else ():
                 if _read_mark(mark).startswith(_OURS):
                     mark.unlink()
-            fd = owner_only(str(self._mark_of(folder)), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            fd = owner_only(self._mark_of(folder), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             try:
                 os.write(fd, f"{_OURS} {self._name}\n".encode())
             finally:
                 os.close(fd)
 
-    def _mark_of(self, folder: Path) -> Path:
-        return folder / f"inuse.{os.getpid()}.lock"
+    def _mark_of(self, folder: Path) -> str:
+        return f"{folder}/inuse.{os.getpid()}.lock"
 
 
 def marks(folder: Path) -> Iterator[tuple[Path, int]]:
@@ -304,9 +306,13 @@ def _read_mark(mark: Path) -> str:
         return ""
 
 
-def _lock_of(folder: Path) -> int:
+def _lock_of_existing(folder: Path) -> int:
     # Resolving takes a call for each folder of the path, and only the last one matters.
-    own = folder.resolve().name if folder.is_symlink() else folder.name
+    return _lock_of(folder.resolve().name if os.path.islink(folder) else folder.name)
+
+
+def _lock_of(own: str) -> int:
+    """Return the lock of the folder whose name is ``own``."""
     name = unicodedata.normalize("NFKC", own).casefold()
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) % _RANGES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,14 +30,17 @@ class PluginFolders:
 
     def folders(self, settings: SessionSettings) -> list[Path]:
         """Return the plugin folders of a session: its own first."""
+        return self._folders(settings, self._of_user())
+
+    def _folders(self, settings: SessionSettings, of_user: Iterable[Path]) -> list[Path]:
         own = [settings.cwd / os.path.expanduser(folder) for folder in settings.plugin_directories]
-        return list(dict.fromkeys([*own, *self._given, *self.bundled, *self._of_user()]))
+        return list(dict.fromkeys([*own, *self._given, *self.bundled, *of_user]))
 
     def read_all(self, settings: SessionSettings) -> list[Plugin]:
         """Read the plugins of a session, without duplicates; missing folders are logged."""
         found: dict[str, Plugin] = {}
         of_user = self._of_user()
-        for folder in self.folders(settings):
+        for folder in self._folders(settings, of_user):
             # Not Path.is_dir, which raises for a name that is too long, and without the right to search a parent.
             if os.path.isdir(folder):
                 known = of_user.get(folder)

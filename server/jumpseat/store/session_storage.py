@@ -369,8 +369,10 @@ class SessionStorage:
 
         Not after every turn: replacing a file takes as long as everything else that a turn writes.
         """
+        if self._workspace is None or self._workspace.summary is None:
+            return
         changed_s = self.log.changed_s()
-        if self._workspace is None or self._workspace.summary is None or changed_s is None:
+        if changed_s is None:
             return
         self.write_or_log(replace(self._workspace, updated_at=iso_time(changed_s)))
 

@@ -25,6 +25,7 @@ from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreErro
 from jumpseat.owner_only import create_private_folder, owner_only, restrict_contents, write_new_file
 from jumpseat.store.event_log import FileEventLog, read_log
 from jumpseat.store.files import WorkspaceFiles
+from jumpseat.store.log_syncer import LogSyncer
 from jumpseat.store.options import keep_tracking
 from jumpseat.store.ownership import Ownership, marked_by_other_program
 from jumpseat.store.plan import FILE as PLAN
@@ -46,11 +47,11 @@ _ANSWER: Final = b'"type":"assistant.message"'
 class SessionFolder(SessionStorage):
     """A session whose files lie in a folder of the disk."""
 
-    def __init__(self, path: Path, tasks: TaskGroup, ownership: Ownership) -> None:
+    def __init__(self, path: Path, syncer: LogSyncer, ownership: Ownership) -> None:
         super().__init__(path.name, DiskFiles(path))
         self.path = path
         self._ownership = ownership
-        self._log = FileEventLog(path / "events.jsonl", tasks, self.note_time)
+        self._log = FileEventLog(f"{path}/events.jsonl", syncer, self.note_time)
 
     @property
     def own_folders(self) -> tuple[Path, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -79,9 +80,9 @@ class SessionFolder(SessionStorage):
 
     def create(self, workspace: Workspace, *, is_new: bool = True) -> None:
         try:
-            create_private_folder(self.path)
-            self.claim()
-            if is_new and self.log.exists():
+            made = create_private_folder(self.path)
+            self._ownership.claim(self.path, is_new=made)
+            if is_new and not made and self.log.exists():
                 raise InvalidRequestError(f"session {self.session_id!r} already exists")
             self.write_workspace(workspace)
         except OSError as error:
@@ -167,7 +168,7 @@ class SessionStore:
     def __init__(self, home: Path, tasks: TaskGroup) -> None:
         self.ownership = Ownership(home)
         self._root = home / "session-state"
-        self._tasks = tasks
+        self._syncer = LogSyncer(tasks)
         self._sees: Callable[[str | None], bool] | None = None
         self._index = SessionIndex(self._root, self._examine, _is_name)
         self.ownership.on_change = self._index.touch
@@ -186,7 +187,7 @@ class SessionStore:
         """
         if not _is_name(session_id):
             raise SessionNotFoundError(session_id[:200])
-        return SessionFolder(self._root / session_id, self._tasks, self.ownership)
+        return SessionFolder(self._root / session_id, self._syncer, self.ownership)
 
     def get_existing(self, session_id: str) -> SessionFolder:
         """Return the folder of a stored session.
@@ -223,7 +224,7 @@ class SessionStore:
 
     def _examine(self, name: str, state: State, changed_s: float) -> Entry:
         """Return what lists show of a session."""
-        folder = SessionFolder(self._root / name, self._tasks, self.ownership)
+        folder = SessionFolder(self._root / name, self._syncer, self.ownership)
         stored = folder.read_workspace()
         metadata = folder.metadata_of(stored, changed_s) if stored is not None else None
         return Entry(
@@ -311,7 +312,7 @@ class SessionStore:
 
     def _folders(self) -> Iterator[SessionFolder]:
         for name in self._names():
-            folder = SessionFolder(self._root / name, self._tasks, self.ownership)
+            folder = SessionFolder(self._root / name, self._syncer, self.ownership)
             if self._is_seen(folder):
                 yield folder
 

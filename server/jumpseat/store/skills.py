@@ -49,8 +49,10 @@ class SkillLibrary:
     """The skills of all sessions of a process; those of the user are in ``home`` and ``user_home``."""
 
     def __init__(self, home: Path, user_home: Path, plugins: Plugins) -> None:
-        self._home = home
-        self._user_home = user_home
+        self._personal = (
+            Place(home / "skills", "personal-copilot"),
+            Place(user_home / ".agents" / "skills", "personal-agents"),
+        )
         self.plugins = plugins
         self._sessions: WeakKeyDictionary[Session, SessionSkills] = WeakKeyDictionary()
         self._prepared: SessionSkills | None = None
@@ -70,6 +72,8 @@ class SkillLibrary:
         skills = SessionSkills(settings, self)
         if self._may_exist(settings):
             await anyio.to_thread.run_sync(skills.all, abandon_on_cancel=True)
+        else:
+            skills.keep_none()
         return skills
 
     def _may_exist(self, settings: SessionSettings) -> bool:
@@ -77,7 +81,7 @@ class SkillLibrary:
         return settings.skills and (
             settings.config_discovery
             or bool(settings.skill_directories or self.plugins.folders(settings))
-            or any(os.path.lexists(place.path) for place in self.personal())
+            or any(os.path.lexists(place.path) for place in self._personal)
         )
 
     def prepare(self, skills: SessionSkills) -> None:
@@ -90,24 +94,18 @@ class SkillLibrary:
             return []
         named = [Place(_absolute(settings.cwd, folder), "custom") for folder in settings.skill_directories]
         project = list(project_places(settings.cwd)) if settings.config_discovery else []
-        plugins = [
-            Place(folder, "plugin", plugin=plugin)
-            for plugin in self.plugins.read_all(settings)
-            for folder in plugin.skill_folders
-        ]
+        found = self.plugins.read_all(settings)
+        plugins = [Place(folder, "plugin", plugin=plugin) for plugin in found for folder in plugin.skill_folders]
         plugins += [
             Place(folder, "plugin", plugin=plugin, commands=True)
-            for plugin in self.plugins.read_all(settings)
+            for plugin in found
             for folder in plugin.command_folders
         ]
-        return [*named, *project, *self.personal(), *plugins]
+        return [*named, *project, *self._personal, *plugins]
 
     def personal(self) -> list[Place]:
         """Return the folders of the user's skills for all projects."""
-        return [
-            Place(self._home / "skills", "personal-copilot"),
-            Place(self._user_home / ".agents" / "skills", "personal-agents"),
-        ]
+        return list(self._personal)
 
 
 class SessionSkills:
@@ -121,17 +119,24 @@ class SessionSkills:
 
     def all(self) -> list[Skill]:
         """Return all skills; they are read again only after :meth:`reload` or a change of the settings."""
+        key = self._key()
+        if key != self._found_for:
+            self._found_for, self._found = key, find_skills(self._library.places(self.settings))
+        return self._found.items
+
+    def keep_none(self) -> None:
+        """Keep in mind that there are no skills with these settings."""
+        self._found_for, self._found = self._key(), Found[Skill]()
+
+    def _key(self) -> tuple[object, ...]:
         settings = self.settings
-        key = (
+        return (
             settings.cwd,
             settings.skills,
             settings.config_discovery,
             tuple(settings.skill_directories),
             tuple(self._library.plugins.folders(settings)),
         )
-        if key != self._found_for:
-            self._found_for, self._found = key, find_skills(self._library.places(settings))
-        return self._found.items
 
     def to_wire(self) -> list[LoadedSkill]:
         """Return all skills in the form that clients get, disabled ones too."""

@@ -124,6 +124,8 @@ class ClientStorage(SessionStorage):
         return False
 
     def create(self, workspace: Workspace, *, is_new: bool = True) -> None:
+        if is_new and self._log.exists():
+            raise InvalidRequestError(f"session {self.session_id!r} already exists")
         self.write_workspace(workspace)
 
     async def close(self, *, keep: bool) -> None:
