@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import resource
 import stat
@@ -105,6 +106,20 @@ async def test_a_log_that_is_still_written_does_not_keep_others_open(tmp_path: P
     assert open_files(busy.path) == 1
     with anyio.fail_after(5):
         while open_files(busy.path):
+            await anyio.wait_all_tasks_blocked()
+
+
+@on_linux
+@pytest.mark.anyio
+async def test_logs_that_are_due_already_are_synced_at_once(tmp_path: Path, tasks: TaskGroup) -> None:
+    hours = itertools.count()
+    syncer = LogSyncer(tasks, lambda: 3600.0 * next(hours))
+    logs = [FileEventLog(tmp_path / f"{number}.jsonl", syncer) for number in range(3)]
+    for log in logs:
+        log.append(event("one"))
+        log.sync_soon()
+    with anyio.fail_after(5):
+        while any(open_files(log.path) for log in logs):
             await anyio.wait_all_tasks_blocked()
 
 

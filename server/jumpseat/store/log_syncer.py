@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from time import monotonic
 from typing import Final, Protocol
 
@@ -40,8 +41,9 @@ class Log(Protocol):
 class LogSyncer:
     """Syncs and closes logs that have not been written for ``QUIET_S``, in a task of ``tasks``."""
 
-    def __init__(self, tasks: TaskGroup) -> None:
+    def __init__(self, tasks: TaskGroup, clock: Callable[[], float] = monotonic) -> None:
         self._tasks = tasks
+        self._clock = clock
         # The time and the number of writes of each log when it was asked about last, the earliest time first.
         self._waiting: dict[Log, tuple[float, int]] = {}
         self._running = False
@@ -50,7 +52,7 @@ class LogSyncer:
         """Sync and close a log once it is quiet. Does nothing if that is under way."""
         if log in self._waiting:
             return
-        self._waiting[log] = (monotonic(), log.written)
+        self._waiting[log] = (self._clock(), log.written)
         if not self._running:
             self._running = True
             self._tasks.start_soon(self._run)
@@ -59,14 +61,14 @@ class LogSyncer:
         try:
             while self._waiting:
                 earliest, _ = next(iter(self._waiting.values()))
-                await anyio.sleep(earliest + QUIET_S - monotonic())
+                await anyio.sleep(max(0.0, earliest + QUIET_S - self._clock()))
                 await _save([file for log in self._take_quiet() if (file := log.detach()) is not None])
         finally:
             self._running = False
 
     def _take_quiet(self) -> list[Log]:
         """Remove the logs that are due, and return those that were not written meanwhile; the others wait again."""
-        now = monotonic()
+        now = self._clock()
         due: list[Log] = []
         for log, (since, _) in self._waiting.items():
             if since + QUIET_S - TOGETHER_S > now:
