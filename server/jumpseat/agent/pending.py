@@ -37,18 +37,23 @@ class Pending(Generic[Q, A]):
 class PendingRequests(Generic[Q, A]):
     """The open questions of one kind."""
 
+    __slots__ = ("_open",)
+
     def __init__(self) -> None:
-        self._open: dict[str, Pending[Q, A]] = {}
+        # Made with the first question: a session has eight kinds, and most sessions none of them.
+        self._open: dict[str, Pending[Q, A]] | None = None
 
     def ask(self, question: Q) -> Pending[Q, A]:
         """Register a question. The caller must :meth:`close` it in any case."""
         pending = Pending[Q, A](str(uuid.uuid4()), question)
+        if self._open is None:
+            self._open = {}
         self._open[pending.id] = pending
         return pending
 
     def answer(self, request_id: str, answer: A) -> bool:
         """Answer a question; return ``False`` if it is unknown or has been answered before."""
-        pending = self._open.pop(request_id, None)
+        pending = self._open.pop(request_id, None) if self._open else None
         if pending is None:
             return False
         pending.settle(answer)
@@ -56,12 +61,13 @@ class PendingRequests(Generic[Q, A]):
 
     def close(self, pending: Pending[Q, A]) -> None:
         """Remove a question; later answers to it are rejected."""
-        self._open.pop(pending.id, None)
+        if self._open:
+            self._open.pop(pending.id, None)
 
     def open(self) -> list[Pending[Q, A]]:
-        return list(self._open.values())
+        return list(self._open.values()) if self._open else []
 
     def close_all(self, answer: A) -> None:
         """Give all open questions the same answer."""
-        for pending in list(self._open.values()):
+        for pending in self.open():
             self.answer(pending.id, answer)

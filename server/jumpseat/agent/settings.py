@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
@@ -27,9 +28,19 @@ from jumpseat_protocol.sessions import (
     ToolSearchConfig,
 )
 from jumpseat_protocol.tools import SubagentSettings
+from jumpseat_protocol.wire import WireModel
 
 if TYPE_CHECKING:
     from jumpseat_protocol.mcp import McpServerConfig
+
+
+C = TypeVar("C", bound=WireModel)
+
+
+@cache
+def _default(kind: type[C]) -> C:
+    """Return the values of ``kind`` without any options: the same object for all sessions, which only read it."""
+    return kind()
 
 
 @dataclass(slots=True)
@@ -82,15 +93,15 @@ class SessionSettings:
     adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
     session_limits: SessionLimitsConfig | None = None
     continue_on_auto_mode: bool = False
-    system_message: SystemMessageConfig = field(default_factory=SystemMessageConfig)
+    system_message: SystemMessageConfig = field(default_factory=lambda: _default(SystemMessageConfig))
     available_tools: list[str] | None = None
     excluded_tools: list[str] = field(default_factory=list[str])
     default_excluded_tools: list[str] = field(default_factory=list[str])
     tool_choice: ToolChoiceConfig | None = None
     response_format: ResponseFormatConfig | None = None
     hosted_tools: list[str | HostedToolConfig] = field(default_factory=list[str | HostedToolConfig])
-    large_output: LargeOutputConfig = field(default_factory=LargeOutputConfig)
-    tool_search: ToolSearchConfig = field(default_factory=ToolSearchConfig)
+    large_output: LargeOutputConfig = field(default_factory=lambda: _default(LargeOutputConfig))
+    tool_search: ToolSearchConfig = field(default_factory=lambda: _default(ToolSearchConfig))
     infinite_sessions: InfiniteSessionConfig | None = None
     keep_interrupted_answers: bool = False
     one_off: bool = False

@@ -161,7 +161,8 @@ class WrittenMessages:
 
     def __init__(self, budget: WrittenBudget) -> None:
         self._budget = budget
-        self._forms: OrderedDict[Hashable, _Form] = OrderedDict()
+        # The form that was used last comes last.
+        self._forms: dict[Hashable, _Form] = {}
 
     @property
     def size(self) -> int:
@@ -187,10 +188,10 @@ class WrittenMessages:
         return [[] if written is None else [written] for written in found.each(messages, write)]
 
     def _keep(self, name: Hashable, form: F) -> F:
+        self._forms.pop(name, None)
         self._forms[name] = form
-        self._forms.move_to_end(name)
         while len(self._forms) > MAX_FORMS:
-            self._forms.popitem(last=False)
+            del self._forms[next(iter(self._forms))]
         return form
 
     def end(self) -> None:

@@ -85,7 +85,7 @@ class PermissionQuestions:
         self._emit = emit
         self._observers = observers or Observers()
         self._session_id = session_id
-        self.pending = PendingRequests[PermissionRequest, PermissionDecision]()
+        self.pending: PendingRequests[PermissionRequest, PermissionDecision] = PendingRequests()
         self._opinions: dict[str, AssistedApproval] = {}
 
     async def ask(

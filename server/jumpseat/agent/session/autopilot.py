@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.objective import LIMIT_REACHED, MODE_LEFT, Objective
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 SOURCE: Final = "system"
 """The source of the messages that make the model continue."""
@@ -24,15 +23,20 @@ StopReason: TypeAlias = Literal["completed", "limit", "disabled", "rejected", "a
 """The reason why a prompt is not continued: ``limit`` is that on continuations."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectiveFile:
-    """Functions that read and write the file of the objective; ``None`` is no file.
+class ObjectiveFile(Protocol):
+    """The file of the objective; its content is ``None`` if there is no file."""
 
-    Raises of ``write``: ``StoreError``.
-    """
+    def read_objective(self) -> str | None:
+        """Return the content."""
+        ...
 
-    read: Callable[[], str | None]
-    write: Callable[[str | None], None]
+    def write_objective(self, content: str | None) -> None:
+        """Replace the content.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        ...
 
 
 class Autopilot:
@@ -122,7 +126,7 @@ class Autopilot:
             objective.complete(self._summary)
             self._change(objective, "update")
         else:
-            self._file.write(objective.encode())
+            self._file.write_objective(objective.encode())
 
     @property
     def is_complete(self) -> bool:
@@ -156,7 +160,7 @@ class Autopilot:
         if objective is None:
             return _CONTINUE
         objective.continuations += 1
-        self._file.write(objective.encode())
+        self._file.write_objective(objective.encode())
         return f"{_CONTINUE}\n\nThe objective is:\n{objective.text}"
 
     def end(self, message_ids: Iterable[str], reason: StopReason | None = None) -> None:
@@ -186,7 +190,7 @@ class Autopilot:
     @property
     def objective(self) -> Objective | None:
         """Return the objective, if there is a valid one."""
-        content = self._file.read()
+        content = self._file.read_objective()
         return None if content is None else Objective.decode(content)
 
     def set_objective(self, text: str) -> Objective:
@@ -207,9 +211,9 @@ class Autopilot:
         Raises:
             StoreError: it cannot be removed.
         """
-        existed = self._file.read() is not None
+        existed = self._file.read_objective() is not None
         if existed:
-            self._file.write(None)
+            self._file.write_objective(None)
             self._emit(events.SessionAutopilotObjectiveChanged(operation="delete"))
         return existed
 
@@ -230,6 +234,6 @@ class Autopilot:
         return objective if objective is not None and objective.status == "active" else None
 
     def _change(self, objective: Objective, operation: Literal["create", "update"]) -> None:
-        self._file.write(objective.encode())
+        self._file.write_objective(objective.encode())
         status = objective.status
         self._emit(events.SessionAutopilotObjectiveChanged(operation=operation, id=objective.id, status=status))

@@ -67,14 +67,14 @@ class Clients:
         self.on_change: list[Callable[[], None]] = []
         # Called when a client withdraws an interest, or detaches.
         self.on_fewer_interests: list[Callable[[], None]] = []
-        self.external_calls = PendingRequests[ToolUseBlock, HandlePendingToolCallParams]()
-        self.user_inputs = PendingRequests[str, UserInputResponse]()
-        self.plans = PendingRequests[str, ExitPlanModeResponse]()
-        self.auto_mode_switches = PendingRequests[str, AutoModeSwitchAnswer]()
-        self.elicitations = PendingRequests[str, ElicitationResult]()
+        self.external_calls: PendingRequests[ToolUseBlock, HandlePendingToolCallParams] = PendingRequests()
+        self.user_inputs: PendingRequests[str, UserInputResponse] = PendingRequests()
+        self.plans: PendingRequests[str, ExitPlanModeResponse] = PendingRequests()
+        self.auto_mode_switches: PendingRequests[str, AutoModeSwitchAnswer] = PendingRequests()
+        self.elicitations: PendingRequests[str, ElicitationResult] = PendingRequests()
         # Answered with an error message, or `None`.
-        self.command_calls = PendingRequests[CommandCall, str | None]()
-        self.queued_commands = PendingRequests[str, QueuedCommandResult]()
+        self.command_calls: PendingRequests[CommandCall, str | None] = PendingRequests()
+        self.queued_commands: PendingRequests[str, QueuedCommandResult] = PendingRequests()
 
     async def drain(self) -> None:
         """Wait until one of the clients has read most of the data sent to it. A slower client delays no other."""

@@ -55,10 +55,10 @@ class Compactor:
         self.last_size: int | None = None
         self._tasks = tasks
         self._correction = 1.0
-        self._scope = anyio.CancelScope()
-        self._settled = anyio.Event()
-        self._settled.set()
-        self._finished = self._settled
+        # Of the last compaction.
+        self._scope: anyio.CancelScope | None = None
+        self._settled: anyio.Event | None = None
+        self._finished: anyio.Event | None = None
         self._on_cancel: Callable[[], None] | None = None
 
     def start(self, trigger: str, work: Callable[[], Awaitable[None]], on_cancel: Callable[[], None]) -> None:
@@ -71,15 +71,17 @@ class Compactor:
 
     async def wait_until_idle(self) -> None:
         """Wait until no compaction runs: it has ended, or was cancelled."""
-        await self._settled.wait()
+        if self._settled is not None:
+            await self._settled.wait()
 
     async def wait_until_finished(self) -> None:
         """Wait until the task of the last compaction has ended."""
-        await self._finished.wait()
+        if self._finished is not None:
+            await self._finished.wait()
 
     def cancel(self) -> bool:
         """Cancel the running compaction; returns whether one was running."""
-        if self.trigger is None:
+        if self.trigger is None or self._scope is None or self._settled is None:
             return False
         self.trigger = None
         self._scope.cancel()

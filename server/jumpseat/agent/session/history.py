@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
@@ -29,11 +28,11 @@ class History:
         self.latest_message_id: str | None = None
         self.first_prompt: str | None = None
         self.answered = False
-        self.latest_prompts: deque[str] = deque(maxlen=MAX_PROMPTS)
-        # The tools and groups of tools that prompts have mentioned.
-        self.mentions: set[str] = set()
+        self.latest_prompts: tuple[str, ...] = ()
+        # The tools and groups of tools that prompts have mentioned. (Empty frozen sets take no memory.)
+        self.mentions: frozenset[str] = frozenset()
         # The tools that were called, or activated by a tool search.
-        self.tools_in_use: set[str] = set()
+        self.tools_in_use: frozenset[str] = frozenset()
         # The last message to the model about remaining credits.
         self.last_limits_status: str | None = None
 
@@ -45,8 +44,9 @@ class History:
         match payload:
             case events.UserMessage(source=None):
                 self.first_prompt = self.first_prompt if self.first_prompt is not None else payload.content
-                self.latest_prompts.append(payload.content)
-                self.mentions.update(mentions(payload.content))
+                self.latest_prompts = (*self.latest_prompts, payload.content)[-MAX_PROMPTS:]
+                if mentioned := mentions(payload.content):
+                    self.mentions = self.mentions.union(mentioned)
             case events.UserMessage(source=source) if source == LIMITS_SOURCE:
                 self.last_limits_status = payload.content
             case events.SessionCompactionComplete(success=True) | events.SessionContextCleared():
@@ -55,9 +55,10 @@ class History:
             case events.AssistantMessage():
                 self.answered = True
             case events.ToolExecutionStart():
-                self.tools_in_use.add(payload.tool_name)
+                if payload.tool_name not in self.tools_in_use:
+                    self.tools_in_use |= {payload.tool_name}
             case events.ToolSearchActivated():
-                self.tools_in_use.update(payload.tool_names)
+                self.tools_in_use = self.tools_in_use.union(payload.tool_names)
             case _:
                 pass
         self.conversation.apply(payload)
@@ -77,9 +78,8 @@ class History:
         self.last_event_id = None
         self.latest_message_id = None
         self.last_limits_status = None
-        self.mentions.clear()
-        self.tools_in_use.clear()
-        self.latest_prompts.clear()
+        self.mentions = self.tools_in_use = frozenset()
+        self.latest_prompts = ()
         for event_id, agent_id, payload in left:
             if agent_id is None:
                 self.apply(event_id, payload)

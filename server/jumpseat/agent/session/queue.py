@@ -5,9 +5,9 @@ Items run one after the other, in one task. The queue calls :class:`Callbacks` t
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Generator
 from contextlib import contextmanager
+from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,24 +16,33 @@ from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, QueueItem,
 from jumpseat.agent.session.stopped import Stopped
 from jumpseat.errors import SessionNotFoundError, UnknownItemError
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Callbacks:
-    """Functions that a queue calls.
+class Callbacks(Protocol):
+    """What a queue calls."""
 
-    ``run_command`` returns whether the commands queued behind it have to wait until something else is queued.
-    ``on_change`` is called when the waiting items change. ``store`` waits, for a limited time, until the events of
-    a run are stored. ``end_run`` publishes the end of a run, which was aborted
-    if its argument is true, and returns that event; ``None`` if :meth:`Queue.settle` follows, or another run.
-    """
+    def run_prompt(self, prompt: Prompt) -> Awaitable[None]:
+        """Run a prompt."""
+        ...
 
-    run_prompt: Callable[[Prompt], Awaitable[None]]
-    run_command: Callable[[QueuedCommand], Awaitable[bool]]
-    on_change: Callable[[], object]
-    store: Callable[[], Awaitable[None]]
-    end_run: Callable[[bool], events.Event | None]
+    def run_command(self, command: QueuedCommand) -> Awaitable[bool]:
+        """Run a command; return whether the commands behind it have to wait until something else is queued."""
+        ...
+
+    def on_change(self) -> None:
+        """Announce that the waiting items have changed."""
+        ...
+
+    def store(self) -> Awaitable[None]:
+        """Wait, for a limited time, until the events of a run are stored."""
+        ...
+
+    def end_run(self, aborted: bool) -> events.Event | None:
+        """Publish the end of a run and return that event.
+
+        The result is ``None`` if :meth:`Queue.settle` follows, or another run.
+        """
+        ...
 
 
 class Queue:
@@ -47,7 +56,8 @@ class Queue:
         """Set by :meth:`close`: no item can be added any more."""
         self.abort_reason = "user_initiated"
         """The reason of the last abort."""
-        self._waiting: deque[QueueItem] = deque()
+        # Not a deque, whose first block alone takes more memory than most other parts of an idle session.
+        self._waiting: list[QueueItem] = []
         # Commands at the head of the queue wait until another item is added.
         self._commands_paused = False
         # No item begins while the queue is paused, except the urgent one.
@@ -59,10 +69,10 @@ class Queue:
         # Whether no item may start.
         self.is_held = False
         # The scope of the running item; created before its task starts, so that an early abort is not lost.
-        self._scope = anyio.CancelScope()
+        self._scope: anyio.CancelScope | None = None
         self._current: QueueItem | None = None
-        self._stopped = anyio.Event()
-        self._stopped.set()
+        # Set at the end of the run; `None` while there is none.
+        self._stopped: anyio.Event | None = None
         # The outcomes of runs whose end is not published yet.
         self._unsettled: list[Run] = []
 
@@ -71,7 +81,7 @@ class Queue:
     @property
     def running(self) -> bool:
         """Return whether a run is in progress or about to start."""
-        return not self._stopped.is_set()
+        return self._stopped is not None
 
     @property
     def prompting(self) -> bool:
@@ -86,13 +96,14 @@ class Queue:
     @property
     def can_interrupt(self) -> bool:
         """Return whether an item runs, or is about to, that was not aborted before."""
-        if not self.running or self._scope.cancel_called:
+        if not self.running or self._cancelled:
             return False
         return self._current is not None or self._has_runnable_item()
 
     async def wait(self) -> None:
         """Wait until no run is in progress."""
-        await self._stopped.wait()
+        if self._stopped is not None:
+            await self._stopped.wait()
 
     @property
     def unsettled(self) -> list[Run]:
@@ -112,16 +123,16 @@ class Queue:
         Returns:
             An awaitable that ends when the run has ended; at once if none is running.
         """
-        if self.running:
-            if not self._scope.cancel_called:
-                self.abort_reason = reason
-            # If the run has not started yet, its first item is still in the queue and ends as aborted.
-            first = [self._waiting.popleft()] if self._current is None and self._has_runnable_item() else []
-            self._drop_waiting()
-            self._waiting.extend(first)
-            self._scope.cancel()
-        else:
+        if self._scope is None or self._stopped is None:
             self.clear_waiting()
+            return Stopped()
+        if not self._scope.cancel_called:
+            self.abort_reason = reason
+        # If the run has not started yet, its first item is still in the queue and ends as aborted.
+        first = [self._waiting.pop(0)] if self._current is None and self._has_runnable_item() else []
+        self._drop_waiting()
+        self._waiting.extend(first)
+        self._scope.cancel()
         return Stopped(self._stopped.wait)
 
     def interrupt(self, reason: str, *, flush: bool) -> Stopped | None:
@@ -130,16 +141,16 @@ class Queue:
         Returns:
             An awaitable that ends when the item has ended; ``None`` if none is running.
         """
-        if not self.can_interrupt:
+        if self._scope is None or self._stopped is None or not self.can_interrupt:
             return None
-        current = self._current or self._waiting.popleft()
+        current = self._current or self._waiting.pop(0)
         if flush:
             self._flush_steering()
         else:
             self._drop_waiting()
             self._callbacks.on_change()
         if self._current is None:
-            self._waiting.appendleft(current)
+            self._waiting.insert(0, current)
         self.abort_reason = reason
         self._scope.cancel()
         return Stopped(self._stopped.wait)
@@ -196,7 +207,7 @@ class Queue:
         Raises:
             SessionNotFoundError: the queue is closed.
         """
-        if self._current is None or self._scope.cancel_called:
+        if self._current is None or self._cancelled:
             self.add(prompt)
             return
         self._number(prompt)
@@ -273,12 +284,12 @@ class Queue:
         An item that cannot steer is the next to run, even if the queue is paused.
         """
         self._waiting.remove(item)
-        steers = isinstance(item, Prompt) and self.prompt is not None and not self._scope.cancel_called
+        steers = isinstance(item, Prompt) and self.prompt is not None and not self._cancelled
         if isinstance(item, Prompt) and steers:
             item.delivery = "steering"
             self._steering.append(item)
         else:
-            self._waiting.appendleft(item)
+            self._waiting.insert(0, item)
             self._urgent = item
         self._start_if_idle()
         return steers
@@ -306,7 +317,7 @@ class Queue:
         """
         if prompt in self._waiting or prompt in self._steering:
             self._take_out(prompt)
-        elif self._current is prompt and not self._scope.cancel_called:
+        elif self._current is prompt and self._scope is not None and not self._scope.cancel_called:
             self.abort_reason = "user_initiated"
             self._scope.cancel()
         return Stopped(prompt.run.done.wait)
@@ -334,13 +345,13 @@ class Queue:
         self._callbacks.on_change()
 
     def _take_out(self, item: QueueItem) -> None:
-        self._waiting = deque(other for other in self._waiting if other is not item)
+        self._waiting = [other for other in self._waiting if other is not item]
         self._steering = [other for other in self._steering if other is not item]
         end_as_aborted([item])
         self._callbacks.on_change()
 
     def _drop_waiting(self) -> None:
-        waiting, self._waiting = self._waiting, deque()
+        waiting, self._waiting = self._waiting, []
         end_as_aborted(waiting)
         self._drop_steering()
 
@@ -348,7 +359,7 @@ class Queue:
         """Move the steering prompts to the head of the queue."""
         for late in reversed(self.take_steering()):
             late.delivery = "queued"
-            self._waiting.appendleft(late)
+            self._waiting.insert(0, late)
 
     def _drop_steering(self) -> None:
         end_as_aborted(self.take_steering())
@@ -356,11 +367,11 @@ class Queue:
     # --- running ------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        self._stopped = anyio.Event()
+        stopped = self._stopped = anyio.Event()
         self._scope = anyio.CancelScope()
-        self._tasks.start_soon(self._run)
+        self._tasks.start_soon(self._run, self._scope, stopped)
 
-    async def _run(self) -> None:
+    async def _run(self, scope: anyio.CancelScope, stopped: anyio.Event) -> None:
         """Run the queued items until none is left, then publish the end of the run.
 
         An abort ends the run; items that were added after it are run in the next one.
@@ -369,28 +380,29 @@ class Queue:
         last: QueueItem | None = None
         try:
             while self._has_runnable_item():
-                item = last = self._current = self._waiting.popleft()
+                item = last = self._current = self._waiting.pop(0)
                 self._urgent = None
-                with self._scope:
+                with scope:
                     if isinstance(item, Prompt):
                         await self._callbacks.run_prompt(item)
                     else:
                         self._commands_paused = await self._callbacks.run_command(item)
-                aborted = item.run.aborted = self._scope.cancelled_caught
-                if self._scope.cancel_called:
+                aborted = item.run.aborted = scope.cancelled_caught
+                if scope.cancel_called:
                     break
                 # Steering prompts that came too late for the prompt run next, by themselves.
                 self._flush_steering()
                 if self._has_runnable_item():
                     item.run.end()
-                    self._scope = anyio.CancelScope()
+                    scope = self._scope = anyio.CancelScope()
         finally:
             self._current = None
             self._drop_steering()
             # Shielded, because the end of a run is published even if the server is ending.
             with anyio.CancelScope(shield=True):
                 await self._callbacks.store()
-            self._stopped.set()
+            self._scope = self._stopped = None
+            stopped.set()
             idle = self._callbacks.end_run(aborted)
             if last is not None:
                 if idle is None:
@@ -401,6 +413,10 @@ class Queue:
                     last.run.end()
         if not self.running and self._has_runnable_item():
             self._start()
+
+    @property
+    def _cancelled(self) -> bool:
+        return self._scope is not None and self._scope.cancel_called
 
     def _has_runnable_item(self) -> bool:
         """Return whether the first waiting item may run now."""

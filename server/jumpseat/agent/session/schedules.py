@@ -71,7 +71,8 @@ class Schedules:
     emit: Callable[[events.EventPayload], object]
     _entries: dict[int, Schedule] = field(default_factory=dict[int, Schedule])
     _last_id: int = 0
-    _changed: anyio.Event = field(default_factory=anyio.Event)
+    # Set at the next change; `None` if nobody waits for one.
+    _changed: anyio.Event | None = None
     _scope: anyio.CancelScope | None = None
     _closed: bool = False
 
@@ -201,7 +202,7 @@ class Schedules:
         with scope:
             async with anyio.create_task_group() as runs:
                 while True:
-                    changed = self._changed
+                    changed = self._changed = self._changed or anyio.Event()
                     waiting = [entry for entry in self._entries.values() if not entry.running]
                     now = self.clock.now()
                     for entry in [entry for entry in waiting if entry.next_run_at <= now]:
@@ -253,8 +254,9 @@ class Schedules:
         return now if entry.interval_s is None else now + entry.interval_s
 
     def _notify(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
 
 def parse_interval(text: str) -> int:

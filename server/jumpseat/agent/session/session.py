@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
@@ -30,7 +30,7 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import CANCELLED
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session.autopilot import Autopilot, ObjectiveFile
+from jumpseat.agent.session.autopilot import Autopilot
 from jumpseat.agent.session.canvases import Canvases
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
@@ -38,7 +38,7 @@ from jumpseat.agent.session.event_buffer import EventBuffer
 from jumpseat.agent.session.history import History, LoggedEvent
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, Hooks
 from jumpseat.agent.session.metrics import Metrics
-from jumpseat.agent.session.queue import Callbacks, Queue
+from jumpseat.agent.session.queue import Queue
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.schedules import Schedules
 from jumpseat.agent.session.stopped import Stopped
@@ -49,7 +49,7 @@ from jumpseat.agent.written_messages import WrittenBudget, WrittenMessages
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
-from jumpseat_protocol.permissions import CustomToolPermission, PermissionRequest
+from jumpseat_protocol.permissions import AssistedApproval, CustomToolPermission, PermissionRequest
 
 if TYPE_CHECKING:
     # Most sessions have none.
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+
+_PORTABLE: Final = ("", Portability())
 
 AllowOldClients: TypeAlias = bool | Literal["client_tools"]
 """Whether calls that a client of protocol 2 cannot be asked about run: all, or only those of its own tools."""
@@ -126,11 +128,13 @@ class Session:
         self.history = History()
         self.written = WrittenMessages(services.written_budget)
         self.clients = self._make_clients()
-        self.canvases = Canvases(session_id, settings, self.clients, self.emit)
+        # One bound method for all parts: each access to the name makes another.
+        emit = self.emit
+        self.canvases = Canvases(session_id, settings, self.clients, emit)
         self.hooks = Hooks(
             session_id,
             settings,
-            self.emit,
+            emit,
             self.clients.hook_client,
             self._make_hook_commands(),
             services.hook_timeout_s,
@@ -145,25 +149,19 @@ class Session:
         self.queue = Queue(
             session_id,
             services.tasks,
-            Callbacks(
-                run_prompt=lambda prompt: services.run_prompt(self, prompt),
-                run_command=lambda command: services.run_command(self, command),
-                on_change=lambda: self.emit(events.PendingMessagesModified()),
-                store=storage.log.flush,
-                end_run=self._end_run,
-            ),
+            _QueueCallbacks(self),
         )
         self.autopilot = Autopilot(
             settings,
             self.metrics,
-            ObjectiveFile(storage.read_objective, storage.write_objective),
-            self.emit,
+            storage,
+            emit,
             most=services.agent_limits.continues,
             available=self.identity is None,
         )
-        self.schedules = Schedules(services.tasks, services.clock, self.send, self.emit)
+        self.schedules = Schedules(services.tasks, services.clock, self.send, emit)
         # The provider of the last call, and the content it could not be sent unchanged; the client has been warned.
-        self.portability: tuple[str, Portability] = ("", Portability())
+        self.portability: tuple[str, Portability] = _PORTABLE
         # The hosted tools that the provider does not have; the client has been warned.
         self.hosted_tools_missing: list[str] = []
         # The last warning about a capability that the model is known to lack.
@@ -198,18 +196,23 @@ class Session:
                 guarded=services.policy.guarded,
             ),
             services.policy,
-            PermissionJudge(
-                services.models,
-                settings,
-                self.clients.ask_token,
-                lambda: self.history.latest_prompts,
-                services.policy.judge,
-                services.observers,
-                self.id,
-            ),
+            self._judge,
             services.observers,
             self.id,
         )
+
+    async def _judge(self, request: PermissionRequest, model: str | None) -> AssistedApproval:
+        services = self.services
+        judge = PermissionJudge(
+            services.models,
+            self.settings,
+            self.clients.ask_token,
+            lambda: self.history.latest_prompts,
+            services.policy.judge,
+            services.observers,
+            self.id,
+        )
+        return await judge(request, model)
 
     # --- events -------------------------------------------------------------------------------------------------
 
@@ -586,7 +589,7 @@ class Session:
         if self._event_buffer is not None:
             self._event_buffer.close()
 
-    def _end_run(self, aborted: bool) -> events.Event | None:
+    def end_run(self, aborted: bool) -> events.Event | None:
         """Publish the end of a run; ``session.idle`` is its last event, and waits for sub-agents in the background.
 
         Returns:
@@ -640,3 +643,30 @@ class Session:
         except StoreError as error:
             log.error("session %s: cannot write an error to the log: %s", self.id, error)
             return self._announce_ephemeral(payload)
+
+
+class _QueueCallbacks:
+    """Runs the items of a session's queue. Implements :class:`jumpseat.agent.session.queue.Callbacks`.
+
+    One object with one reference, where five functions would take ten times the memory of each session.
+    """
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def run_prompt(self, prompt: Prompt) -> Awaitable[None]:
+        return self._session.services.run_prompt(self._session, prompt)
+
+    def run_command(self, command: QueuedCommand) -> Awaitable[bool]:
+        return self._session.services.run_command(self._session, command)
+
+    def on_change(self) -> None:
+        self._session.emit(events.PendingMessagesModified())
+
+    def store(self) -> Awaitable[None]:
+        return self._session.log.flush()
+
+    def end_run(self, aborted: bool) -> events.Event | None:
+        return self._session.end_run(aborted)

@@ -111,7 +111,7 @@ class SubAgentSession(Session):
     def record_abort(self) -> None:
         """Publish nothing: the end of the sub-agent says that it was cancelled."""
 
-    def _end_run(self, aborted: bool) -> events.Event:
+    def end_run(self, aborted: bool) -> events.Event:
         return self._unpublished(events.AssistantIdle(aborted=aborted or None))
 
     def _unpublished(self, payload: events.EventPayload) -> events.Event:
