@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.session import Session
@@ -28,6 +28,13 @@ NOT_REPLAYED: Final[Mapping[str, events.UnknownPayload]] = {
     )
 }
 """The frequent events that change no state of a session: decoding them takes half of the time of a replay."""
+
+
+_CALLED_AGAIN: Final = events.UnknownPayload(type=events.ToolExecutionStart.type, data={})
+
+
+_OF_AGENTS: Final = frozenset({"task", "read_agent"})
+"""The tools whose calls change the state of sub-agents."""
 
 
 def replay_records(session: Session, records: Iterable[dict[str, Any]]) -> None:
@@ -83,9 +90,10 @@ def replay_setting(settings: SessionSettings, payload: events.EventPayload | eve
 def decode_records(records: Iterable[dict[str, Any]]) -> Iterator[LoggedEvent]:
     """Yield the events of a log; an event without an id has that of the event before it.
 
-    Those that change no state are not decoded.
+    Those that change no state are not decoded, nor is the start of a call of a tool that was called before.
     """
     last: str | None = None
+    called: set[object] = set()
     for record in records:
         event_id = record.get("id")
         last = event_id if isinstance(event_id, str) and event_id else last
@@ -93,6 +101,19 @@ def decode_records(records: Iterable[dict[str, Any]]) -> Iterator[LoggedEvent]:
         kind = record["type"]
         if isinstance(agent_id, str):
             yield last, agent_id, events.decode_payload(kind, record.get("data"))
-        else:
-            payload = NOT_REPLAYED.get(kind)
-            yield last, None, payload or events.decode_payload(kind, record.get("data"))
+            continue
+        payload = NOT_REPLAYED.get(kind)
+        if payload is None and kind == events.ToolExecutionStart.type and _tool_name(record) in called:
+            payload = _CALLED_AGAIN
+        if payload is None:
+            payload = events.decode_payload(kind, record.get("data"))
+            if isinstance(payload, events.ToolExecutionStart) and payload.tool_name not in _OF_AGENTS:
+                called.add(payload.tool_name)
+        yield last, None, payload
+
+
+def _tool_name(record: dict[str, Any]) -> object:
+    data = record.get("data")
+    name = cast("dict[str, Any]", data).get("toolName") if isinstance(data, dict) else None
+    # Lists and objects cannot be in a set.
+    return name if isinstance(name, str) else None
