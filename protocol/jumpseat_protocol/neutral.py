@@ -32,6 +32,9 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     # --- the server -----------------------------------------------------------------------------------------------
     "commands.list": Answer({"commands": []}),
     "extensions.discover": Answer({"extensions": [], "mode": "disabled"}),
+    "managedSettings.clearCache": _VOID,
+    # No settings were found that an organization manages.
+    "managedSettings.read": _DONE,
     "mcp.config.reload": _VOID,
     "sessions.findByTaskId": Answer({}, needs=("taskId",)),
     "sessions.getRemoteControlStatus": Answer({"status": _OFF}),
@@ -51,6 +54,8 @@ NEUTRAL_ANSWERS: Final[Mapping[str, Answer]] = {
     "session.factory.listRuns": Answer({"runs": []}),
     "session.lsp.initialize": _VOID,
     "session.permissions.notifyPromptShown": Answer({"success": True}),
+    # No policy of an organization requires a sandbox. The operator may: then commands fail without one.
+    "session.sandbox.getEnforcementStatus": Answer({"required": False, "blocked": False}),
     "session.remote.disable": _VOID,
     "session.remote.enable": Answer({"remoteSteerable": False}, only={"mode": "off"}),
     "session.telemetry.getEngagementId": _DONE,

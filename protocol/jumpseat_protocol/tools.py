@@ -98,6 +98,14 @@ class UpdateSubagentSettingsParams(SessionParams):
     subagents: SubagentSettings | None = None
 
 
+class SubagentSettingsResult(WireModel):
+    """``subagents`` is ``null`` if there are no such settings."""
+
+    sent_as_null = ("subagents",)
+
+    subagents: SubagentSettings | None = None
+
+
 class SetToolsParams(SessionParams):
     """``tools`` replaces all tools of the calling client; an empty list removes them."""
 
@@ -151,5 +159,6 @@ METHODS: Final[Mapping[str, Method]] = {
     "tools.list": Method(ToolsListParams, ToolsListResult),
     "session.tools.initializeAndValidate": Method(SessionParams, EmptyResult),
     "session.tools.getCurrentMetadata": Method(SessionParams, ToolsMetadataResult),
+    "session.tools.getSubagentSettings": Method(SessionParams, SubagentSettingsResult),
     "session.tools.updateSubagentSettings": Method(UpdateSubagentSettingsParams, EmptyResult),
 }

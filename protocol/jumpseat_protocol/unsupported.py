@@ -148,13 +148,11 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "concerns policies that organizations distribute through GitHub or device management": (
         "managedSettings.applyControls",
-        "managedSettings.clearCache",
         "managedSettings.compose",
         "managedSettings.ingest",
         "managedSettings.loadRemoteControl",
         "managedSettings.parseClientValue",
         "managedSettings.permissions.evaluate",
-        "managedSettings.read",
         "managedSettings.readDevice",
         "managedSettings.resolve",
         "managedSettings.resolveBypassDisableTransition",
@@ -237,7 +235,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "sandbox.settings.applyDefaults",
         "session.sandbox.disableForSession",
         "session.sandbox.getCredentialSuggestions",
-        "session.sandbox.getEnforcementStatus",
         "session.sandbox.grantPathForRequest",
     ),
     "prepares steps of the vendor's own interface": (
@@ -306,13 +303,12 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.providers.models.list",
         "session.providers.models.prepareConfiguration",
     ),
-    "the models of a session are restricted by its options": ("session.model.setAllowedModels",),
-    "no SDK describes the steps; plugins.install takes them in one": (
+    "restricts the models of GitHub's catalog; here, the providers of a session name its models": (
+        "session.model.setAllowedModels",
+    ),
+    "plugins.install takes the steps in one, and a person agrees to programs with jumpseat.plugins.trust": (
         "plugins.applyInstall",
         "plugins.planInstall",
-    ),
-    "no SDK describes its result, and the client that sets these settings knows them": (
-        "session.tools.getSubagentSettings",
     ),
 }
 """The methods, by the reason why they are not supported."""

@@ -404,6 +404,10 @@ class ToolRunner(Protocol):
         """Return the commands that run in the background, or whose output was not read yet."""
         ...
 
+    def move_commands_to_background(self) -> None:
+        """End the calls that wait for commands; these go on, and the model is told about their ends."""
+        ...
+
     async def settle(self) -> None:
         """Record the files that commands have changed while a prompt ran. Not cancellable, but bounded."""
         ...

@@ -327,6 +327,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "session.tools.getBuiltinDescriptors": "session.tools:get_builtin_descriptors",
     "session.tools.initializeAndValidate": "session.tools:initialize_and_validate",
     "session.tools.getCurrentMetadata": "session.tools:get_current_metadata",
+    "session.tools.getSubagentSettings": "session.tools:get_subagent_settings",
     "session.tools.updateSubagentSettings": "session.tools:update_subagent_settings",
     "session.ui.handlePendingSampling": "session.ui:handle_pending_sampling",
     "session.ui.registerDirectAutoModeSwitchHandler": "session.ui:register_direct_auto_mode_switch_handler",

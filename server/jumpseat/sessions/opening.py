@@ -216,6 +216,7 @@ def _load(
         apply_options(settings, stored)
         settings.lost_mcp_servers = stored.lost_mcp_servers
         settings.lost_agent_servers = stored.lost_agent_servers
+        settings.sub_agent_settings = stored.sub_agent_settings
         was_tracked = settings.file_tracking
         apply_options(settings, params)
         limit_tracking(settings, was_on=was_tracked, has_prompts=session.history.latest_message_id is not None)

@@ -12,6 +12,7 @@ from jumpseat_protocol import events
 
 if TYPE_CHECKING:
     from jumpseat.agent.subagents.history import AgentHistory
+    from jumpseat.agent.subagents.lost_commands import LostCommands
 
 
 NOT_REPLAYED: Final[Mapping[str, events.UnknownPayload]] = {
@@ -41,6 +42,7 @@ def replay_records(session: Session, records: Iterable[dict[str, Any]]) -> None:
     """Apply the events of a log to ``session``: its conversation, model, mode and agent."""
     settings = session.settings
     agents: AgentHistory | None = None
+    commands: LostCommands | None = None
     for event in decode_records(records):
         event_id, agent_id, payload = event
         if agents is None and (agent_id is not None or _starts_agent(payload)):
@@ -56,8 +58,19 @@ def replay_records(session: Session, records: Iterable[dict[str, Any]]) -> None:
         if isinstance(payload, events.UnknownPayload):
             session.history.count(event_id)
             continue
+        if commands is None and isinstance(payload, events.ToolExecutionStart) and payload.tool_name == "bash":
+            # Imported late, too.
+            from jumpseat.agent.subagents.lost_commands import LostCommands
+
+            commands = LostCommands()
+        if commands is not None:
+            commands.apply(payload)
         session.apply(event_id, payload)
         replay_setting(settings, payload)
+    if commands is not None and commands.left:
+        from jumpseat.agent.subagents.subagents import sub_agents
+
+        sub_agents(session).commands.report_lost(commands.left)
 
 
 def _starts_agent(payload: events.EventPayload | events.UnknownPayload) -> bool:

@@ -22,6 +22,7 @@ from jumpseat_protocol.sessions import (
     MemoryOptions,
     SessionOptions,
 )
+from jumpseat_protocol.tools import SubagentSettings
 
 if TYPE_CHECKING:
     from jumpseat_protocol.mcp import McpServerConfig
@@ -35,11 +36,12 @@ class StoredOptions(SessionOptions):
     """The stored options of a session.
 
     ``lost_mcp_servers`` names the values that were not stored, by server; ``lost_agent_servers`` does the same for
-    the servers of custom agents, by agent and server.
+    the servers of custom agents, by agent and server. ``sub_agent_settings`` are the user's.
     """
 
     lost_mcp_servers: dict[str, str] = Field(default_factory=dict)
     lost_agent_servers: dict[str, dict[str, str]] = Field(default_factory=dict)
+    sub_agent_settings: SubagentSettings | None = None
 
 
 def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[str], str] = str) -> None:
@@ -92,6 +94,7 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         enable_skills=settings.skills,
         skill_directories=settings.skill_directories,
         disabled_skills=settings.disabled_skills,
+        sub_agent_settings=settings.sub_agent_settings,
         sandbox_config=settings.sandbox.without_secrets() if settings.sandbox is not None else None,
         memory=MemoryOptions(enabled=settings.memory) if settings.memory is not None else None,
     )

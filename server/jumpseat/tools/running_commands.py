@@ -34,6 +34,11 @@ class RunningCommand(Protocol):
         ...
 
     @property
+    def leaves_call(self) -> bool:
+        """Return whether the call that waits for the command has to end before it."""
+        ...
+
+    @property
     def alive(self) -> bool:
         """Return whether any process of its group still runs, background children included."""
         ...

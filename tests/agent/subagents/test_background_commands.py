@@ -115,3 +115,37 @@ async def test_closing_a_session_ends_the_wait_for_its_commands(tmp_path: Path) 
         await wire.call("session.destroy", {"sessionId": session})
         answered = await wire.response(waiting)
         assert answered["result"]["response"]["data"]["content"] == "started"
+
+
+async def test_after_a_kill_the_model_is_told_which_commands_are_gone(tmp_path: Path) -> None:
+    model = by_prompt(
+        {
+            "begin": [
+                start("echo one; sleep 1000"),
+                calls("bash", "call-2", command="echo two", mode="async", detach=True),
+                calls("read_bash", "call-3", shellId="1", delay=60),
+                calls("bash", "call-4", command="sleep 1000", initial_wait=0.1),
+                calls("stop_bash", "call-5", shellId="2"),
+                {"text": "started"},
+            ],
+            "go on": [{"text": "I know."}],
+        }
+    )
+    async with running_server(tmp_path, args=["--yolo"]) as server:
+        session = await server.wire.create(model)
+        await server.wire.call("session.send", {"sessionId": session, "prompt": "begin"})
+        await server.wire.event("assistant.idle")
+        await server.kill()
+    for expected in (1, 0):
+        async with running_server(tmp_path, args=["--yolo"]) as server:
+            await server.wire.call("session.resume", {"sessionId": session, "provider": model})
+            events = await server.wire.prompt(session, "go on")
+            told = named(events, "system.notification")
+            assert len(told) == expected
+            for notification in told:
+                assert notification["data"]["kind"] == {
+                    "type": "shell_completed",
+                    "shellId": "0",
+                    "description": "wait for it",
+                }
+                assert "does not run here any more" in notification["data"]["content"]

@@ -74,6 +74,21 @@ async def test_the_limits_of_the_user_are_lower_than_those_of_the_server(tmp_pat
         assert "agents may start others 1 deep" in results(events)["call-2"]
 
 
+async def test_the_settings_are_returned_and_survive_the_process(tmp_path: Path) -> None:
+    model = by_prompt({})
+    wanted = {"agents": {"explore": {"model": "small"}}, "disabledSubagents": ["security-review"]}
+    async with running_server(tmp_path) as server:
+        session = await server.wire.create(model)
+        here = {"sessionId": session}
+        assert await server.wire.call("session.tools.getSubagentSettings", here) == {"subagents": None}
+        await set_for(server.wire, session, wanted)
+        await server.kill()
+    async with running_server(tmp_path) as server:
+        await server.wire.call("session.resume", {**here, "provider": model})
+        assert await server.wire.call("session.tools.getSubagentSettings", here) == {"subagents": wanted}
+        assert "security-review" not in await offered(server.wire, session)
+
+
 @pytest.mark.parametrize("bad", [{"maxDepth": 0}, {"maxConcurrency": "2"}, {"agents": {"task": {"model": ""}}}])
 async def test_invalid_settings_are_refused(bad: JsonObject, tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:

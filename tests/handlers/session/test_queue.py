@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -120,16 +119,12 @@ async def test_the_item_that_was_added_last_is_the_most_recent_wherever_it_is(tm
 
 
 async def test_a_queued_prompt_sent_now_steers_the_running_one(tmp_path: Path) -> None:
-    script = scripted(
-        calls("bash", command="read line < gate; echo $line"), {"text": "Both done"}, {"text": "Rest"}
-    )
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
+    script = scripted(calls("hold"), {"text": "Both done"}, {"text": "Rest"})
+    tool = {"name": "hold", "description": "d", "parameters": {"type": "object"}, "skipPermission": True}
     async with running_server(tmp_path) as server:
-        at = await start(server.wire, script, workingDirectory=str(tmp_path), requestPermission=False)
-        await at.call("permissions.setApproveAll", enabled=True)
+        at = await start(server.wire, script, tools=[tool])
         await at.call("send", prompt="first")
-        await server.wire.event("tool.execution_start")
+        asked = (await server.wire.event("external_tool.requested"))["data"]["requestId"]
         item = (await at.call("send", prompt="and this"))["messageId"]
         assert await at.call("queue.sendNow", id=item) == {"steered": True}
         pending = await at.call("queue.pendingItems")
@@ -137,7 +132,7 @@ async def test_a_queued_prompt_sent_now_steers_the_running_one(tmp_path: Path) -
         more: dict[str, Any] = {"messageId": item, "prompt": "and that"}
         assert await at.call("queue.appendSteering", expectedPrompt="other", **more) == {"updated": False}
         assert await at.call("queue.appendSteering", expectedPrompt="and this", **more) == {"updated": True}
-        gate.write_text("go\n")
+        await at.call("tools.handlePendingToolCall", requestId=asked, result="held")
         await at.idle(0)
         assert at.contents() == ["first", "and this\n\nand that"]
         assert at.prompts()[1]["delivery"] == "steering"
@@ -148,6 +143,30 @@ async def test_a_queued_prompt_sent_now_steers_the_running_one(tmp_path: Path) -
         assert await at.call("queue.sendNow", id=item) == {"steered": False}
         await at.idle(since)
         assert at.contents()[-1] == "later"
+
+
+async def test_a_prompt_sent_now_does_not_wait_for_a_command(tmp_path: Path) -> None:
+    waiting = calls("bash", command="until [ -e go ]; do sleep 0.01; done; echo done", initial_wait=3600)
+    script = scripted(waiting, {"text": "Steered"}, {"text": "Told"})
+    async with running_server(tmp_path, args=["--yolo"]) as server:
+        at = await start(server.wire, script, workingDirectory=str(tmp_path))
+        await at.call("send", prompt="first")
+        await server.wire.event("tool.execution_start")
+        item = (await at.call("send", prompt="and this"))["messageId"]
+        # The command may not have started yet: then there is nothing to move.
+        while not (await at.call("tasks.list"))["tasks"]:
+            pass
+        assert await at.call("queue.sendNow", id=item) == {"steered": True}
+        result = (await server.wire.event("tool.execution_complete"))["data"]["result"]["content"]
+        assert "<still running with shellId: 0" in result
+        await server.wire.event("assistant.message", content="Steered")
+        assert at.contents() == ["first", "and this"]
+        (task,) = (await at.call("tasks.list"))["tasks"]
+        assert (task["status"], task["executionMode"]) == ("running", "background")
+        (tmp_path / "go").touch()
+        told = (await server.wire.event("system.notification"))["data"]["kind"]
+        assert (told["type"], told["shellId"], told["exitCode"]) == ("shell_completed", "0", 0)
+        await at.idle(0)
 
 
 async def test_an_interrupted_turn_drops_or_runs_the_queued_prompts(tmp_path: Path) -> None:

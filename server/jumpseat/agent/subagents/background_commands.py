@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.interfaces import BackgroundCommand
 from jumpseat.agent.subagents import texts
+from jumpseat.agent.subagents.lost_commands import LostCommand
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
@@ -36,6 +37,8 @@ class BackgroundCommands:
         self._on_change = on_change
         self._wait_s = wait_s
         self._left: list[_Left] = []
+        # Commands of an earlier process, of which the model does not know that they are gone.
+        self._lost: list[LostCommand] = []
 
     @property
     def awaited(self) -> bool:
@@ -61,10 +64,17 @@ class BackgroundCommands:
 
     def take_untold(self) -> list[events.SystemNotification]:
         """Return the messages about the commands whose ends the model does not know yet."""
+        lost, self._lost = self._lost, []
         ended = [left for left in self._left if left.command.finished]
         self._left = [left for left in self._left if not left.command.finished]
-        return [texts.command_notification(left.command) for left in ended if not left.command.reported]
+        untold = [texts.command_notification(left.command) for left in ended if not left.command.reported]
+        return [*map(texts.lost_notification, lost), *untold]
+
+    def report_lost(self, commands: Iterable[LostCommand]) -> None:
+        """Tell the model, before its next prompt, that commands of an earlier process are gone."""
+        self._lost += commands
 
     def forget(self) -> None:
         """Wait for no command any more, and tell the model about none."""
         self._left.clear()
+        self._lost.clear()

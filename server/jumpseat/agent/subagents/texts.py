@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from jumpseat.agent.interfaces import BackgroundCommand
+from jumpseat.agent.subagents.lost_commands import LostCommand
 from jumpseat.agent.subagents.subagent import SubAgent
 from jumpseat_protocol import events
 
@@ -56,6 +57,17 @@ def command_notification(command: BackgroundCommand) -> events.SystemNotificatio
         " read its output."
     )
     kind = {"type": "shell_completed", "shellId": command.id, "exitCode": code, "description": description}
+    return events.SystemNotification(content=_framed(text), kind=kind)
+
+
+def lost_notification(command: LostCommand) -> events.SystemNotification:
+    """Return the message to the main agent about a command that an earlier process has left running."""
+    description = command.text[:MOST_OF_COMMAND]
+    text = (
+        f'Shell command "{description}" (shellId: {command.shell_id}) does not run here any more: the session was'
+        " opened again since. What it has written after your last read is lost."
+    )
+    kind = {"type": "shell_completed", "shellId": command.shell_id, "description": description}
     return events.SystemNotification(content=_framed(text), kind=kind)
 
 

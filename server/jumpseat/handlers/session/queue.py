@@ -167,9 +167,12 @@ def clear(ctx: Context, params: SessionParams) -> None:
 
 
 def send_now(ctx: Context, params: QueueItemParams) -> SendNowResult:
-    """Steer the running prompt with a queued one, or run an item next."""
-    queue = ctx.registry.live(params.session_id).queue
-    return SendNowResult(steered=queue.send_now(queue.find(params.id)))
+    """Steer the running prompt with a queued one, or run an item next. Running commands move to the background."""
+    session = ctx.registry.live(params.session_id)
+    steered = session.queue.send_now(session.queue.find(params.id))
+    if steered:
+        session.tools.move_commands_to_background()
+    return SendNowResult(steered=steered)
 
 
 def set_drain_paused(ctx: Context, params: SetDrainPausedParams) -> None:

@@ -21,6 +21,7 @@ from jumpseat_protocol.tools import (
     PendingToolRequest,
     PendingToolRequests,
     SetToolsParams,
+    SubagentSettingsResult,
     ToolResultObject,
     ToolsMetadataResult,
     UpdateSubagentSettingsParams,
@@ -110,9 +111,16 @@ def get_current_metadata(ctx: Context, params: SessionParams) -> ToolsMetadataRe
 
 
 def update_subagent_settings(ctx: Context, params: UpdateSubagentSettingsParams) -> EmptyResult:
-    """Replace the user's settings for sub-agents, which apply to agents that start from now on."""
-    ctx.registry.live(params.session_id).settings.sub_agent_settings = params.subagents
+    """Replace the user's settings for sub-agents, which apply to agents that start from now on, and are stored."""
+    session = ctx.registry.live(params.session_id)
+    session.settings.sub_agent_settings = params.subagents
+    ctx.registry.store_options(session)
     return EmptyResult()
+
+
+def get_subagent_settings(ctx: Context, params: SessionParams) -> SubagentSettingsResult:
+    """Return the user's settings for sub-agents."""
+    return SubagentSettingsResult(subagents=ctx.registry.live(params.session_id).settings.sub_agent_settings)
 
 
 def _metadata(spec: ToolSpec) -> dict[str, Any]:

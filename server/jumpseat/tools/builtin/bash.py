@@ -7,6 +7,7 @@ from typing import Final, Literal
 import anyio
 from pydantic import Field, field_validator
 
+from jumpseat.agent.command_texts import STARTED
 from jumpseat.sandbox.session import SandboxUnavailableError
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.needs import command_needs
@@ -56,7 +57,7 @@ async def run_bash(ctx: ToolContext, args: BashArgs) -> ToolOutcome:
     shell.description, shell.detached = args.description, args.detach
     if background:
         told = "; you will be told when it ends" if ctx.shells.leave(shell) else ""
-        text = f"<started in background with shellId: {shell.id}; read its output with read_bash{told}>"
+        text = f"{STARTED}{shell.id}; read its output with read_bash{told}>"
         return ToolOutcome(text, sandboxed=shell.confined, exit_code=shell.exit_code)
     try:
         await follow(shell, ctx.partial, args.initial_wait)

@@ -111,6 +111,11 @@ class ToolOrchestrator:
     def commands(self) -> list[BackgroundCommand]:
         return list(self._shells)
 
+    def move_commands_to_background(self) -> None:
+        for shell in self._shells:
+            if not shell.finished and not shell.in_background:
+                shell.move_to_background()
+
     def _watch_command(self, command: BackgroundCommand) -> None:
         # Imported with the first command in the background.
         from jumpseat.agent.subagents.subagents import sub_agents

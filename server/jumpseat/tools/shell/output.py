@@ -7,6 +7,7 @@ from typing import Final
 
 import anyio
 
+from jumpseat.agent.command_texts import EXITED, RUNNING
 from jumpseat.tools.running_commands import RunningCommand
 from jumpseat.tools.tool import ToolContext, ToolOutcome, failure
 
@@ -26,7 +27,10 @@ LONGEST_WAIT_S: Final = 3600.0
 
 
 async def follow(shell: RunningCommand, partial: Callable[[str], None], seconds: float) -> None:
-    """Wait up to ``seconds`` for the end of the command, passing its output so far to ``partial``."""
+    """Wait up to ``seconds`` for the end of the command, passing its output so far to ``partial``.
+
+    The wait ends early if the command is moved to the background.
+    """
     shown = 0
 
     def show() -> None:
@@ -37,7 +41,7 @@ async def follow(shell: RunningCommand, partial: Callable[[str], None], seconds:
 
     # In this order a NaN becomes zero.
     with anyio.move_on_after(max(0.0, min(seconds, LONGEST_WAIT_S))):
-        while not shell.finished:
+        while not shell.finished and not shell.leaves_call:
             await shell.news(shown)
             show()
             with anyio.move_on_after(PARTIAL_INTERVAL_S):
@@ -50,9 +54,9 @@ def report(shell: RunningCommand) -> str:
     output = shell.unread().rstrip("\r\n")
     if shell.finished:
         shell.reported = True
-        status = f"<exited with exit code {shell.exit_code}>"
+        status = f"{EXITED}{shell.exit_code}>"
     else:
-        status = f"<still running with shellId: {shell.id}; go on with read_bash, end it with stop_bash>"
+        status = f"{RUNNING}{shell.id}; go on with read_bash, end it with stop_bash>"
     return "\n".join(filter(None, (output, status, *_explained(shell))))
 
 

@@ -71,10 +71,21 @@ class Shell:
         self._closed = anyio.Event()
         self._scope = anyio.CancelScope()
         self._writing = False
+        self._moved = False
 
     @property
     def finished(self) -> bool:
         return self._finished.is_set()
+
+    @property
+    def leaves_call(self) -> bool:
+        """Return whether the call that waits for the command has to end before it."""
+        return self._moved and not self.in_background
+
+    def move_to_background(self) -> None:
+        """End the call that waits for the command, if any does."""
+        self._moved = True
+        self._notify()
 
     @property
     def messages(self) -> list[str]:
@@ -132,8 +143,8 @@ class Shell:
         await self._finished.wait()
 
     async def news(self, seen: int) -> None:
-        """Wait for more than ``seen`` bytes of output, or for the exit of the command."""
-        while self._output.total == seen and not self.finished:
+        """Wait for more than ``seen`` bytes of output, the exit of the command, or the end of the call's wait."""
+        while self._output.total == seen and not self.finished and not self.leaves_call:
             await self._news.wait()
 
     async def write(self, text: str, *, eof: bool = False) -> None:

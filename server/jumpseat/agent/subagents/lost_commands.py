@@ -1,0 +1,60 @@
+"""The commands of the main agent that an earlier process of the server has left running, by the events of the log.
+
+They have ended with that process, and nobody has told the model.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple, cast
+
+from jumpseat.agent.command_texts import EXITED, RUNNING, STARTED
+from jumpseat_protocol import events
+
+TOOLS: Final = frozenset({"bash", "read_bash", "write_bash", "stop_bash"})
+_LEFT: Final = re.compile(f"(?:{STARTED}|{RUNNING})" + r"([^;>\s]+)")
+
+
+class LostCommand(NamedTuple):
+    """A command that was left running. ``text`` is its description, or else its command line."""
+
+    shell_id: str
+    text: str
+
+
+class LostCommands:
+    """Follows the events of a log. ``left`` are the commands whose ends the model does not know."""
+
+    def __init__(self) -> None:
+        self.left: list[LostCommand] = []
+        self._calls: dict[str, events.ToolExecutionStart] = {}
+
+    def apply(self, payload: events.EventPayload | events.UnknownPayload) -> None:
+        """Add an event of the main agent."""
+        match payload:
+            case events.ToolExecutionStart(tool_name=name) if name in TOOLS:
+                self._calls[payload.tool_call_id] = payload
+            case events.ToolExecutionComplete():
+                if (call := self._calls.pop(payload.tool_call_id, None)) is not None:
+                    self._end_call(call, payload)
+            case events.SystemNotification(kind={"type": "shell_completed", "shellId": str(shell_id)}):
+                self._forget(shell_id)
+            case _:
+                pass
+
+    def _end_call(self, call: events.ToolExecutionStart, payload: events.ToolExecutionComplete) -> None:
+        text = payload.result.content if payload.result is not None else ""
+        arguments = cast("dict[str, Any]", call.arguments) if isinstance(call.arguments, dict) else {}
+        if call.tool_name != "bash":
+            # The state of the command is in the last lines.
+            if EXITED in text or (call.tool_name == "stop_bash" and payload.success):
+                self._forget(str(arguments.get("shellId")))
+        elif found := _LEFT.findall(text):
+            self.left.append(LostCommand(found[-1], str(arguments.get("description") or arguments.get("command"))))
+
+    def _forget(self, shell_id: str) -> None:
+        """Forget the latest command with an id, which another process may have given, too."""
+        for command in reversed(self.left):
+            if command.shell_id == shell_id:
+                self.left.remove(command)
+                return
