@@ -85,6 +85,14 @@ async def test_a_command_in_the_ready_sandbox_sees_what_it_would_see_in_a_new_on
     assert [line for line in new.splitlines() if "OTHER" not in line] == ready.splitlines()
 
 
+async def test_bash_warns_about_a_missing_locale_once(session: Session) -> None:
+    await session.run("true", LC_ALL="none.UTF-8")
+    namespace = await session.ready()
+    warning, seen = (await session.run(NAMESPACE, LC_ALL="none.UTF-8")).splitlines()
+    assert "setlocale" in warning
+    assert seen == namespace
+
+
 async def test_commands_one_after_the_other_each_get_a_fresh_sandbox_that_was_ready(session: Session) -> None:
     for _ in range(3):
         namespace = await session.ready()

@@ -356,14 +356,21 @@ class Pipes:
             os.close(fd)
 
     async def start(
-        self, command: list[str], cwd: Path, environ: dict[str, str], *, stdin: int, inherited: tuple[int, ...] = ()
+        self,
+        command: list[str],
+        cwd: Path,
+        environ: dict[str, str],
+        *,
+        stdin: int,
+        stderr: int = subprocess.STDOUT,
+        inherited: tuple[int, ...] = (),
     ) -> Process:
         """Start ``command`` with these pipes, in a process group of its own."""
         return await anyio.open_process(
             command,
             stdin=stdin,
             stdout=self._output_write,
-            stderr=subprocess.STDOUT,
+            stderr=stderr,
             cwd=cwd,
             env=environ,
             start_new_session=True,

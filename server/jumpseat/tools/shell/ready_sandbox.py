@@ -40,8 +40,9 @@ _UNREADABLE: Final = re.compile(r"[\0-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 _WAIT: Final = (
     'printf . >&{ready} && exec {ready}>&- && IFS= read -r -d "" -u {text} && exec {text}<&-'
-    ' && exec bash --noprofile --norc -c "$REPLY"'
+    ' && exec bash --noprofile --norc -c "$REPLY" 2>&1'
 )
+"""What bash writes about itself while it waits, such as a warning about a missing locale, is discarded."""
 
 _ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
 
@@ -236,6 +237,7 @@ async def _spawn(confined: Confined) -> tuple[Process, int, list[int]]:
                     confined.cwd,
                     confined.environ,
                     stdin=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
                     inherited=(ready_write, text_read),
                 )
             )
