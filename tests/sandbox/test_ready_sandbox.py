@@ -48,11 +48,14 @@ class Session:
 
 
 @asynccontextmanager
-async def open_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Session, None]:
-    """A session whose first command has run."""
+async def open_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **variables: str
+) -> AsyncGenerator[Session, None]:
+    """Open a session in which a first command has run. ``variables`` are added to the environment of all."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     confining = Confining(tmp_path / "project", tmp_path / "home", mechanism=MECHANISMS["bubblewrap"])
+    confining.environ |= variables
     git(confining.project, "init", "-q")
     (Path(confining.environ["HOME"]) / ".ssh").mkdir()
     async with anyio.create_task_group() as tasks:
@@ -85,12 +88,12 @@ async def test_a_command_in_the_ready_sandbox_sees_what_it_would_see_in_a_new_on
     assert [line for line in new.splitlines() if "OTHER" not in line] == ready.splitlines()
 
 
-async def test_bash_warns_about_a_missing_locale_once(session: Session) -> None:
-    await session.run("true", LC_ALL="none.UTF-8")
-    namespace = await session.ready()
-    warning, seen = (await session.run(NAMESPACE, LC_ALL="none.UTF-8")).splitlines()
-    assert "setlocale" in warning
-    assert seen == namespace
+async def test_bash_warns_about_a_missing_locale_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_session(tmp_path, monkeypatch, LC_ALL="none.UTF-8") as session:
+        namespace = await session.ready()
+        warning, seen = (await session.run(NAMESPACE)).splitlines()
+        assert "setlocale" in warning
+        assert seen == namespace
 
 
 async def test_commands_one_after_the_other_each_get_a_fresh_sandbox_that_was_ready(session: Session) -> None:
