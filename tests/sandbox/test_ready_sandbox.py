@@ -59,7 +59,7 @@ async def open_session(
     git(confining.project, "init", "-q")
     (Path(confining.environ["HOME"]) / ".ssh").mkdir()
     async with anyio.create_task_group() as tasks:
-        shells = Shells(tasks, sandbox=confining.sandbox)
+        shells = Shells(tasks, make_sandbox=lambda: confining.sandbox)
         session = Session(confining, shells)
         await session.run("true")
         yield session

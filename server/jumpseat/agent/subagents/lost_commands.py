@@ -44,7 +44,8 @@ class LostCommands:
 
     def _end_call(self, call: events.ToolExecutionStart, payload: events.ToolExecutionComplete) -> None:
         text = payload.result.content if payload.result is not None else ""
-        arguments = cast("dict[str, Any]", call.arguments) if isinstance(call.arguments, dict) else {}
+        given: Any = call.arguments
+        arguments = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
         if call.tool_name != "bash":
             # The state of the command is in the last lines.
             if EXITED in text or (call.tool_name == "stop_bash" and payload.success):
