@@ -70,6 +70,11 @@ class Seen:
         return self.asks(name) and self.requests[-1][1]["sessionId"] in agents
 
     @property
+    def answers(self) -> int:
+        """The number of messages of sub-agents."""
+        return sum(event["type"] == "assistant.message" and "agentId" in event for event in self.events)
+
+    @property
     def pending(self) -> int:
         """The number of tool calls that the client has been asked to run."""
         return sum(event["type"] == "external_tool.requested" for event in self.events)
@@ -125,6 +130,19 @@ POINTS: Final[dict[str, Point]] = {
     "while a notification waits for its turn": Point(
         lambda seen: seen.has("subagent.completed") and seen.main("assistant.message_delta"),
         {"begin": [turn(task("scout", "background")), HUNG], "scout": [EFFECT, SAID]},
+    ),
+    "between a later answer of an agent and its notification": Point(
+        lambda seen: seen.answers == 2 and seen.main("assistant.message_delta"),
+        {
+            "begin": [
+                turn(task("scout", "background")),
+                calls("read_agent", "call-read", agent_id="scout", wait=True),
+                calls("write_agent", "call-more", agent_id="scout", message="more"),
+                HUNG,
+            ],
+            "scout": [SAID],
+            "more": [SAID],
+        },
     ),
     "in the turn of a notification": Point(
         lambda seen: seen.main("system.notification") and seen.asks("providerToken.getToken"),
