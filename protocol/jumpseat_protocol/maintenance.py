@@ -117,10 +117,11 @@ class EnrichMetadataResult(WireModel):
 
 
 class OpenOptions(SessionOptions):
-    """``session_id`` and ``name`` are those of a new session."""
+    """``session_id`` and ``name`` are those of a new session. ``enable_streaming`` is the same as ``streaming``."""
 
     session_id: str | None = None
     name: str | None = None
+    enable_streaming: StrictBool | None = None
 
 
 class SessionsOpenParams(WireModel):

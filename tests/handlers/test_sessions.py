@@ -413,6 +413,15 @@ async def test_a_session_is_opened_by_id_by_context_or_new(tmp_path: Path) -> No
         assert "session.resume" not in [event["type"] for event in server.wire.events(session, since=since)]
 
 
+async def test_an_opened_session_streams_if_the_client_asks_for_it(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        for wanted in (True, False):
+            options = {"provider": HELLO, "enableStreaming": wanted}
+            made = await server.wire.call("sessions.open", {"kind": "create", "options": options})
+            events = await server.wire.prompt(made["sessionId"])
+            assert ("assistant.message_delta" in [event["type"] for event in events]) is wanted
+
+
 async def test_a_session_that_cannot_be_opened_is_not_found_or_rejected(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         for session in ("nobody-at-all", "../../etc", "x" * 300):

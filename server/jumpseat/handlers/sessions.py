@@ -134,7 +134,9 @@ def _required_id(params: SessionsOpenParams) -> str:
 
 
 def _set_options(options: OpenOptions) -> dict[str, object]:
-    return {name: value for name, value in options if value is not None}
+    given = {name: value for name, value in options if value is not None}
+    streaming = given.pop("enable_streaming", None)
+    return given if streaming is None else {**given, "streaming": streaming}
 
 
 def fork(ctx: Context, params: ForkParams) -> ForkResult:
