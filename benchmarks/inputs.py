@@ -30,7 +30,7 @@ HERE: Final = Path(__file__).resolve().parent
 MIB: Final = 1 << 20
 MEMORY_LIMIT: Final = 4.0
 LIMITED: Final = frozenset({"tool-result", "attachment", "system-message", "tools"})
-"""The inputs whose memory is limited: a prompt is in its event twice, and an answer is smaller than its deltas."""
+"""The inputs whose memory is limited. A prompt is in its event twice; an answer is much smaller than its deltas."""
 GROWTH_LIMIT: Final = 2.6
 """The accepted growth of the time by a doubling; a quadratic part would give 4."""
 

@@ -197,6 +197,7 @@ async def test_a_summary_that_cannot_be_written_affects_nothing_else(
         ("  Fix\n\tthe bug  ", "Fix the bug"),
         ("x" * 100, "x" * 100),
         ("x" * 101, "x" * 99 + "…"),
+        ("word\u00a0" * 21, "word " * 19 + "word…"),
         ("", ""),
         (" \n", ""),
     ],

@@ -1,0 +1,79 @@
+"""Large messages are passed on as they are: neither joined nor copied."""
+
+from __future__ import annotations
+
+import asyncio
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from jumpseat.rpc.transport import BUSY_BYTES, HEADERS, LINES, Framing, Wire
+from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
+
+pytestmark = pytest.mark.anyio
+
+
+class Recorder(asyncio.WriteTransport):
+    """A transport that keeps everything that is written, as the objects that are written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[object] = []
+
+    def write(self, data: object) -> None:
+        self.written.append(data)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+def connect(framing: Framing) -> tuple[Wire, Recorder]:
+    def ignore(_item: bytes | FramingError) -> None:
+        pass
+
+    nothing: Callable[[], None] = lambda: None  # noqa: E731
+    wire, recorder = Wire(ignore, ignore, nothing, framing), Recorder()
+    wire.connection_made(recorder)
+    return wire, recorder
+
+
+@pytest.mark.parametrize(
+    ("framing", "before", "after"), [(HEADERS, b"Content-Length: %d\r\n\r\n", b""), (LINES, b"", b"\n")]
+)
+async def test_the_parts_of_a_large_message_are_written_in_order_and_not_copied(
+    framing: Framing, before: bytes, after: bytes
+) -> None:
+    wire, recorder = connect(framing)
+    body = b"x" * (BUSY_BYTES + 1)
+    wire.send(b"first")
+    wire.send(b"[", body, b"]")
+    wire.send(b"last")
+    await asyncio.sleep(0)
+
+    assert sum(part is body for part in recorder.written) == 1
+    sizes = [5, len(body) + 2, 4]
+    headers = [before % size if before else b"" for size in sizes]
+    written = b"".join(bytes(part) for part in recorder.written if isinstance(part, bytes))
+    bodies = [b"first", b"[" + body + b"]", b"last"]
+    assert written == b"".join(header + content + after for header, content in zip(headers, bodies, strict=True))
+
+
+def test_a_large_message_is_copied_once_when_its_frame_is_read() -> None:
+    size = 8 << 20
+    decoder = FrameDecoder()
+    frame = encode_frame(b"x" * size)
+    *chunks, last = [frame[start : start + 65536] for start in range(0, len(frame), 65536)]
+    assert all(list(decoder.feed(chunk)) == [] for chunk in chunks)
+    tracemalloc.start()
+    try:
+        (body,) = decoder.feed(last)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert body == b"x" * size
+    # The buffer itself was there before.
+    assert peak < 1.5 * size
