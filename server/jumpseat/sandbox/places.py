@@ -92,7 +92,9 @@ def hidden_paths(home: Path, environ: Mapping[str, str], *, git: bool, gh: bool)
 
 def is_root() -> bool:
     """Return whether this process, and with it each command, runs as root."""
-    return sys.platform != "win32" and os.geteuid() == 0
+    if sys.platform == "win32":
+        return False
+    return os.geteuid() == 0
 
 
 def _names_in(folder: Path) -> set[str]:

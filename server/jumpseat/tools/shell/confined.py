@@ -19,7 +19,7 @@ from anyio.abc import Process
 from jumpseat.process_groups import group_members, kill_group, terminate_members
 from jumpseat.sandbox.session import SETTLE_S, Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
-from jumpseat.tools.shell.process import BASH, KILL_WAIT_S, Pipes, Shell, non_interactive
+from jumpseat.tools.shell.process import BASH, GRACE_S, KILL_WAIT_S, Pipes, Shell, non_interactive
 from jumpseat.tools.shell.ready_sandbox import ReadySandbox
 from jumpseat.tools.shell.sandbox_report import SandboxReport
 
@@ -44,6 +44,7 @@ class SandboxedShell(Shell):
         super().__init__(shell_id, command, process, output_fd, input_fd)
         self._report = SandboxReport(sandbox, confined)
         self._prepare = partial(ready.prepare, confined)
+        self._stopped = False
         self._has_processes = confined.has_processes
         self.confined = self._report.confined
 
@@ -67,11 +68,17 @@ class SandboxedShell(Shell):
         await super()._wait_exit()
         await self._report.settle()
 
+    async def stop(self, grace_s: float = GRACE_S) -> None:
+        # Whoever stops a command expects that nothing is left of it, not the beginning of another one.
+        self._stopped = True
+        await super().stop(grace_s)
+
     def _finish(self) -> None:
         if not self.finished:
             super()._finish()
             # After the notification, because the start of a process blocks the event loop.
-            self._prepare()
+            if not self._stopped:
+                self._prepare()
 
     async def _end_group(self, grace_s: float) -> None:
         if not self._has_processes:
