@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -53,11 +54,9 @@ async def measure(project: Path, home: Path, rounds: int) -> dict[str, list[floa
     async with anyio.create_task_group() as tasks:
         runners: dict[str, CommandRunner] = {PLAIN: Shells(tasks)}
         for mechanism in candidates(environ):
-            sandbox = _sandbox(mechanism, project, home, environ, tasks)
-            runners.setdefault(mechanism.name, Shells(tasks, sandbox=sandbox))
-            if mechanism.name == "bubblewrap":
-                sandbox = _sandbox(mechanism, project, home, environ, tasks)
-                runners.setdefault(STARTED, Shells(tasks, sandbox=sandbox))
+            for name in (mechanism.name, STARTED) if mechanism.name == "bubblewrap" else (mechanism.name,):
+                make = partial(_sandbox, mechanism, project, home, environ, tasks)
+                runners.setdefault(name, Shells(tasks, make_sandbox=make))
         for number in range(rounds + 3):
             for name, shells in runners.items():
                 # With this variable, no sandbox is started in advance.
