@@ -137,7 +137,7 @@ class Wire(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._flush)
         self._parts += (self._framing.header(size), *body, self._framing.end)
         self._queued_bytes += size
-        if self._queued_bytes > BUSY_BYTES:
+        if self._queued_bytes > min(BUSY_BYTES, self._broken_bytes):
             self._flush()
 
     @property
