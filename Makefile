@@ -15,12 +15,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Without compiled modules, the command starts half as fast, and Python may not write them (PYTHONDONTWRITEBYTECODE).
 COMPILE := $(BIN)/python -m compileall -qq server protocol clients/python || true
 
-.PHONY: help demo quick test check coverage mutants soak kills load long fuzz bench bench-check growth flames dist installs sbom audit clean
+.PHONY: help demo quick test web test-web check coverage mutants soak kills load long fuzz bench bench-check growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
 	@echo "make quick     run the tests of parts, without servers: half a minute on two cores"
 	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
+	@echo "make web       build the page for browsers (needs Node.js 20)"
+	@echo "make test-web  test the page in a real Chromium (needs Node.js 20 and chromium; ARGS='--test-name-pattern diff')"
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
@@ -47,6 +49,19 @@ quick: $(VENV)/.installed-test $(VENV)/.compiled
 
 test: $(VENV)/.installed-test $(VENV)/.compiled
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+web: clients/web/node_modules/.installed
+	cd clients/web && npm run --silent check && npm run --silent build
+
+test-web: $(VENV)/.installed-test web
+	cd clients/web && npm test --silent
+	node --test --test-concurrency=2 $(ARGS) tests/web/*.test.mjs
+
+clients/web/node_modules/.installed: clients/web/package.json clients/web/package-lock.json
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' || \
+	  { echo "node is missing or older than 20: install Node.js from https://nodejs.org or your system" >&2; exit 1; }
+	cd clients/web && npm ci --silent --no-audit --no-fund
+	@touch $@
 
 coverage: $(VENV)/.installed-coverage
 	COVERAGE_FILE=$(VENV)/.coverage $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --timeout 300 \
@@ -112,6 +127,7 @@ audit: $(VENV)/.installed-release $(VENV)/runtime
 	$(BIN)/pip-audit --strict --path "$$(echo $(VENV)/runtime/lib/python3*/site-packages)"
 
 clean:
+	rm -rf clients/web/node_modules clients/web/src/generated clients/web/screenshots server/jumpseat/web/static
 	rm -rf $(VENV) .mutants .fuzz .hypothesis .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

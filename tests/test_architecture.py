@@ -158,8 +158,8 @@ ROOMS: dict[str, set[str]] = {
     },
     "handlers.jumpseat": {
         *("adapters.declared", "adapters.recording", "adapters.transport"),
-        *("agent", "agent.model_calls", "agent.permissions", "completion", "errors", "sessions", "tools.builtin"),
-        *("plugin_programs", "store", "tools.declared", "working_directory"),
+        *("agent", "agent.model_calls", "agent.permissions", "agent.session", "completion", "errors", "sessions"),
+        *("plugin_programs", "store", "tools.builtin", "tools.declared", "working_directory"),
     },
     # The handlers are imported by their names in `rpc/routes.py`.
     "rpc": {"validation", "errors", "json_text", "log_fields", "handlers", "sessions"},
@@ -192,7 +192,8 @@ ROOMS: dict[str, set[str]] = {
     "mcp_console": {"command_output", "config", "errors", "mcp", "store"},
     "log_files": {"errors"},
     "log_setup": {"agent", "cli", "errors", "log_files"},
-    "network": {"cli", "errors", "log_fields"},
+    "web": {"cli", "command_output", "config", "errors", "store"},
+    "network": {"cli", "errors", "log_fields", "rpc", "store", "web"},
     "observability": {"agent", "cli", "errors", "log_fields", "store"},
     "sessions_console": {"command_output", "config", "errors", "store"},
     "status_console": {"command_output", "config", "errors", "store"},
@@ -214,6 +215,7 @@ ROOMS: dict[str, set[str]] = {
         "sessions_console",
         "status_console",
         "token_console",
+        "web",
     },
 }
 

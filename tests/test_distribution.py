@@ -21,14 +21,15 @@ print(hatchling.build.build_wheel(sys.argv[1]))
 
 def build_wheel(checkout: Path, *, umask: str, mode: int) -> Path:
     """Build the wheel from a copy of the sources, whose files are as new as the copy and have ``mode``."""
-    for part in ("pyproject.toml", "LICENSE", "README.md"):
+    (checkout / "packaging").mkdir()
+    for part in ("pyproject.toml", "LICENSE", "README.md", "packaging/page_hook.py"):
         shutil.copyfile(ROOT / part, checkout / part)
     for part in ("server", "protocol", "clients/python"):
         shutil.copytree(
             ROOT / part,
             checkout / part,
             copy_function=shutil.copyfile,
-            ignore=shutil.ignore_patterns("__pycache__", "node_modules"),
+            ignore=shutil.ignore_patterns("__pycache__", "node_modules", "static"),
         )
     for file in checkout.rglob("*.py"):
         file.chmod(mode)

@@ -53,6 +53,7 @@ MODULES: Final = (
     "complete",
     "completions",
     "declared_tools",
+    "web",
 )
 """The modules of this package that have a table ``METHODS``."""
 

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from jumpseat.cli import Options
     from jumpseat_transcript.transcript import Transcript
 
 
@@ -92,6 +93,10 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
             from jumpseat.status_console import main as run_status_command
 
             return lambda: run_status_command(argv[1:], os.environ)
+        case ["web"]:
+            from jumpseat.web.command import main as open_page
+
+            return lambda: open_page(argv[1:], os.environ, _serve)
         case _:
             pass
     if (command := parse_command(argv, os.environ)) is not None:
@@ -109,6 +114,12 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
         import_module("anyio._backends._asyncio")
 
     return lambda: run(options)
+
+
+def _serve(options: Options) -> int:
+    from jumpseat.app import run
+
+    return run(options)
 
 
 def _show_transcript(transcript: Transcript, *, full: bool) -> None:

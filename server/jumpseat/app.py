@@ -60,7 +60,7 @@ from jumpseat.owner_only import restrict_contents, restrict_home
 from jumpseat.process_memory import protect_memory, use_one_arena
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
-from jumpseat.rpc.transport import Wire, open_stdio, take_stdio
+from jumpseat.rpc.transport import HEADERS, Framing, Wire, open_stdio, take_stdio
 from jumpseat.rpc.unknown_members import IgnoredMembers
 from jumpseat.sandbox.session import Sandboxes
 from jumpseat.sandbox.settings import SandboxSettings
@@ -305,10 +305,15 @@ class App:
         """Open the connection of a process on stdio; the caller connects its wire to a transport."""
         return self._connect_acp() if self._acp else self.connect().wire
 
-    def connect(self, peer: str | None = None) -> Connection:
+    def connect(self, peer: str | None = None, framing: Framing = HEADERS) -> Connection:
         """Open a new connection; the caller connects its wire to a transport. ``peer`` is a TCP address."""
         connection = Connection(
-            self._handle_disconnect, self._tasks, self.secrets, access=self.gate.initial_access, peer=peer
+            self._handle_disconnect,
+            self._tasks,
+            self.secrets,
+            access=self.gate.initial_access,
+            peer=peer,
+            framing=framing,
         )
         context = Context(connection, self.registry, self.models, self, self.mcp)
         connection.serve(
@@ -438,15 +443,20 @@ class App:
 
 def _gate(options: TcpOptions | None, home: Path) -> tuple[Gate, str | None]:
     """Return the gate, and the new connection token if none was configured."""
+    pages = None
+    if options is not None and options.web_port is not None:
+        from jumpseat.store.page_access import PageAccess
+
+        pages = PageAccess(home)
     if options is None or options.same_user:
-        return Gate(), None
+        return Gate(pages=pages), None
     from jumpseat.store.connection_tokens import ConnectionTokenFile
 
     known = ConnectionTokenFile(home) if options.named_tokens else None
     if options.token is not None or (known is not None and known.all()):
-        return Gate(options.token, known), None
+        return Gate(options.token, known, pages), None
     made = secrets.token_urlsafe(32)
-    return Gate(made, known), made
+    return Gate(made, known, pages), made
 
 
 def _folders(given: Sequence[str]) -> list[Path]:
@@ -565,6 +575,6 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> None:
         else:
             from jumpseat.network.serving import serve_tcp
 
-            await serve_tcp(options.tcp, app)
+            await serve_tcp(options.tcp, app, home_folder(options.environ))
         await app.close()
         tasks.cancel_scope.cancel()

@@ -7,6 +7,7 @@ show stderr): a misspelt flag must not start a server with other settings than i
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -64,6 +65,9 @@ class TcpOptions:
     present ``token`` or, with ``named_tokens``, one of ``jumpseat token``; if there is none, the server makes one.
     With ``same_user``, clients need no token, and only processes of the same user are served. ``tls`` are the
     paths of a certificate and its key.
+
+    ``web_port`` is the port of WebSocket clients and of the page; without ``serves_tcp``, it is the only one.
+    ``web_origins`` are further origins of the page. ``page`` is whether its address is printed, or opened too.
     """
 
     port: int = 0
@@ -72,6 +76,10 @@ class TcpOptions:
     named_tokens: bool = True
     same_user: bool = False
     tls: tuple[str, str] | None = None
+    serves_tcp: bool = True
+    web_port: int | None = None
+    web_origins: tuple[str, ...] = ()
+    page: Literal["print", "open"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +130,7 @@ _COMMANDS: Final = """\
 commands ('jumpseat COMMAND --help' describes each):
   chat            chat with an agent in this terminal; 'jumpseat' alone does the same
   run PROMPT      run one prompt, for scripts and pipes
+  web             open the page for sessions in the browser
   acp             serve an editor: the same as 'jumpseat --acp'
   adapters        list the adapters
   models          list the models
@@ -157,6 +166,20 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--stdio", action="store_true", help="speak on stdin and stdout")
     parser.add_argument("--port", type=_port, help="listen on this TCP port; 0: any free port")
     parser.add_argument("--host", metavar="ADDR", help="listen on this address; default: loopback")
+    parser.add_argument(
+        "--ws-port",
+        type=_port,
+        metavar="PORT",
+        help="serve WebSocket clients and the page for browsers on this port; 0: any free port",
+    )
+    parser.add_argument(
+        "--ws-origin",
+        type=_origin,
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="also serve the page with this origin, such as https://agents.example.org; can be repeated",
+    )
     parser.add_argument("--no-token", action="store_true", help="serve processes of the same user without a token")
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain in PEM form: require TLS")
     parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate")
@@ -206,7 +229,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     known, unknown = parser.parse_known_args(["--acp", *argv[1:]] if argv and argv[0] == "acp" else argv)
     if unknown:
         parser.error(f"unknown option {unknown[0]!r}")
-    if known.acp and known.port is not None:
+    if known.acp and (known.port is not None or known.ws_port is not None):
         parser.error("--acp uses stdin and stdout: --port is for the Copilot SDK protocol")
     if known.acp and known.protocol is not None:
         parser.error(
@@ -217,7 +240,11 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         parser.error(f"argument --session-idle-timeout: expected 0 or more, got '{known.session_idle_timeout}'")
     if known.stdio and known.port is not None:
         parser.error("--stdio and --port are mutually exclusive")
-    if not (known.stdio or known.headless or known.server or known.port is not None):
+    if known.stdio and known.ws_port is not None:
+        parser.error("--stdio and --ws-port are mutually exclusive")
+    if known.ws_origin and known.ws_port is None:
+        parser.error("--ws-origin requires --ws-port")
+    if not (known.stdio or known.headless or known.server or known.port is not None or known.ws_port is not None):
         print(_NO_MODE, file=sys.stderr)  # noqa: T201 - this is a command for people here
         sys.exit(USAGE_ERROR)
     if known.stdio:
@@ -317,7 +344,17 @@ def _tcp_options(parser: CommandParser, known: Any, token: str | None) -> TcpOpt
         )
     if same_user and (beyond_loopback or known.behind_tls_proxy):
         parser.error("clients on other machines require a connection token: set COPILOT_CONNECTION_TOKEN")
-    return TcpOptions(known.port or 0, known.host, token, not (started_by_sdk or same_user), same_user, tls)
+    return TcpOptions(
+        known.port or 0,
+        known.host,
+        token,
+        not (started_by_sdk or same_user),
+        same_user,
+        tls,
+        serves_tcp=known.port is not None or known.ws_port is None,
+        web_port=known.ws_port,
+        web_origins=tuple(known.ws_origin),
+    )
 
 
 def _is_loopback(host: str) -> bool:
@@ -358,6 +395,12 @@ def _seconds(text: str) -> float:
     if not 0 < seconds <= 86400:
         raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, at most 86400, got {text!r}")
     return seconds
+
+
+def _origin(text: str) -> str:
+    if not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+", text):
+        raise argparse.ArgumentTypeError(f"expected an origin such as https://agents.example.org, got {text!r}")
+    return text
 
 
 def _port(text: str) -> int:

@@ -1,9 +1,11 @@
-"""Serve TCP clients from the start of the server to its end."""
+"""Serve TCP and WebSocket clients from the start of the server to its end."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sized
+import socket
+from collections.abc import Callable, Sized
+from pathlib import Path
 from typing import Protocol
 
 import anyio
@@ -14,6 +16,7 @@ from jumpseat.log_fields import fields
 from jumpseat.network.listener import Listener, Newcomer, limits_of_process, open_sockets
 from jumpseat.network.peer_user import IS_AVAILABLE as PEER_USER_IS_KNOWN
 from jumpseat.network.tls import server_context
+from jumpseat.rpc.transport import HEADERS, Framing
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +29,7 @@ class TcpServer(Protocol):
     @property
     def connections(self) -> Sized: ...
 
-    def connect(self, peer: str) -> Newcomer:
+    def connect(self, peer: str, framing: Framing = HEADERS) -> Newcomer:
         """Create a connection for a peer, named by its address."""
         ...
 
@@ -39,33 +42,69 @@ class TcpServer(Protocol):
         ...
 
 
-async def serve_tcp(options: TcpOptions, server: TcpServer) -> None:
-    """Accept connections until the process ends. Prints the port and, if the server made one, the token.
+async def serve_tcp(options: TcpOptions, server: TcpServer, home: Path) -> None:
+    """Accept connections until the process ends. Prints the ports and, if the server made one, the token.
 
     Raises:
-        JumpseatError: the address is in use or unknown, or the certificate is invalid.
+        JumpseatError: the address is in use or unknown, the certificate is invalid, or a package is missing.
     """
-    listener = Listener(
-        server.connect,
-        lambda: len(server.connections),
-        limits=limits_of_process(),
-        tls=server_context(*options.tls) if options.tls is not None else None,
-        same_user=options.same_user and PEER_USER_IS_KNOWN,
-    )
-    try:
-        sockets = await open_sockets(options.host, options.port)
-    except OSError as error:
-        where = f"port {options.port}" if options.host is None else f"{options.host!r}, port {options.port}"
-        raise JumpseatError(f"cannot listen on {where}: {error.strerror or error}") from None
+    tls = server_context(*options.tls) if options.tls is not None else None
+    limits = limits_of_process()
+
+    def listener(connect: Callable[[str], Newcomer]) -> Listener:
+        return Listener(
+            connect,
+            lambda: len(server.connections),
+            limits=limits,
+            tls=tls,
+            same_user=options.same_user and PEER_USER_IS_KNOWN,
+        )
+
+    if options.web_port is not None:
+        # Imported before the sockets are opened, because the package may be missing.
+        from jumpseat.network.web_serving import WebServer
+
+        web = WebServer(options, home)
+    else:
+        web = None
+    sockets = await _open(options.host, options.port) if options.serves_tcp else []
     if options.same_user and not PEER_USER_IS_KNOWN:
         log.warning("there is no connection token: all users of this machine can connect")
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(listener.run, sockets)
         tasks.start_soon(server.close_revoked)
-        log.info("listening", extra=fields(port=sockets[0].getsockname()[1]))
-        # SDKs read the first line, people and scripts the second.
-        print(f"jumpseat listening on port {sockets[0].getsockname()[1]}", flush=True)  # noqa: T201
-        if server.made_token is not None:
+        if sockets:
+            tasks.start_soon(listener(server.connect).run, sockets)
+            log.info("listening", extra=fields(port=_port(sockets)))
+            # SDKs read the first line, people and scripts the others.
+            print(f"jumpseat listening on port {_port(sockets)}", flush=True)  # noqa: T201
+        web_port = 0
+        if web is not None:
+            web_sockets = await _open(options.host, options.web_port or 0)
+            web_port = _port(web_sockets)
+            connect = web.newcomers(web_port, server.connect)
+            tasks.start_soon(listener(connect).run, web_sockets)
+            log.info("listening for WebSocket clients", extra=fields(port=web_port))
+        if web is not None and options.page is None:
+            print(f"jumpseat serves WebSocket clients on port {web_port}", flush=True)  # noqa: T201
+        if server.made_token is not None and options.page is None:
             print(f"connection token: {server.made_token}", flush=True)  # noqa: T201
-        await server.wait_stopped()
+        if web is not None:
+            await web.begin()
+        try:
+            await server.wait_stopped()
+        finally:
+            if web is not None:
+                web.end()
         tasks.cancel_scope.cancel()
+
+
+def _port(sockets: list[socket.socket]) -> int:
+    return sockets[0].getsockname()[1]
+
+
+async def _open(host: str | None, port: int) -> list[socket.socket]:
+    try:
+        return await open_sockets(host, port)
+    except OSError as error:
+        where = f"port {port}" if host is None else f"{host!r}, port {port}"
+        raise JumpseatError(f"cannot listen on {where}: {error.strerror or error}") from None

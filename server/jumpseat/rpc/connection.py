@@ -16,7 +16,7 @@ from jumpseat.log_fields import fields
 from jumpseat.rpc.held_deltas import HeldDeltas
 from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
 from jumpseat.rpc.protocol2 import Protocol2, Question
-from jumpseat.rpc.transport import Wire
+from jumpseat.rpc.transport import HEADERS, Framing, Wire
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
@@ -94,6 +94,7 @@ class Connection:
         *,
         access: Access | None = EVERYTHING,
         peer: str | None = None,
+        framing: Framing = HEADERS,
     ) -> None:
         self.access = access
         self.handshake_done = False
@@ -109,7 +110,7 @@ class Connection:
         self._held = HeldDeltas()
         self.admitted = peer is None
         self._settled = anyio.Event()
-        self.wire = Wire(self._body, self._framing_error, self._handle_close, on_read=self._release)
+        self.wire = Wire(self._body, self._framing_error, self._handle_close, framing, on_read=self._release)
         if peer is not None:
             self.wire.limit(FIRST_MESSAGE_BYTES, FIRST_UNREAD_BYTES)
         self.peer = JsonRpcPeer(self.wire.send, tasks, mask, label=lambda: self.label)

@@ -379,6 +379,9 @@ ROUTES: Final[Mapping[str, str]] = {
     "jumpseat.tools.list": "jumpseat.tools:list_tools",
     "jumpseat.tools.get": "jumpseat.tools:get",
     "jumpseat.tools.register": "jumpseat.tools:register",
+    "jumpseat.web.login": "jumpseat.web:login",
+    "jumpseat.web.describe": "jumpseat.web:describe",
+    "jumpseat.web.modelCalls": "jumpseat.web:model_calls",
     # Older names, which SDKs before 1.0 use.
     "session.auth.getStatus": "session.git_hub_auth:get_status",
     "session.destroy": "session.detach:detach",
@@ -445,6 +448,7 @@ SERVER_WIDE: Final = frozenset(
         "session.permissions.locations.addToolApproval",
         "jumpseat.adapters.register",
         "jumpseat.tools.register",
+        "jumpseat.web.login",
     }
 )
 """The methods that show or change what all sessions of the server share; only tokens with the right ``all`` may."""

@@ -9,6 +9,7 @@ from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jumpseat.store.connection_tokens import ConnectionToken, ConnectionTokenFile
+    from jumpseat.store.page_access import PageAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,18 @@ class Gate:
     """Decides which access a connection token gives.
 
     ``token`` gives access to everything. ``named`` are tokens with names. Without either, no token is needed.
+    ``pages`` are the passes and logins of pages in browsers, which give access to everything.
     """
 
-    def __init__(self, token: str | None = None, named: ConnectionTokenFile | None = None) -> None:
+    def __init__(
+        self,
+        token: str | None = None,
+        named: ConnectionTokenFile | None = None,
+        pages: PageAccess | None = None,
+    ) -> None:
         self._token = token
         self._named = named
+        self.pages = pages
 
     @property
     def initial_access(self) -> Access | None:
@@ -55,6 +63,8 @@ class Gate:
         if not token:
             return None
         if self._token is not None and hmac.compare_digest(_bytes(token), _bytes(self._token)):
+            return EVERYTHING
+        if self.pages is not None and self.pages.accepts(token):
             return EVERYTHING
         named = self._named.find(token) if self._named is not None else None
         return None if named is None else _access(named)

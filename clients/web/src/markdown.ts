@@ -1,0 +1,104 @@
+// Markdown and code as sanitised HTML. Nothing of a model, a tool or a file becomes markup that runs or loads anything.
+
+import DOMPurify, { type Config } from "dompurify";
+import hljs from "highlight.js/lib/core";
+import bash from "highlight.js/lib/languages/bash";
+import cpp from "highlight.js/lib/languages/cpp";
+import css from "highlight.js/lib/languages/css";
+import diff from "highlight.js/lib/languages/diff";
+import go from "highlight.js/lib/languages/go";
+import java from "highlight.js/lib/languages/java";
+import javascript from "highlight.js/lib/languages/javascript";
+import json from "highlight.js/lib/languages/json";
+import markdown from "highlight.js/lib/languages/markdown";
+import python from "highlight.js/lib/languages/python";
+import rust from "highlight.js/lib/languages/rust";
+import sql from "highlight.js/lib/languages/sql";
+import typescript from "highlight.js/lib/languages/typescript";
+import xml from "highlight.js/lib/languages/xml";
+import yaml from "highlight.js/lib/languages/yaml";
+import { Marked, type Tokens } from "marked";
+
+const LANGUAGES = { bash, cpp, css, diff, go, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml };
+for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
+
+/** The characters from which on code is not highlighted, because that would take too long. */
+const LONGEST_CODE = 50_000;
+
+const ALLOWED = {
+  ALLOWED_TAGS: [
+    "p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong",
+    "del", "a", "table", "thead", "tbody", "tr", "th", "td", "span", "input", "sup", "sub", "kbd",
+  ],
+  ALLOWED_ATTR: ["href", "title", "class", "type", "checked", "disabled", "align", "start", "target", "rel", "tabindex"],
+  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  RETURN_TRUSTED_TYPE: true,
+} satisfies Config;
+
+const purifier = DOMPurify;
+purifier.addHook("afterSanitizeAttributes", (node) => {
+  if (node.nodeName === "A") {
+    node.setAttribute("target", "_blank");
+    node.setAttribute("rel", "noopener noreferrer");
+  }
+  if (node.nodeName === "INPUT" && node.getAttribute("type") !== "checkbox") node.remove();
+  // Only classes of the highlighter, so that no content can look like a part of the page.
+  const classes = node.getAttribute("class");
+  if (classes !== null) {
+    const kept = classes.split(/\s+/).filter((name) => /^(hljs[\w-]*|language-[\w-]+|remote)$/.test(name) || /^(function_|class_|inherited__|title|section)$/.test(name));
+    if (kept.length > 0) node.setAttribute("class", kept.join(" "));
+    else node.removeAttribute("class");
+  }
+});
+
+const marked = new Marked({
+  gfm: true,
+  breaks: false,
+  renderer: {
+    // Markup in Markdown is shown as text.
+    html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
+    // Pictures are links: loading one would tell its server that, and when, somebody reads this.
+    image: ({ href, text }: Tokens.Image) => `<a class="remote" href="${escape(href)}" title="${escape(href)}">picture: ${escape(text || href)}</a>`,
+    // Long lines scroll, also with the keyboard.
+    code: ({ text, lang }: Tokens.Code) => `<pre tabindex="0"><code class="hljs">${highlight(text, (lang ?? "").split(/\s/)[0]!)}</code></pre>`,
+  },
+});
+
+export type SafeHtml = { __html: string };
+
+/** Return Markdown as HTML that can be shown. */
+export function renderMarkdown(text: string): SafeHtml {
+  return clean(marked.parse(text, { async: false }));
+}
+
+/** Return code with colours as HTML that can be shown. */
+export function renderCode(text: string, language: string): SafeHtml {
+  return clean(highlight(text, language));
+}
+
+/** Return the language of a file by its name; empty if unknown. */
+export function languageOf(path: string): string {
+  const ending = /\.([A-Za-z0-9]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
+  const known: Record<string, string> = {
+    py: "python", js: "javascript", mjs: "javascript", jsx: "javascript", ts: "typescript", tsx: "typescript", sh: "bash",
+    md: "markdown", rs: "rust", yml: "yaml", yaml: "yaml", h: "cpp", c: "cpp", cc: "cpp", hpp: "cpp", html: "xml", svg: "xml",
+    go: "go", java: "java", json: "json", css: "css", sql: "sql", xml: "xml", toml: "yaml", cpp: "cpp",
+  };
+  return known[ending] ?? "";
+}
+
+export function highlight(text: string, language: string): string {
+  const known = hljs.getLanguage(language) ? language : "";
+  if (!known || text.length > LONGEST_CODE) return escape(text);
+  return hljs.highlight(text, { language: known, ignoreIllegals: true }).value;
+}
+
+function clean(html: string): SafeHtml {
+  return { __html: purifier.sanitize(html, ALLOWED) as unknown as string };
+}
+
+export function escape(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

@@ -1,0 +1,98 @@
+// Unified diffs as rows of two sides, with the changed words of each line. Pure.
+
+import { diffWordsWithSpace, parsePatch } from "diff";
+
+export interface Part {
+  text: string;
+  changed: boolean;
+}
+
+export interface Side {
+  line: number;
+  parts: Part[];
+}
+
+export interface DiffRow {
+  kind: "same" | "changed" | "added" | "removed" | "gap";
+  left: Side | null;
+  right: Side | null;
+}
+
+export interface FileDiff {
+  path: string;
+  rows: DiffRow[];
+  added: number;
+  removed: number;
+}
+
+/** Lines that are longer are not compared word by word. */
+const LONGEST_LINE = 2000;
+
+/** Return the files of a unified diff; an empty array if it cannot be parsed. */
+export function sideBySide(text: string): FileDiff[] {
+  let patches;
+  try {
+    patches = parsePatch(text);
+  } catch {
+    return [];
+  }
+  return patches.filter((patch) => patch.hunks.length > 0).map((patch) => {
+    const name = patch.newFileName && patch.newFileName !== "/dev/null" ? patch.newFileName : patch.oldFileName ?? "";
+    const file: FileDiff = { path: name.replace(/^[ab]\//, ""), rows: [], added: 0, removed: 0 };
+    patch.hunks.forEach((hunk, at) => {
+      if (at > 0) file.rows.push({ kind: "gap", left: null, right: null });
+      addHunk(file, hunk.lines, hunk.oldStart, hunk.newStart);
+    });
+    return file;
+  });
+}
+
+function addHunk(file: FileDiff, lines: readonly string[], oldStart: number, newStart: number): void {
+  let left = oldStart;
+  let right = newStart;
+  let removed: string[] = [];
+  let added: string[] = [];
+  const flush = (): void => {
+    for (let at = 0; at < Math.max(removed.length, added.length); at++) {
+      const before = removed[at];
+      const after = added[at];
+      const [one, other] = before !== undefined && after !== undefined ? words(before, after) : [plain(before), plain(after)];
+      file.rows.push({
+        kind: before === undefined ? "added" : after === undefined ? "removed" : "changed",
+        left: before === undefined ? null : { line: left++, parts: one },
+        right: after === undefined ? null : { line: right++, parts: other },
+      });
+    }
+    removed = [];
+    added = [];
+  };
+  for (const line of lines) {
+    const text = line.slice(1);
+    if (line.startsWith("-")) {
+      // A removal after an addition begins another change.
+      if (added.length > 0) flush();
+      removed.push(text);
+      file.removed += 1;
+    } else if (line.startsWith("+")) {
+      added.push(text);
+      file.added += 1;
+    } else if (!line.startsWith("\\")) {
+      flush();
+      file.rows.push({ kind: "same", left: { line: left++, parts: plain(text) }, right: { line: right++, parts: plain(text) } });
+    }
+  }
+  flush();
+}
+
+function plain(text: string | undefined): Part[] {
+  return text === undefined ? [] : [{ text, changed: false }];
+}
+
+function words(before: string, after: string): [Part[], Part[]] {
+  if (before.length > LONGEST_LINE || after.length > LONGEST_LINE) return [plain(before), plain(after)];
+  const parts = diffWordsWithSpace(before, after);
+  return [
+    parts.filter((part) => !part.added).map((part) => ({ text: part.value, changed: part.removed === true })),
+    parts.filter((part) => !part.removed).map((part) => ({ text: part.value, changed: part.added === true })),
+  ];
+}

@@ -1,0 +1,393 @@
+// The state of the page: the list of sessions, the open ones, and what a person does with them.
+
+import { batch, computed, signal, type Signal } from "@preact/signals";
+import type { Methods } from "./generated/wire.ts";
+import { RpcError, type Rpc } from "./rpc.ts";
+import { reduce, settle, withCalls } from "./state/reduce.ts";
+import { emptySession, type Question, type SessionState, type WireEvent } from "./state/types.ts";
+
+export interface Listed {
+  sessionId: string;
+  startTime: string;
+  modifiedTime: string;
+  summary?: string;
+  name?: string;
+  context?: { cwd: string; repository?: string; branch?: string };
+  oneOff?: boolean;
+  unanswered?: boolean;
+}
+
+export type Description = Methods["jumpseat.web.describe"]["result"]["sessions"][number];
+
+/** `live`: open in this server, and answers prompts. `stored`: read from the log. */
+export interface OpenSession {
+  id: string;
+  status: "loading" | "live" | "stored" | "elsewhere" | "missing";
+  problem: string;
+  state: SessionState;
+  todos: { id?: string; title?: string; status?: string }[];
+  queued: string[];
+}
+
+export interface Picture {
+  name: string;
+  mimeType: string;
+  data: string;
+}
+
+const PAGE_EVENTS = 5000;
+const DESCRIBED = 60;
+const POLL_MS = 4000;
+
+export class Store {
+  readonly sessions = signal<Listed[]>([]);
+  readonly listed = signal(false);
+  readonly descriptions = signal<ReadonlyMap<string, Description>>(new Map());
+  readonly models = signal<{ id: string; name: string }[]>([]);
+  readonly problem = signal("");
+  readonly said = signal("");
+  readonly messagesVersion = signal(0);
+  private readonly opened = new Map<string, Signal<OpenSession>>();
+  private readonly arrived = new Map<string, WireEvent[]>();
+  private readonly loading = new Set<string>();
+  private flushing = false;
+  private listing = false;
+
+  readonly folders = computed(() => {
+    const counts = new Map<string, number>();
+    for (const session of this.sessions.value) {
+      const folder = session.context?.cwd;
+      if (folder) counts.set(folder, (counts.get(folder) ?? 0) + 1);
+    }
+    return [...counts].sort((one, other) => other[1] - one[1]).map(([folder]) => folder);
+  });
+
+  constructor(readonly rpc: Rpc) {
+    rpc.onNotification = (method, params) => this.handle(method, params);
+    let scheduled = false;
+    rpc.onMessage = () => {
+      if (scheduled) return;
+      scheduled = true;
+      setTimeout(() => {
+        scheduled = false;
+        this.messagesVersion.value += 1;
+      }, 100);
+    };
+    setInterval(() => {
+      if (!document.hidden && [...this.descriptions.value.values()].some((one) => one.state === "working" || one.state === "elsewhere" || one.state === "idle")) {
+        void this.describe();
+      }
+    }, POLL_MS);
+  }
+
+  /** Load everything again, after a connection. */
+  async begin(): Promise<void> {
+    await this.list();
+    for (const id of this.opened.keys()) void this.load(id);
+    try {
+      const { models } = await this.rpc.call("models.list", {});
+      this.models.value = models.map((model) => ({ id: String(model["id"]), name: String(model["name"] ?? model["id"]) }));
+    } catch {
+      // Without providers, there is nothing to choose.
+    }
+  }
+
+  async list(): Promise<void> {
+    try {
+      const { sessions } = await this.rpc.call("session.list", {});
+      const sorted = (sessions as Listed[]).sort((one, other) => other.modifiedTime.localeCompare(one.modifiedTime));
+      batch(() => {
+        this.sessions.value = sorted;
+        this.listed.value = true;
+      });
+      await this.describe();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Read the state, the tokens and the cost of the latest sessions, and of the open ones. */
+  async describe(ids?: string[]): Promise<void> {
+    const wanted = ids ?? [...new Set([...this.sessions.value.slice(0, DESCRIBED).map((one) => one.sessionId), ...this.opened.keys()])].slice(0, 200);
+    if (wanted.length === 0) return;
+    try {
+      const { sessions } = await this.rpc.call("jumpseat.web.describe", { sessionIds: wanted });
+      const next = new Map(this.descriptions.value);
+      for (const one of sessions) next.set(one.sessionId, one);
+      this.descriptions.value = next;
+    } catch (error) {
+      if (error instanceof RpcError && error.code !== 0) this.fail(error);
+    }
+  }
+
+  /** Return the session with an id, which is loaded if that has not happened yet. */
+  open(id: string): Signal<OpenSession> {
+    let found = this.opened.get(id);
+    if (!found) {
+      found = signal<OpenSession>({ id, status: "loading", problem: "", state: emptySession(id), todos: [], queued: [] });
+      this.opened.set(id, found);
+      void this.load(id);
+    }
+    return found;
+  }
+
+  /** Load a session from its events, and join it if it is open in the server. */
+  async load(id: string): Promise<void> {
+    const session = this.opened.get(id);
+    if (!session || this.loading.has(id)) return;
+    this.loading.add(id);
+    try {
+      const { sessions } = await this.rpc.call("jumpseat.web.describe", { sessionIds: [id] });
+      const description = sessions[0];
+      if (!description) {
+        session.value = { ...session.value, status: "missing", problem: "There is no such session." };
+        return;
+      }
+      this.descriptions.value = new Map(this.descriptions.value).set(id, description);
+      const isLive = description.state === "working" || description.state === "idle";
+      if (isLive) await this.join(id, description.clients === 0);
+      const events = isLive ? await this.readLive(id) : await this.readStored(id);
+      const known = new Set(events.map((event) => event.id));
+      const later = (this.arrived.get(id) ?? []).filter((event) => !known.has(event.id));
+      this.arrived.delete(id);
+      let state = reduce(emptySession(id), events);
+      const { calls } = await this.rpc.call("jumpseat.web.modelCalls", { sessionId: id });
+      state = withCalls(state, calls);
+      if (!isLive) state = settle(state);
+      else {
+        // An idle session may wait for an answer nevertheless, for example of an earlier client.
+        if (description.state === "idle") state = { ...settle(state), questions: state.questions };
+        state = await this.dropAnswered(reduce(state, later));
+      }
+      const metadata = this.sessions.value.find((one) => one.sessionId === id);
+      state.title = metadata?.name ?? (state.title || metadata?.summary || "");
+      session.value = { ...session.value, status: isLive ? "live" : description.state === "elsewhere" ? "elsewhere" : "stored", problem: "", state };
+      if (isLive) void this.readTodos(id);
+    } catch (error) {
+      session.value = { ...session.value, problem: messageOf(error) };
+    } finally {
+      this.loading.delete(id);
+      this.flushSoon();
+    }
+  }
+
+  private async join(id: string, alone: boolean): Promise<void> {
+    await this.rpc.call("session.resume", {
+      sessionId: id, disableResume: true, continuePendingWork: true, requestPermission: true, requestElicitation: true,
+      // Questions of a session with other clients are shown as well, and answered by their events.
+      ...(alone ? { requestUserInput: true, requestExitPlanMode: true, requestAutoModeSwitch: true, streaming: true } : {}),
+    } as Methods["session.resume"]["params"]);
+  }
+
+  private async readLive(id: string): Promise<WireEvent[]> {
+    const events: WireEvent[] = [];
+    let cursor: string | undefined;
+    for (;;) {
+      const page = await this.rpc.call("session.eventLog.read", { sessionId: id, max: 1000, ...(cursor ? { cursor } : {}) });
+      events.push(...(page.events as unknown as WireEvent[]));
+      cursor = page.cursor;
+      if (!page.hasMore) return events;
+    }
+  }
+
+  private async readStored(id: string): Promise<WireEvent[]> {
+    const events: WireEvent[] = [];
+    let cursor: string | undefined;
+    for (;;) {
+      const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: PAGE_EVENTS, ...(cursor ? { cursor } : {}) });
+      events.push(...(page.events as unknown as WireEvent[]));
+      cursor = page.cursor;
+      if (!page.hasMore || !cursor) return events;
+    }
+  }
+
+  /** Remove permission requests that a killed server has left in the log. */
+  private async dropAnswered(state: SessionState): Promise<SessionState> {
+    if (!state.questions.some((question) => question.kind === "permission")) return state;
+    const { items } = await this.rpc.call("session.permissions.pendingRequests", { sessionId: state.id });
+    const open = new Set(items.map((item) => item["requestId"]));
+    return { ...state, questions: state.questions.filter((question) => question.kind !== "permission" || open.has(question.id)) };
+  }
+
+  private handle(method: string, params: any): void {
+    if (method === "session.event") {
+      const list = this.arrived.get(params.sessionId) ?? [];
+      list.push(params.event);
+      this.arrived.set(params.sessionId, list);
+      this.flushSoon();
+    } else if (method === "session.lifecycle" && !this.listing) {
+      this.listing = true;
+      setTimeout(() => {
+        this.listing = false;
+        void this.list();
+      }, 300);
+    }
+  }
+
+  private flushSoon(): void {
+    if (this.flushing) return;
+    this.flushing = true;
+    setTimeout(() => {
+      this.flushing = false;
+      this.flush();
+    }, 16);
+  }
+
+  private flush(): void {
+    batch(() => {
+      for (const [id, events] of [...this.arrived]) {
+        const session = this.opened.get(id);
+        if (!session) {
+          this.arrived.delete(id);
+          continue;
+        }
+        if (this.loading.has(id) || session.value.status === "loading") continue;
+        this.arrived.delete(id);
+        const before = session.value.state;
+        const state = reduce(before, events);
+        session.value = { ...session.value, state };
+        if (state.todosVersion !== before.todosVersion) void this.readTodos(id);
+        if (state.queueVersion !== before.queueVersion) void this.readQueue(id);
+        for (const question of state.questions) {
+          if (!before.questions.includes(question)) this.said.value = "The session asks you something";
+        }
+        if (before.working && !state.working) {
+          this.said.value = "The session is done";
+          void this.describe([id]);
+        }
+        if (events.some((event) => event.type === "session.snapshot_rewind")) void this.load(id);
+      }
+    });
+  }
+
+  private async readTodos(id: string): Promise<void> {
+    try {
+      const { rows } = (await this.rpc.call("session.plan.readSqlTodos", { sessionId: id })) as any;
+      const session = this.opened.get(id);
+      if (session) session.value = { ...session.value, todos: rows ?? [] };
+    } catch {
+      // A session without a database has no todos.
+    }
+  }
+
+  private async readQueue(id: string): Promise<void> {
+    try {
+      const { items } = (await this.rpc.call("session.queue.pendingItems", { sessionId: id })) as any;
+      const session = this.opened.get(id);
+      if (session) session.value = { ...session.value, queued: (items ?? []).map((item: any) => String(item.displayText ?? item.prompt ?? item.text ?? "")) };
+    } catch {
+      // The queue is shown for orientation only.
+    }
+  }
+
+  // --- what a person does ---------------------------------------------------------------------------------------
+
+  async create(folder: string, model: string): Promise<string | null> {
+    try {
+      const { sessionId } = await this.rpc.call("session.create", {
+        clientName: "jumpseat-web", streaming: true, requestPermission: true, requestElicitation: true, requestUserInput: true,
+        requestExitPlanMode: true, requestAutoModeSwitch: true, keepInterruptedAnswers: true, enableFileChangeTracking: true,
+        ...(folder ? { workingDirectory: folder } : {}), ...(model ? { model } : {}),
+      } as Methods["session.create"]["params"]);
+      void this.list();
+      return sessionId;
+    } catch (error) {
+      this.fail(error);
+      return null;
+    }
+  }
+
+  /** Open a stored session in the server, so that it can be prompted. */
+  async revive(id: string): Promise<void> {
+    await this.attempt(async () => {
+      await this.rpc.call("session.resume", {
+        sessionId: id, continuePendingWork: false, requestPermission: true, requestElicitation: true, requestUserInput: true,
+        requestExitPlanMode: true, requestAutoModeSwitch: true, streaming: true, keepInterruptedAnswers: true,
+      } as Methods["session.resume"]["params"]);
+      await this.load(id);
+    });
+  }
+
+  send(id: string, prompt: string, pictures: Picture[], steer: boolean): Promise<boolean> {
+    return this.attempt(() => this.rpc.call("session.send", {
+      sessionId: id, prompt, mode: steer ? "immediate" : "enqueue",
+      ...(pictures.length > 0 ? { attachments: pictures.map((one) => ({ type: "blob", data: one.data, mimeType: one.mimeType, displayName: one.name })) } : {}),
+    }));
+  }
+
+  stop(id: string): Promise<boolean> {
+    return this.attempt(() => this.rpc.call("session.abort", { sessionId: id }));
+  }
+
+  switchModel(id: string, model: string): Promise<boolean> {
+    return this.attempt(() => this.rpc.call("session.model.switchTo", { sessionId: id, modelId: model }));
+  }
+
+  decide(id: string, question: Question, result: any): Promise<boolean> {
+    return this.attempt(async () => {
+      const { success } = await this.rpc.call("session.permissions.handlePendingPermissionRequest", { sessionId: id, requestId: question.id, result });
+      if (!success) this.problem.value = "Somebody else has answered already.";
+    });
+  }
+
+  answer(id: string, question: Question, answer: any): Promise<boolean> {
+    const common = { sessionId: id, requestId: question.id };
+    return this.attempt<unknown>(() => {
+      switch (question.kind) {
+        case "input": return this.rpc.call("session.ui.handlePendingUserInput", { ...common, response: answer });
+        case "plan": return this.rpc.call("session.ui.handlePendingExitPlanMode", { ...common, response: answer });
+        case "form": return this.rpc.call("session.ui.handlePendingElicitation", { ...common, result: answer });
+        case "switch": return this.rpc.call("session.ui.handlePendingAutoModeSwitch", { ...common, response: answer });
+        case "permission": return this.rpc.call("session.permissions.handlePendingPermissionRequest", { ...common, result: answer });
+      }
+    });
+  }
+
+  async fork(id: string, eventId: string | null): Promise<string | null> {
+    try {
+      const { sessionId } = await this.rpc.call("sessions.fork", { sessionId: id, ...(eventId ? { toEventId: eventId } : {}) });
+      void this.list();
+      return sessionId;
+    } catch (error) {
+      this.fail(error);
+      return null;
+    }
+  }
+
+  async rewind(id: string, eventId: string, files: boolean): Promise<boolean> {
+    return this.attempt(async () => {
+      const result = await this.rpc.call("session.history.rewind", { sessionId: id, eventId, mode: files ? "conversation-and-files" : "conversation" });
+      if (result.outcome !== "success") throw new Error(result.error ?? result.outcome.replaceAll("-", " "));
+      const skipped = result.skippedFiles.map((file) => file.path);
+      this.said.value = skipped.length > 0 ? `Not restored, because they were changed since: ${skipped.join(", ")}` : "The session is rewound";
+      if (skipped.length > 0) this.problem.value = this.said.value;
+      await this.load(id);
+    });
+  }
+
+  rename(id: string, name: string): Promise<boolean> {
+    return this.attempt(async () => {
+      await this.rpc.call("session.name.set", { sessionId: id, name });
+      await this.list();
+      await this.load(id);
+    });
+  }
+
+  private async attempt<T>(action: () => Promise<T>): Promise<boolean> {
+    try {
+      await action();
+      return true;
+    } catch (error) {
+      this.fail(error);
+      return false;
+    }
+  }
+
+  private fail(error: unknown): void {
+    this.problem.value = messageOf(error);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,47 @@
+// A unified diff with the old lines on the left and the new ones on the right.
+
+import { useMemo, useState } from "preact/hooks";
+import { sideBySide, type DiffRow, type Side } from "../state/diff.ts";
+
+/** The rows that are shown at first. */
+const FIRST_ROWS = 400;
+
+export function Diff({ text }: { text: string }) {
+  const files = useMemo(() => sideBySide(text), [text]);
+  if (files.length === 0) return <pre class="output" tabIndex={0}>{text}</pre>;
+  return <>{files.map((file) => <FileTable key={file.path} path={file.path} rows={file.rows} added={file.added} removed={file.removed} />)}</>;
+}
+
+function FileTable({ path, rows, added, removed }: { path: string; rows: DiffRow[]; added: number; removed: number }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? rows : rows.slice(0, FIRST_ROWS);
+  return (
+    <div class="diff">
+      <div class="diff-name"><code>{path}</code> <span class="added">+{added}</span> <span class="removed">−{removed}</span></div>
+      <div class="diff-scroll" tabIndex={0} role="region" aria-label={`Changes of ${path}`}>
+        <table>
+          <caption class="hidden">Changes of {path}: before on the left, after on the right</caption>
+          <tbody>
+            {shown.map((row, at) => row.kind === "gap"
+              ? <tr key={at} class="gap"><td colSpan={4}>⋯</td></tr>
+              : <tr key={at} class={row.kind}><SideCells side={row.left} mark="−" kind={row.kind} /><SideCells side={row.right} mark="+" kind={row.kind} /></tr>)}
+          </tbody>
+        </table>
+      </div>
+      {shown.length < rows.length && <button type="button" class="link" onClick={() => setAll(true)}>Show {rows.length - shown.length} more lines</button>}
+    </div>
+  );
+}
+
+function SideCells({ side, mark, kind }: { side: Side | null; mark: string; kind: DiffRow["kind"] }) {
+  if (!side) return <><td class="number" /><td class="empty" /></>;
+  return (
+    <>
+      <td class="number">{side.line}</td>
+      <td class={kind === "same" ? "text" : `text side-${mark === "+" ? "new" : "old"}`}>
+        {kind !== "same" && <span class="hidden">{mark === "+" ? "added: " : "removed: "}</span>}
+        {side.parts.map((part, at) => (part.changed ? <mark key={at}>{part.text}</mark> : part.text))}
+      </td>
+    </>
+  );
+}

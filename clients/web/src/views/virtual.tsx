@@ -1,0 +1,89 @@
+// A long list of which only the visible part is in the document.
+
+import {
+  elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualizerOptions,
+} from "@tanstack/virtual-core";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
+
+interface Props {
+  count: number;
+  keyOf: (index: number) => string;
+  render: (index: number) => ComponentChildren;
+  estimate: number;
+  label: string;
+  class?: string;
+  /** Stay at the end while rows arrive, unless the person has scrolled up. */
+  follow?: boolean;
+  /** Scroll to this row once. */
+  target?: number | null;
+  role?: "feed" | "list";
+  /** Changes when other rows are shown in the same list. */
+  id: string;
+}
+
+const NEAR_PX = 80;
+
+export function VirtualList({ count, keyOf, render, estimate, label, class: name, follow = false, target = null, role = "list", id }: Props) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [, update] = useReducer((version: number) => version + 1, 0);
+  const instance = useRef<Virtualizer<HTMLDivElement, HTMLDivElement> | undefined>(undefined);
+  const atEnd = useRef(follow);
+  const reached = useRef<string | null>(null);
+  const options: VirtualizerOptions<HTMLDivElement, HTMLDivElement> = {
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => estimate,
+    getItemKey: (index) => keyOf(index),
+    overscan: 6,
+    observeElementRect,
+    observeElementOffset,
+    scrollToFn: elementScroll,
+    onChange: () => update(undefined as never),
+  };
+  instance.current ??= new Virtualizer(options);
+  const virtual = instance.current;
+  virtual.setOptions(options);
+  useLayoutEffect(() => virtual._didMount(), []);
+  useLayoutEffect(() => virtual._willUpdate());
+
+  useEffect(() => {
+    atEnd.current = follow;
+  }, [id]);
+  useLayoutEffect(() => {
+    if (count > 0 && target !== null && target >= 0 && reached.current !== `${id} ${target}`) {
+      reached.current = `${id} ${target}`;
+      atEnd.current = false;
+      virtual.scrollToIndex(target, { align: "center" });
+      // Rows are measured when they are shown, after which the place of the target is known.
+      requestAnimationFrame(() => virtual.scrollToIndex(target, { align: "center" }));
+    } else if (atEnd.current && scroller.current) {
+      scroller.current.scrollTop = scroller.current.scrollHeight;
+    }
+  });
+
+  const items = virtual.getVirtualItems();
+  return (
+    <div
+      class={`scroller ${name ?? ""}`} ref={scroller} tabIndex={0} role="region" aria-label={label}
+      onScroll={(event) => {
+        const box = event.currentTarget;
+        if (follow) atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
+      }}
+    >
+      <div class="virtual" style={{ height: `${virtual.getTotalSize()}px` }}>
+        <div class="virtual-window" role={role} aria-label={label} style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
+          {items.map((item) => (
+            <div
+              key={item.key} data-index={item.index} ref={(element: HTMLDivElement | null) => virtual.measureElement(element)}
+              role={role === "feed" ? "article" : "listitem"} aria-posinset={item.index + 1} aria-setsize={count}
+              aria-label={role === "feed" ? `${item.index + 1} of ${count}` : undefined}
+            >
+              {render(item.index)}
+            </div>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}

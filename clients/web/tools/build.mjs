@@ -1,0 +1,83 @@
+// Build the page into server/jumpseat/web/static, and fail if it is larger than the budget.
+
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+const BUDGET_KB = 170;
+const HERE = dirname(fileURLToPath(import.meta.url));
+const ROOT = join(HERE, "..");
+const REPOSITORY = join(ROOT, "../..");
+const STATIC = join(REPOSITORY, "server/jumpseat/web/static");
+
+await import("./wire_types.mjs");
+
+const result = await build({
+  entryPoints: { app: join(ROOT, "src/main.tsx") },
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: ["es2022"],
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  legalComments: "none",
+  charset: "utf8",
+  outdir: STATIC,
+  write: false,
+  metafile: true,
+});
+
+rmSync(STATIC, { recursive: true, force: true });
+mkdirSync(STATIC, { recursive: true });
+for (const file of result.outputFiles) writeFileSync(join(STATIC, relative(STATIC, file.path)), file.contents);
+for (const name of ["index.html", "icon.svg"]) writeFileSync(join(STATIC, name), readFileSync(join(ROOT, name)));
+writeFileSync(join(STATIC, "LICENSES.txt"), licenses(Object.keys(result.metafile.inputs)));
+writeFileSync(join(STATIC, "SOURCES"), `${sourcesHash()}\n`);
+
+let total = 0;
+for (const name of readdirSync(STATIC).sort()) {
+  const content = readFileSync(join(STATIC, name));
+  const size = gzipSync(content, { level: 9 }).length;
+  if (/\.(html|js|css|svg)$/.test(name)) total += size;
+  console.log(`${name.padEnd(14)} ${(content.length / 1024).toFixed(1).padStart(7)} KB  ${(size / 1024).toFixed(1).padStart(6)} KB gzipped`);
+}
+console.log(`${"page".padEnd(14)} ${"".padStart(10)}  ${(total / 1024).toFixed(1).padStart(6)} KB gzipped, budget ${BUDGET_KB} KB`);
+if (total > BUDGET_KB * 1024) {
+  console.error(`the page is larger than its budget of ${BUDGET_KB} KB`);
+  process.exit(1);
+}
+
+/** The licences of the packages in the bundle. */
+function licenses(inputs) {
+  const names = new Set(
+    inputs.map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter(Boolean),
+  );
+  return [...names].sort().map((name) => {
+    const folder = join(ROOT, "node_modules", name);
+    const about = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry) && statSync(join(folder, entry)).isFile());
+    return `${name} ${about.version} (${about.license})\n\n${file ? readFileSync(join(folder, file), "utf8") : ""}`;
+  }).join(`\n${"-".repeat(80)}\n`);
+}
+
+/** The hash of everything that the page is built from; packaging/page_hook.py computes the same. */
+function sourcesHash() {
+  const paths = ["index.html", "icon.svg", "package.json", "package-lock.json"];
+  const walk = (folder) => {
+    for (const entry of readdirSync(join(ROOT, folder), { withFileTypes: true })) {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) {
+        if (entry.name !== "generated") walk(path);
+      } else paths.push(path);
+    }
+  };
+  walk("src");
+  walk("tools");
+  const hash = createHash("sha256");
+  for (const path of paths.sort()) hash.update(path).update("\0").update(readFileSync(join(ROOT, path))).update("\0");
+  hash.update(readFileSync(join(REPOSITORY, "protocol/schema/jumpseat.schema.json")));
+  return hash.digest("hex");
+}

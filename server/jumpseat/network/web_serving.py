@@ -1,0 +1,71 @@
+"""The WebSocket port of a server: its page, and its entry in the home folder, for ``jumpseat web``."""
+
+from __future__ import annotations
+
+import json
+import os
+import webbrowser
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import anyio.to_thread
+
+from jumpseat.cli import TcpOptions
+from jumpseat.errors import JumpseatError
+from jumpseat.network.listener import Newcomer
+from jumpseat.rpc.transport import Framing
+from jumpseat.store.page_access import PageAccess
+from jumpseat.web.address import address_of
+from jumpseat.web.site import Site
+from jumpseat_protocol.version import __version__
+
+try:
+    from jumpseat.network.web_socket import WebSocketNewcomer
+except ModuleNotFoundError as error:
+    if error.name is None or error.name.partition(".")[0] != "websockets":
+        raise
+    raise JumpseatError(
+        "WebSocket clients and the page need the package 'websockets': pip install 'jumpseat[web]'"
+    ) from None
+
+
+class Connect(Protocol):
+    """Creates the client of the server behind a connection."""
+
+    def __call__(self, peer: str, framing: Framing) -> Newcomer: ...
+
+
+class WebServer:
+    """The page and the WebSocket clients of one server."""
+
+    def __init__(self, options: TcpOptions, home: Path) -> None:
+        self._options = options
+        self._access = PageAccess(home)
+        self._url = ""
+
+    def newcomers(self, port: int, connect: Connect) -> Callable[[str], Newcomer]:
+        """Return the function that makes accepted connections of a port clients of the server."""
+        options = self._options
+        scheme = "http" if options.tls is None else "https"
+        host = options.host or "127.0.0.1"
+        self._url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        about = json.dumps({"name": "jumpseat", "version": __version__, "pid": os.getpid()}).encode()
+        site = Site(host=options.host, origins=options.web_origins, tls=options.tls is not None, about=about)
+        return lambda peer: WebSocketNewcomer(site, partial(connect, peer), peer)
+
+    async def begin(self) -> None:
+        """Make the page known to ``jumpseat web``, and print or open its address if the options say so."""
+        await anyio.to_thread.run_sync(self._access.add_server, self._url)
+        if self._options.page is None:
+            return
+        address = await anyio.to_thread.run_sync(address_of, self._access, self._url, os.getpid())
+        print(f"The page of your sessions: {address}", flush=True)  # noqa: T201 - a message for people
+        print("The address is valid once, for a minute; 'jumpseat web' makes another.", flush=True)  # noqa: T201
+        if self._options.page == "open":
+            await anyio.to_thread.run_sync(webbrowser.open, address, abandon_on_cancel=True)
+
+    def end(self) -> None:
+        """Remove the entry of the server."""
+        self._access.remove_server(os.getpid())

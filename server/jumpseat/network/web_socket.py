@@ -1,0 +1,186 @@
+"""WebSocket connections: the JSON-RPC of TCP, one message in each WebSocket message, and the files of the page.
+
+A connection begins with an HTTP request for a file, which is answered and closed, or for a WebSocket. The host and
+the origin of both are checked, so that pages of other sites and of other servers on the same machine are refused.
+The limits are those of TCP, because a WebSocket is a client of the server only from its first valid request on.
+
+This module is imported only if a server has a WebSocket port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Final, cast
+
+import anyio
+from websockets.datastructures import Headers, MultipleValuesError
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request, Response
+from websockets.server import ServerProtocol
+
+from jumpseat.network.listener import Newcomer
+from jumpseat.rpc.transport import Framing
+from jumpseat.web.site import RPC_PATH, Answer, Site
+from jumpseat_protocol.framing import FramingError
+
+log = logging.getLogger(__name__)
+
+# Before the handshake, no message is read.
+_NO_MESSAGE_BYTES: Final = 0
+
+
+class Messages:
+    """Passes on separate messages. See :class:`jumpseat.rpc.transport.Decoder`."""
+
+    max_body_bytes: int = _NO_MESSAGE_BYTES
+
+    def feed(self, data: bytes) -> Iterable[bytes | FramingError]:
+        yield data
+
+
+def text_header(body_bytes: int) -> bytes:
+    """Return the beginning of a frame that holds a whole text message of a server (RFC 6455, 5.2)."""
+    if body_bytes < 126:
+        return bytes((0x81, body_bytes))
+    if body_bytes < 1 << 16:
+        return b"\x81\x7e" + body_bytes.to_bytes(2)
+    return b"\x81\x7f" + body_bytes.to_bytes(8)
+
+
+class WebSocketNewcomer(asyncio.Protocol):
+    """The connection of a browser or another WebSocket client. See :class:`jumpseat.network.listener.Newcomer`.
+
+    ``connect`` creates the client of the server behind the connection, after the handshake.
+    """
+
+    def __init__(self, site: Site, connect: Callable[[Framing], Newcomer], peer: str) -> None:
+        self._site = site
+        self._connect = connect
+        self._peer = peer
+        self._protocol = ServerProtocol(max_size=_NO_MESSAGE_BYTES, logger=log.getChild("protocol"))
+        self._messages = Messages()
+        self._parts: list[bytes] = []
+        self._client: Newcomer | None = None
+        self._transport: asyncio.Transport | None = None
+        self._begun = anyio.Event()
+
+    # --- the listener calls these -------------------------------------------------------------------------------
+
+    @property
+    def wire(self) -> asyncio.Protocol:
+        return self
+
+    @property
+    def admitted(self) -> bool:
+        return self._client is not None and self._client.admitted
+
+    async def wait_until_settled(self) -> None:
+        await self._begun.wait()
+        if self._client is not None:
+            await self._client.wait_until_settled()
+
+    def abort(self) -> None:
+        if self._client is not None:
+            self._client.abort()
+        elif self._transport is not None:
+            self._transport.abort()
+
+    # --- asyncio calls these ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._protocol.max_message_size = self._messages.max_body_bytes
+        self._protocol.receive_data(data)
+        for event in self._protocol.events_received():
+            if isinstance(event, Request):
+                self._answer(event)
+            else:
+                self._handle_frame(cast("Frame", event))
+        if self._protocol.parser_exc is not None:
+            log.warning("closed the connection of %s: %s", self._peer, self._protocol.parser_exc)
+        self._write()
+
+    def eof_received(self) -> bool:
+        self._end(None)
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(exc)
+
+    def pause_writing(self) -> None:
+        if self._client is not None:
+            self._client.wire.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._client is not None:
+            self._client.wire.resume_writing()
+
+    # --- HTTP ---------------------------------------------------------------------------------------------------
+
+    def _answer(self, request: Request) -> None:
+        """Answer the first request: with a file, or by becoming a client of the server."""
+        try:
+            host, origin = request.headers.get("Host"), request.headers.get("Origin")
+        except MultipleValuesError:
+            return self._refuse("two hosts or origins")
+        if host is None or not self._site.accepts_host(host):
+            return self._refuse("another host")
+        if not self._site.accepts_origin(origin, host):
+            return self._refuse("another origin")
+        if request.path.partition("?")[0] != RPC_PATH:
+            return self._send(self._site.get(request.path, host))
+        response = self._protocol.accept(request)
+        self._protocol.send_response(response)
+        if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
+            # In this order, because the first message of the server may be sent while the client is created.
+            self._write()
+            self._client = self._connect(Framing(lambda: self._messages, text_header, b""))
+            assert self._transport is not None
+            self._client.wire.connection_made(self._transport)
+            self._begun.set()
+        return None
+
+    def _refuse(self, why: str) -> None:
+        log.warning("refused a web request of %s: %s", self._peer, why)
+        self._send(
+            Answer(HTTPStatus.FORBIDDEN, {"Content-Type": "text/plain"}, b"Not for this host or origin.\n"),
+        )
+
+    def _send(self, answer: Answer) -> None:
+        headers = Headers(
+            {**answer.headers, "Content-Length": str(len(answer.body)), "Connection": "close"},
+        )
+        status = HTTPStatus(answer.status)
+        self._protocol.send_response(Response(status.value, status.phrase, headers, answer.body))
+
+    # --- WebSocket ----------------------------------------------------------------------------------------------
+
+    def _handle_frame(self, frame: Frame) -> None:
+        # The protocol answers pings and closing frames itself, and checks the order and the sizes of parts.
+        if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT) or self._client is None:
+            return
+        self._parts.append(bytes(frame.data))
+        if frame.fin:
+            message = b"".join(self._parts)
+            self._parts.clear()
+            self._client.wire.data_received(message)
+
+    def _write(self) -> None:
+        if self._transport is None:
+            return
+        for data in self._protocol.data_to_send():
+            if data:
+                self._transport.write(data)
+            else:
+                # TLS has no half-closed connections; what was written is sent first.
+                self._transport.close()
+
+    def _end(self, exc: Exception | None) -> None:
+        self._begun.set()
+        if self._client is not None:
+            self._client.wire.connection_lost(exc)

@@ -1,0 +1,143 @@
+"""The files of the page, and the hosts and origins that may reach the server.
+
+The files are public, so that no request for them needs a token. They are built by ``clients/web`` into ``static``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+STATIC: Final = Path(__file__).parent / "static"
+"""The folder that the build fills."""
+
+RPC_PATH: Final = "/rpc"
+"""The path of WebSocket connections."""
+
+NOT_BUILT: Final = (
+    "The page is not part of this installation.\n\n"
+    "In a checkout, 'make web' builds it (needs Node.js 20 or newer). Released packages contain it.\n"
+)
+
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_TYPES: Final[Mapping[str, str]] = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+_HEADERS: Final[Mapping[str, str]] = {
+    "Cache-Control": "no-cache",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a GET request."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Site:
+    """The page of one server.
+
+    ``host`` is the address that the server listens on, ``None`` for loopback. ``origins`` are further origins of
+    the page, such as ``https://agents.example.org`` behind a proxy. ``about`` is the content of ``/about.json``,
+    which tells ``jumpseat web`` that the server on a port is the expected one.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str | None = None,
+        origins: Collection[str] = (),
+        tls: bool = False,
+        about: bytes = b"{}",
+        static: Path = STATIC,
+    ) -> None:
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
+        named = {(urlsplit(origin).hostname or "") for origin in self._origins}
+        own = {f"[{host}]" if ":" in host else host.lower()} if host is not None else set[str]()
+        self._names = _LOOPBACK | own | named
+        self._scheme = "https" if tls else "http"
+        self._about = about
+        self._static = static
+
+    def accepts_host(self, host: str | None) -> bool:
+        """Return whether a request was meant for this server.
+
+        A page of another site whose name resolves to this machine sends the name of that site.
+        """
+        if host is None:
+            return False
+        name, _, port = host.lower().rpartition(":") if not host.endswith("]") else (host.lower(), "", "")
+        return (name if port.isdecimal() else host.lower()) in self._names
+
+    def accepts_origin(self, origin: str | None, host: str | None) -> bool:
+        """Return whether a connection comes from the page of this server, or from a program.
+
+        Browsers always send the origin of a WebSocket connection; programs need not.
+        """
+        if origin is None:
+            return True
+        origin = origin.lower()
+        return origin in self._origins or (host is not None and origin == f"{self._scheme}://{host.lower()}")
+
+    def get(self, path: str, host: str) -> Answer:
+        """Return the file at a path, or an answer that says why there is none."""
+        path = path.partition("?")[0]
+        if path == "/about.json":
+            return Answer(200, {**_HEADERS, "Content-Type": "application/json"}, self._about)
+        name = "index.html" if path == "/" else path.removeprefix("/")
+        try:
+            # Only names in the listing are read: a path cannot lead elsewhere.
+            known = {entry.name for entry in self._static.iterdir()}
+            if "index.html" not in known:
+                return _text(503, NOT_BUILT)
+            if name not in known or Path(name).suffix not in _TYPES:
+                return _text(404, "Not found.\n")
+            body = (self._static / name).read_bytes()
+        except OSError:
+            return _text(503, NOT_BUILT)
+        headers = {**_HEADERS, "Content-Type": _TYPES[Path(name).suffix]}
+        if name.endswith(".html"):
+            headers["Content-Security-Policy"] = self._policy(host)
+        return Answer(200, headers, body)
+
+    def _policy(self, host: str) -> str:
+        """Return the content security policy of the page: no content of a session can run or load anything.
+
+        ``'self'`` does not include WebSocket connections in all browsers, so that they are named.
+        """
+        socket = f"{'wss' if self._scheme == 'https' else 'ws'}://{host}"
+        return "; ".join(
+            (
+                "default-src 'none'",
+                "script-src 'self'",
+                "style-src 'self'",
+                "img-src 'self' data: blob:",
+                f"connect-src 'self' {socket}",
+                "base-uri 'none'",
+                "form-action 'none'",
+                "frame-ancestors 'none'",
+                "require-trusted-types-for 'script'",
+                "trusted-types dompurify 'allow-duplicates'",
+            )
+        )
+
+
+def _text(status: int, text: str) -> Answer:
+    return Answer(status, {**_HEADERS, "Content-Type": "text/plain; charset=utf-8"}, text.encode())

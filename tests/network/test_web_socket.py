@@ -1,0 +1,231 @@
+"""WebSocket clients and the page: the protocol, the hosts and origins that are served, tokens and limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Origin
+
+from jumpseat.rpc.connection import FIRST_MESSAGE_BYTES
+from jumpseat.store.page_access import LOGIN_S, PASS_S, PageAccess
+from jumpseat.web.site import NOT_BUILT, Site
+from tests.support.cases import all_cases
+from tests.support.server import WAIT_S, JsonObject, RunningServer, calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def web_server(folder: Path, **options: Any) -> AsyncGenerator[tuple[RunningServer, int]]:
+    """Run a server with a TCP port and a WebSocket port, and yield the second."""
+    args = ("--ws-port", "0", *options.pop("args", ()))
+    async with running_server(folder, tcp=True, args=args, **options) as server:
+        line = await server.next_line()
+        yield server, int(line.removeprefix("jumpseat serves WebSocket clients on port "))
+
+
+def socket(port: int, **options: Any) -> connect:
+    return connect(f"ws://127.0.0.1:{port}/rpc", proxy=None, **options)
+
+
+async def call(
+    client: ClientConnection, method: str, params: JsonObject | None = None, number: int = 1
+) -> JsonObject:
+    """Send a request and return its response."""
+    await client.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}))
+    with anyio.fail_after(WAIT_S):
+        while True:
+            message: JsonObject = json.loads(await client.recv())
+            if message.get("id") == number and "method" not in message:
+                return message
+
+
+async def get(port: int, path: str, host: str | None = None) -> tuple[int, dict[str, str], str]:
+    """Send a GET request and return the status, the headers by their lower-case names and the body."""
+    head = f"GET {path} HTTP/1.1\r\nHost: {host or f'127.0.0.1:{port}'}\r\n\r\n"
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(head.encode())
+        received = b""
+        with anyio.fail_after(WAIT_S):
+            try:
+                while True:
+                    received += await stream.receive()
+            except anyio.EndOfStream:
+                pass
+    start, _, body = received.decode().partition("\r\n\r\n")
+    status, *lines = start.split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    return int(status.split()[1]), headers, body
+
+
+async def test_a_web_socket_client_and_a_tcp_client_share_a_session(tmp_path: Path) -> None:
+    async with (
+        web_server(tmp_path) as (server, port),
+        server.connect() as wire,
+        socket(port) as client,
+    ):
+        assert (await call(client, "connect"))["result"]["protocolVersion"] == 3
+        session = await wire.create(scripted({"text": "Hello!"}))
+        joined = await call(client, "session.resume", {"sessionId": session}, 2)
+        assert joined["result"]["sessionId"] == session
+        await client.send(
+            json.dumps(
+                {
+                    "jsonrpc": "2.0",
+                    "id": 3,
+                    "method": "session.send",
+                    "params": {"sessionId": session, "prompt": "Hi"},
+                }
+            )
+        )
+        await wire.event("assistant.message", content="Hello!")
+        with anyio.fail_after(WAIT_S):
+            while json.loads(await client.recv()).get("params", {}).get("event", {}).get("type") != "session.idle":
+                pass
+        # Large messages, and messages in parts, are as good as others.
+        text = "x" * 300_000
+        body = json.dumps({"jsonrpc": "2.0", "id": 4, "method": "ping", "params": {"message": text}})
+        await client.send([body[:1000], body[1000:]])
+        with anyio.fail_after(WAIT_S):
+            assert len(json.loads(await client.recv())["result"]["message"]) > len(text)
+
+
+async def test_pages_of_other_hosts_and_origins_are_refused(tmp_path: Path) -> None:
+    async with web_server(tmp_path, args=("--ws-origin", "https://agents.example.org")) as (_, port):
+        refused: dict[str, JsonObject] = {
+            "another port": {"origin": Origin("http://127.0.0.1:1")},
+            "another name of this machine": {"origin": Origin(f"http://localhost:{port}")},
+            "another scheme": {"origin": Origin(f"https://127.0.0.1:{port}")},
+            "a sandboxed page": {"origin": Origin("null")},
+            "a page of the web": {"origin": Origin("https://evil.example")},
+        }
+        with all_cases() as case:
+            for name, options in refused.items():
+                with case(name):
+                    with pytest.raises(InvalidStatus) as error:
+                        await socket(port, **options)
+                    assert error.value.response.status_code == 403
+        for origin in (f"http://127.0.0.1:{port}", "https://agents.example.org"):
+            async with socket(port, origin=Origin(origin)) as client:
+                assert "result" in await call(client, "connect")
+        # The name of another site that resolves to this machine.
+        assert (await get(port, "/", host="evil.example"))[0] == 403
+        assert (await get(port, "/about.json", host=f"evil.example:{port}"))[0] == 403
+        assert (await get(port, "/about.json", host=f"localhost:{port}"))[0] == 200
+        assert (await get(port, "/about.json", host="agents.example.org"))[0] == 200
+
+
+async def test_a_web_socket_client_needs_the_token_before_anything_else(tmp_path: Path) -> None:
+    async with web_server(tmp_path, token="sesame") as (_, port):
+        async with socket(port) as client:
+            assert "AUTHENTICATION_FAILED" in (await call(client, "session.list"))["error"]["message"]
+            assert "AUTHENTICATION_FAILED" in (await call(client, "connect", {"token": "no"}))["error"]["message"]
+            assert "result" in await call(client, "connect", {"token": "sesame"})
+        # Before that, messages are small, as over TCP.
+        async with socket(port) as client:
+            await client.send(json.dumps({"method": "connect", "params": {"token": "x" * FIRST_MESSAGE_BYTES}}))
+            with pytest.raises(ConnectionClosed), anyio.fail_after(WAIT_S):
+                await client.recv()
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(b"GET / HTTP/1.1\r\n" + b"X: " + b"x" * 20_000 + b"\r\n")
+            with anyio.fail_after(WAIT_S):
+                assert b"431" in await stream.receive()
+
+
+async def test_a_pass_opens_the_page_once_and_its_login_also_after_a_restart(tmp_path: Path) -> None:
+    access = PageAccess(tmp_path / "home")
+    async with web_server(tmp_path, token="sesame") as (server, port):
+        text = access.add_pass(server.process.pid)
+        async with socket(port) as client, socket(port) as other:
+            assert "result" in await call(client, "connect", {"token": text})
+            assert "error" in await call(other, "connect", {"token": text})
+            login = (await call(client, "jumpseat.web.login"))["result"]["token"]
+        elsewhere = access.add_pass(os.getpid())
+        async with socket(port) as client:
+            assert "error" in await call(client, "connect", {"token": elsewhere})
+        assert [(one.pid, one.url) for one in access.servers()] == [
+            (server.process.pid, f"http://127.0.0.1:{port}")
+        ]
+    assert access.servers() == []
+    async with web_server(tmp_path, token="sesame") as (_, port), socket(port) as client:
+        assert "result" in await call(client, "connect", {"token": login})
+
+
+async def test_passes_and_logins_expire(tmp_path: Path) -> None:
+    now = time.time()
+    access = PageAccess(tmp_path, lambda: now)
+    late, login = access.add_pass(os.getpid()), access.add_login()
+    now += PASS_S + 1
+    assert not access.accepts(late)
+    assert access.accepts(login)
+    now += LOGIN_S - 1
+    assert access.accepts(login)
+    now += LOGIN_S + 1
+    assert not access.accepts(login)
+    assert not access.accepts("page-../../../../etc/passwd")
+    access.add_login()
+    assert len(list((tmp_path / "web").iterdir())) == 1
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "web").iterdir()} == {0o600}
+
+
+async def test_the_page_runs_no_scripts_of_others_and_is_in_no_frame(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<title>page</title>")
+    (tmp_path / "app.js").write_text("1")
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/index.html").write_text("no")
+    site = Site(static=tmp_path)
+    page = site.get("/?x", "localhost:1")
+    policy = page.headers["Content-Security-Policy"]
+    assert page.status == 200
+    assert "default-src 'none'" in policy
+    assert "script-src 'self';" in policy
+    assert "unsafe" not in policy
+    assert "connect-src 'self' ws://localhost:1;" in policy
+    assert page.headers["X-Frame-Options"] == "DENY"
+    assert site.get("/app.js", "localhost:1").body == b"1"
+    for path in ("/secret/index.html", "/../index.html", "//etc/passwd", "/%2e%2e/x", "/secret", "/none.js"):
+        assert site.get(path, "localhost:1").status == 404
+    assert site.get("/", "h").body != NOT_BUILT.encode()
+    assert Site(static=tmp_path / "none").get("/", "h").body == NOT_BUILT.encode()
+
+
+async def test_sessions_are_described_and_keep_the_usage_of_their_calls(tmp_path: Path) -> None:
+    usage = {"input": 100, "output": 20, "cache_read": 60}
+    async with web_server(tmp_path) as (server, port), server.connect() as wire, socket(port) as client:
+        await call(client, "connect")
+        session = await wire.create(
+            scripted(calls("bash", command="true") | {"usage": usage}, {"text": "ok"}), requestPermission=True
+        )
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        question = await wire.event("permission.requested")
+
+        async def describe() -> JsonObject:
+            response = await call(client, "jumpseat.web.describe", {"sessionIds": [session, "unknown"]}, 7)
+            (found,) = response["result"]["sessions"]
+            return found
+
+        found = await describe()
+        assert (found["state"], found["openQuestions"], found["clients"]) == ("working", 1, 1)
+        await wire.call(
+            "session.permissions.handlePendingPermissionRequest",
+            {"sessionId": session, "requestId": question["data"]["requestId"], "result": {"kind": "approve-once"}},
+        )
+        await wire.event("session.idle")
+        found = await describe()
+        assert (found["state"], found["usage"]["scripted"]["usage"]["inputTokens"]) == ("idle", 100)
+        response = await call(client, "jumpseat.web.modelCalls", {"sessionId": session}, 8)
+        first, last = response["result"]["calls"]
+        assert (first["inputTokens"], first["cacheReadTokens"], first["finishReason"]) == (100, 60, "tool_use")
+        assert last["purpose"] == "turn"
+        many = await call(client, "jumpseat.web.describe", {"sessionIds": ["x"] * 201}, 9)
+        assert "at most 200" in many["error"]["message"]
