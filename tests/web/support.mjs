@@ -16,6 +16,17 @@ export const SHOTS = join(ROOT, "clients/web/screenshots");
 const JUMPSEAT = join(ROOT, ".venv/bin/jumpseat");
 const CHROMIUM = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const WAIT_MS = 20_000;
+const CONFIG = `
+default_model = "demo/large"
+
+[adapters.demo]
+type = "scripted"
+script = "script.yaml"
+models = [
+  {id = "large", context_window = 32000, price = {input = 3, output = 15, cache_read = 0.3}},
+  {id = "small", context_window = 8000, price = {input = 0.2, output = 1}},
+]
+`;
 
 /** A client of the server over TCP, which prepares sessions. */
 export class Client {
@@ -77,13 +88,23 @@ export class Client {
     }), type);
   }
 
-  /** Create a session whose scripted model gives these turns. */
-  async create(turns, options = {}) {
-    const script = Array.isArray(turns) ? { turns } : turns;
-    const { sessionId } = await this.call("session.create", {
-      provider: { type: "scripted", script, modelId: options.model ?? "scripted" }, model: options.model ?? "scripted", streaming: true, ...options,
-    });
+  /** Create a session; with `turns`, its model gives these. */
+  async create(turns = null, options = {}) {
+    const provider = turns ? { provider: { type: "scripted", script: { turns } } } : {};
+    const { sessionId } = await this.call("session.create", { ...provider, streaming: true, enableFileChangeTracking: true, ...options });
     return sessionId;
+  }
+
+  /** Send a prompt and approve all calls that it makes. */
+  async approveAll(sessionId, prompt) {
+    const listener = ({ sessionId: of, event }) => {
+      if (of === sessionId && event.type === "permission.requested") {
+        void this.call("session.permissions.handlePendingPermissionRequest", { sessionId, requestId: event.data.requestId, result: { kind: "approve-once" } });
+      }
+    };
+    this.#listeners.add(listener);
+    await this.prompt(sessionId, prompt);
+    this.#listeners.delete(listener);
   }
 
   async prompt(sessionId, prompt) {
@@ -103,15 +124,19 @@ function within(promise, what) {
 
 /** A server with a WebSocket port, in a home folder of its own. */
 export class Server {
-  static async start({ config = "", home = null, port = 0, webPort = 0 } = {}) {
+  /** `prompts` are the entries of the script that all sessions use unless they bring their own. */
+  static async start({ prompts = [], folder = null, webPort = 0 } = {}) {
     const server = new Server();
-    server.folder = home ?? mkdtempSync(join(tmpdir(), "jumpseat-web-"));
+    server.folder = folder ?? mkdtempSync(join(tmpdir(), "jumpseat-web-"));
     server.work = join(server.folder, "project");
-    mkdirSync(server.work, { recursive: true });
-    mkdirSync(join(server.folder, "home"), { recursive: true });
-    writeFileSync(join(server.folder, "home/config.toml"), config);
+    if (folder === null) {
+      mkdirSync(join(server.folder, "home"), { recursive: true });
+      mkdirSync(server.work);
+      writeFileSync(join(server.folder, "home/config.toml"), CONFIG);
+      writeFileSync(join(server.folder, "home/script.yaml"), JSON.stringify({ prompts: [...prompts, { turns: [{ text: "You said: {{last_user}}" }] }] }));
+    }
     server.environ = { PATH: process.env.PATH, HOME: server.folder, COPILOT_HOME: join(server.folder, "home"), COPILOT_CONNECTION_TOKEN: "sesame" };
-    server.process = spawn(JUMPSEAT, ["--headless", "--port", String(port), "--ws-port", String(webPort)], { env: server.environ, cwd: server.work, stdio: ["ignore", "pipe", "pipe"] });
+    server.process = spawn(JUMPSEAT, ["--headless", "--port", "0", "--ws-port", String(webPort)], { env: server.environ, cwd: server.work, stdio: ["ignore", "pipe", "pipe"] });
     server.stderr = "";
     server.process.stderr.on("data", (data) => { server.stderr += data; });
     let text = "";
@@ -167,6 +192,7 @@ export async function launch() {
 export async function openPage(browser, server, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(WAIT_MS / 2);
   page.problems = [];
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("console", (message) => {
@@ -179,6 +205,7 @@ export async function openPage(browser, server, options = {}) {
 
 export async function show(page, sessionId, tab = "transcript") {
   await page.goto(`${new URL(page.url()).origin}/#/session/${sessionId}/${tab}`);
+  await page.locator(".session-head .pill:not(:text-is('loading'))").waitFor();
 }
 
 export async function shot(page, name) {

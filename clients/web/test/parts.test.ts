@@ -9,11 +9,11 @@ import { ticks, zoom } from "../src/state/timeline.ts";
 import { takePass } from "../src/socket.ts";
 
 test("a diff has its old lines on the left, its new ones on the right, and marks changed words", () => {
-  const [file] = sideBySide("--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,4 @@\n import os\n-a = 1\n+a = 2\n+b = 3\n end\n");
+  const [file] = sideBySide("--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,4 @@\n import os\n-limit = 10\n+limit = 20\n+b = 3\n end\n");
   assert.deepEqual(file!.rows.map((row) => [row.kind, row.left?.line ?? null, row.right?.line ?? null]), [
     ["same", 1, 1], ["changed", 2, 2], ["added", null, 3], ["same", 3, 4],
   ]);
-  assert.deepEqual(file!.rows[1]!.right!.parts.filter((part) => part.changed).map((part) => part.text), ["2"]);
+  assert.deepEqual(file!.rows[1]!.right!.parts.filter((part) => part.changed).map((part) => part.text), ["20"]);
   assert.deepEqual([file!.path, file!.added, file!.removed], ["x.py", 2, 1]);
   assert.deepEqual(sideBySide("no diff"), []);
 });

@@ -45,7 +45,7 @@ function isDiff(text: string | undefined): boolean {
 export function toolText(args: unknown, intention: string | null): string {
   if (args && typeof args === "object") {
     const values = args as Record<string, unknown>;
-    for (const name of ["command", "path", "file_path", "filePath", "pattern", "url", "query", "question", "description", "prompt", "skill"]) {
+    for (const name of ["command", "pattern", "path", "file_path", "filePath", "url", "query", "question", "description", "prompt", "skill"]) {
       const value = values[name];
       if (typeof value === "string" && value) return value;
     }

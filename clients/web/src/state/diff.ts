@@ -27,6 +27,8 @@ export interface FileDiff {
 
 /** Lines that are longer are not compared word by word. */
 const LONGEST_LINE = 2000;
+/** The share of a line that must be unchanged for its changed words to be marked. */
+const LEAST_COMMON = 0.4;
 
 /** Return the files of a unified diff; an empty array if it cannot be parsed. */
 export function sideBySide(text: string): FileDiff[] {
@@ -91,6 +93,9 @@ function plain(text: string | undefined): Part[] {
 function words(before: string, after: string): [Part[], Part[]] {
   if (before.length > LONGEST_LINE || after.length > LONGEST_LINE) return [plain(before), plain(after)];
   const parts = diffWordsWithSpace(before, after);
+  const common = parts.filter((part) => !part.added && !part.removed).reduce((sum, part) => sum + part.value.trim().length, 0);
+  // In lines that have little in common, marks of words only confuse.
+  if (common < LEAST_COMMON * Math.max(before.trim().length, after.trim().length)) return [plain(before), plain(after)];
   return [
     parts.filter((part) => !part.added).map((part) => ({ text: part.value, changed: part.removed === true })),
     parts.filter((part) => !part.removed).map((part) => ({ text: part.value, changed: part.added === true })),

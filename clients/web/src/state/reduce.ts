@@ -139,6 +139,12 @@ class Draft {
       (!!agentId && this.change(this.rowsOf(null), callId, apply));
   }
 
+  /** The sub-agent that makes a call: questions about calls do not name it. */
+  agentOf(callId: string | null | undefined): string | null {
+    if (!callId) return null;
+    return Object.values(this.next.agents).find((agent) => agent.rows.some((row) => row.key === callId))?.id ?? null;
+  }
+
   addCall(callId: string, tool: string, args: unknown, event: WireEvent, time: number): CallRow {
     const row: CallRow = {
       kind: "call", key: callId, eventId: event.id, time, start: null, end: null, tool, server: null, intention: null,
@@ -282,8 +288,8 @@ const HANDLERS: Record<string, Handler> = {
     draft.next.working = false;
   },
   "session.snapshot_rewind": () => undefined,
-  "session.usage_info": (draft, data, _event, time) => {
-    if (data.tokenLimit) draft.list("context").push({ time, tokens: data.currentTokens, limit: data.tokenLimit });
+  "session.usage_info": (draft, data, event, time) => {
+    if (data.tokenLimit && !event.agentId) draft.list("context").push({ time, tokens: data.currentTokens, limit: data.tokenLimit });
   },
   "session.compaction_start": (draft, _data, event, time) => {
     draft.addSpan({ kind: "summary", key: "summary", label: "summary of the conversation", start: time, end: null, agentId: event.agentId ?? null, rowKey: event.id });
@@ -397,7 +403,7 @@ const HANDLERS: Record<string, Handler> = {
     draft.addSpan({ kind: "tool", key: data.toolCallId, label: data.toolName, start: time, end: null, agentId: event.agentId ?? null, rowKey: data.toolCallId });
   },
   "tool.execution_partial_result": (draft, data, event) => {
-    draft.changeCall(data.toolCallId, event.agentId, (row) => ({ ...row, output: row.output + data.partialOutput }));
+    draft.changeCall(data.toolCallId, event.agentId, (row) => ({ ...row, output: data.partialOutput }));
   },
   "tool.execution_progress": (draft, data, event) => {
     draft.changeCall(data.toolCallId, event.agentId, (row) => ({ ...row, output: data.progressMessage }));
@@ -417,7 +423,7 @@ const HANDLERS: Record<string, Handler> = {
   "permission.requested": (draft, data, event, time) => {
     const request = data.permissionRequest ?? {};
     if (data.resolvedByHook) return;
-    const agentId = event.agentId ?? null;
+    const agentId = event.agentId ?? draft.agentOf(request.toolCallId);
     draft.ask({ kind: "permission", id: data.requestId, time, agentId, request });
     if (request.toolCallId) draft.changeCall(request.toolCallId, event.agentId, (row) => ({ ...row, status: "waiting" }));
     draft.addSpan({ kind: "wait", key: `wait ${data.requestId}`, label: "waits for an approval", start: time, end: null, agentId, rowKey: request.toolCallId ?? null });
@@ -429,7 +435,7 @@ const HANDLERS: Record<string, Handler> = {
     const by = decidedBy(data.result);
     const decision: Decision = {
       requestId: data.requestId, callId, time, asked: question?.time ?? time, what: request ? describeRequest(request) : "a call",
-      kind: data.result?.kind ?? "", allowed: by.allowed, by: by.text, feedback: data.result?.feedback ?? null, agentId: event.agentId ?? null,
+      kind: data.result?.kind ?? "", allowed: by.allowed, by: by.text, feedback: data.result?.feedback ?? null, agentId: event.agentId ?? question?.agentId ?? draft.agentOf(callId),
     };
     draft.list("decisions").push(decision);
     if (callId) {

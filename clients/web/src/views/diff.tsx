@@ -6,29 +6,36 @@ import { sideBySide, type DiffRow, type Side } from "../state/diff.ts";
 /** The rows that are shown at first. */
 const FIRST_ROWS = 400;
 
-export function Diff({ text }: { text: string }) {
+export function Diff({ text, folder = "" }: { text: string; folder?: string }) {
   const files = useMemo(() => sideBySide(text), [text]);
   if (files.length === 0) return <pre class="output" tabIndex={0}>{text}</pre>;
-  return <>{files.map((file) => <FileTable key={file.path} path={file.path} rows={file.rows} added={file.added} removed={file.removed} />)}</>;
+  return <>{files.map((file) => <FileTable key={file.path} path={shown(file.path, folder)} rows={file.rows} added={file.added} removed={file.removed} />)}</>;
+}
+
+/** Return a path relative to the folder of the session, if it is inside. Diffs leave out the first slash. */
+function shown(path: string, folder: string): string {
+  const whole = folder && `/${path}`.startsWith(`${folder}/`) ? `/${path}` : path;
+  return folder && whole.startsWith(`${folder}/`) ? whole.slice(folder.length + 1) : path;
 }
 
 function FileTable({ path, rows, added, removed }: { path: string; rows: DiffRow[]; added: number; removed: number }) {
   const [all, setAll] = useState(false);
-  const shown = all ? rows : rows.slice(0, FIRST_ROWS);
+  const lines = all ? rows : rows.slice(0, FIRST_ROWS);
   return (
     <div class="diff">
       <div class="diff-name"><code>{path}</code> <span class="added">+{added}</span> <span class="removed">−{removed}</span></div>
       <div class="diff-scroll" tabIndex={0} role="region" aria-label={`Changes of ${path}`}>
         <table>
           <caption class="hidden">Changes of {path}: before on the left, after on the right</caption>
+          <colgroup><col class="number" /><col /><col class="number" /><col /></colgroup>
           <tbody>
-            {shown.map((row, at) => row.kind === "gap"
+            {lines.map((row, at) => row.kind === "gap"
               ? <tr key={at} class="gap"><td colSpan={4}>⋯</td></tr>
-              : <tr key={at} class={row.kind}><SideCells side={row.left} mark="−" kind={row.kind} /><SideCells side={row.right} mark="+" kind={row.kind} /></tr>)}
+              : <tr key={at} class={`line-${row.kind}`}><SideCells side={row.left} mark="−" kind={row.kind} /><SideCells side={row.right} mark="+" kind={row.kind} /></tr>)}
           </tbody>
         </table>
       </div>
-      {shown.length < rows.length && <button type="button" class="link" onClick={() => setAll(true)}>Show {rows.length - shown.length} more lines</button>}
+      {lines.length < rows.length && <button type="button" class="link" onClick={() => setAll(true)}>Show {rows.length - lines.length} more lines</button>}
     </div>
   );
 }

@@ -59,7 +59,7 @@ function Permission({ store, state, question }: Props<"permission">) {
   return (
     <>
       <h3>{questionTitle(request)}</h3>
-      <RequestView request={request} />
+      <RequestView request={request} folder={state.folder} />
       {request.warning && <p class="note warning"><Icon name="warning" size={14} /><span>{request.warning}</span></p>}
       {request.requestSandboxBypassReason && <p class="note warning"><Icon name="warning" size={14} /><span>{request.requestSandboxBypassReason}</span></p>}
       {request.resolvedPath && <p class="note warning"><Icon name="warning" size={14} /><span>This leads to {request.resolvedPath}</span></p>}
@@ -100,7 +100,7 @@ function Permission({ store, state, question }: Props<"permission">) {
 }
 
 /** Everything that a request covers, in full. */
-function RequestView({ request }: { request: any }) {
+function RequestView({ request, folder }: { request: any; folder: string }) {
   switch (request.kind) {
     case "shell": return (
       <>
@@ -114,7 +114,7 @@ function RequestView({ request }: { request: any }) {
         </p>
       </>
     );
-    case "write": return <><p><code>{request.fileName}</code></p><Diff text={request.diff ?? ""} /></>;
+    case "write": return <><p><code>{request.fileName}</code></p><Diff text={request.diff ?? ""} folder={folder} /></>;
     case "read": return <p><code>{request.path}</code></p>;
     case "url": return <p><code>{request.url}</code>{request.redirectedFrom && <> redirected from <code>{request.redirectedFrom}</code></>}</p>;
     case "memory": return <blockquote>{request.fact}{request.subject && <footer>{request.subject}</footer>}</blockquote>;

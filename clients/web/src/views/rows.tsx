@@ -64,7 +64,7 @@ function Prompt({ row, id, actions }: { row: Extract<Row, { kind: "prompt" }>; i
   return (
     <section class={isPerson ? "row prompt" : "row prompt other"}>
       <header>
-        <h3>{isPerson ? "You" : `From ${row.source}`}</h3>
+        <h3>{isPerson ? "You" : row.source?.startsWith("agent-") ? "Task" : `From ${row.source}`}</h3>
         {row.delivery === "steering" && <span class="badge">steering</span>}
         <time>{clock(row.time)}</time>
         <WireLink id={id} eventId={row.eventId} />
@@ -123,8 +123,8 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
   const command = (row.args as { command?: unknown } | null)?.command;
   return (
     <div class="call-body">
-      {row.intention && row.intention !== command && <p class="faint">{row.intention}</p>}
-      {typeof command === "string" ? <Code label="Command" text={command} language="bash" /> : row.args !== undefined && row.args !== null && !row.diff && (
+      {row.intention && row.intention !== command && !agent && <p class="faint">{row.intention}</p>}
+      {typeof command === "string" ? <Code label="Command" text={command} language="bash" /> : row.args !== undefined && row.args !== null && !row.diff && !agent && (
         <Code label="Arguments" text={JSON.stringify(row.args, null, 2)} language="json" />
       )}
       {row.decisions.map((decision) => (
@@ -133,9 +133,9 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
           <span>{decision.allowed ? "Approved" : "Denied"} by {decision.by}{decision.feedback ? `: “${decision.feedback}”` : ""}{decision.time - decision.asked > 500 ? `, after ${duration(decision.time - decision.asked)}` : ""}</span>
         </p>
       ))}
-      {row.diff && <Diff text={row.diff} />}
+      {row.diff && <Diff text={row.diff} folder={state.folder} />}
       {row.pictures.map((picture, at) => <img key={at} class="picture" src={picture} alt={`Picture ${at + 1} of ${row.tool}`} />)}
-      {row.output && <Output row={row} />}
+      {row.output && !agent && <Output row={row} />}
       {agent && <AgentView agent={agent} state={state} />}
       <footer class="row-foot">
         <WireLink id={state.id} eventId={row.eventId} />

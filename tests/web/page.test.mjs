@@ -1,0 +1,317 @@
+// The views of the page, with what a person does in each.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { join } from "node:path";
+import { launch, openPage, Server, shot, show } from "./support.mjs";
+import { PIXEL, PROMPTS } from "./story.mjs";
+
+let server, browser, page, story;
+
+before(async () => {
+  server = await Server.start({ prompts: PROMPTS });
+  story = await server.client.create(null, { workingDirectory: server.work, requestPermission: true });
+  await server.client.approveAll(story, "Write a function that makes slugs of titles, with accents kept, and test it.");
+  browser = await launch();
+  page = await openPage(browser, server);
+});
+
+after(async () => {
+  const problems = page?.problems ?? [];
+  await browser?.close();
+  await server?.stop();
+  assert.deepEqual(problems, []);
+});
+
+const row = (selector, options) => page.locator(`.transcript ${selector}`, options);
+const composer = () => page.getByRole("textbox", { name: "Prompt" });
+
+async function send(text) {
+  await composer().fill(text);
+  await page.keyboard.press("Enter");
+}
+
+/** Begin a session in the page; returns its id. */
+async function fresh() {
+  await page.goto(`${server.origin}/#/new`);
+  await page.getByLabel(/^Folder/).fill(server.work);
+  await page.getByRole("button", { name: "Begin" }).click();
+  await composer().waitFor();
+  return /session\/([^/]+)/.exec(page.url())[1];
+}
+
+test("the list has the session with its state, its model, its tokens and its cost", async () => {
+  const entry = page.locator(".entry", { hasText: "Write a function that makes slugs" });
+  await entry.getByText("$0.0").waitFor();
+  assert.match(await entry.innerText(), /open[^]*project · large · 2\dk tokens · \$0\.\d\d/);
+  await page.getByRole("searchbox", { name: "Search sessions" }).fill("no such words");
+  await page.getByText("No session matches.").waitFor();
+  await page.getByRole("searchbox", { name: "Search sessions" }).fill("slugs project");
+  await entry.click();
+  await page.getByRole("searchbox", { name: "Search sessions" }).fill("");
+  await page.getByRole("heading", { level: 1, name: /slugs of titles/ }).waitFor();
+});
+
+test("a stranger reads from the facts what the session cost, what was slow, what was approved, and why it stopped", async () => {
+  await show(page, story);
+  const facts = Object.fromEntries(await page.locator(".fact").evaluateAll((all) => all.map((one) => [one.querySelector("dt").textContent, [...one.querySelectorAll("dd")].map((dd) => dd.textContent).join(" | ")])));
+  assert.match(facts["Cost"], /^\$0\.0\d+ \| 7 model calls$/);
+  assert.match(facts["Slowest tool"], /^bash \| \d\.\d s in 2 calls$/);
+  assert.match(facts["Approvals"], /^\d approved \| by a person$/);
+  assert.equal(facts["Why it stopped"], "Finished: the model gave its answer");
+  assert.match(facts["Tokens"], /% from the cache, context \d+% full$/);
+});
+
+test("the transcript shows Markdown, folded reasoning, calls with exit code and output, side-by-side diffs and a sub-agent", async () => {
+  await show(page, story);
+  await row("h3, .markdown table").first().waitFor();
+  await row(".hljs-keyword").first().waitFor();
+  await shot(page, "transcript-end");
+  await page.locator(".transcript").evaluate((box) => { box.scrollTop = 0; });
+  await row(".thought summary").waitFor();
+  assert.equal(await row(".thought .markdown").count(), 0);
+  await row(".thought summary").click();
+  await row(".thought .markdown").getByText("I look at it first").waitFor();
+  const list = row(".call", { hasText: "ls -la" }).first();
+  await list.locator("summary").click();
+  await list.getByText("exit code 0").waitFor();
+  await list.getByText("Approved by a person, once").waitFor();
+  await shot(page, "transcript-begin");
+  const change = row("details.call", { has: page.locator(".tool:text-is('edit')") });
+  await change.scrollIntoViewIfNeeded();
+  const changed = change.locator("tr.line-changed").first();
+  assert.equal(await changed.locator("td.side-old").count() > 0, true);
+  assert.match(await changed.locator("td.side-new").innerText(), /unicodedata/);
+  await shot(page, "transcript-diff");
+  await page.locator(".transcript").evaluate((box) => { box.scrollTop = box.scrollHeight; });
+  const agent = row("details.call", { has: page.locator(".tool:text-is('scout')") });
+  await agent.scrollIntoViewIfNeeded();
+  await agent.locator("summary").first().click();
+  await agent.getByText("Only slug.py mentions it.").waitFor();
+  await agent.locator(".call", { hasText: "slugify" }).first().waitFor();
+  await row(".badge.bad", { hasText: "exit 1" }).first().waitFor();
+  await shot(page, "transcript-agent");
+});
+
+test("the todos of the model are above the prompt", async () => {
+  await show(page, story);
+  await page.getByText("Todos 1/3").click();
+  await page.locator(".todos .in_progress", { hasText: "Write slugify" }).waitFor();
+  await page.getByText("Todos 1/3").click();
+});
+
+test("the timeline has a bar for each part, zooms with keys and buttons, and leads to the transcript", async () => {
+  await show(page, story, "timeline");
+  const bars = page.locator(".bar-row");
+  await bars.first().waitFor();
+  const names = await bars.evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
+  assert.ok(names.some((name) => /^Model: demo\/large|^Model: large/.test(name) && /first token after/.test(name)), names.join("\n"));
+  assert.ok(names.some((name) => /^Tools: bash, \d\.\d s/.test(name)));
+  assert.ok(names.some((name) => name.startsWith("Sub-agents: scout")));
+  assert.ok(names.some((name) => name.startsWith("Waiting for people")));
+  await shot(page, "timeline");
+  const before = await page.locator(".tick").allInnerTexts();
+  await page.getByRole("button", { name: "Zoom in" }).click();
+  await page.keyboard.press("+");
+  assert.notDeepEqual(await page.locator(".tick").allInnerTexts(), before);
+  await shot(page, "timeline-zoomed");
+  await page.keyboard.press("0");
+  assert.deepEqual(await page.locator(".tick").allInnerTexts(), before);
+  const box = await page.locator(".overview").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.1, box.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 10);
+  await page.mouse.up();
+  assert.equal(await page.getByRole("button", { name: "Fit" }).isEnabled(), true);
+  await page.getByRole("button", { name: "Fit" }).click();
+  await bars.filter({ hasText: "create" }).first().click();
+  await page.locator(".target .call", { hasText: "create" }).waitFor();
+});
+
+test("the plots show tokens, cache, cost and context, with the numbers as a table", async () => {
+  await show(page, story, "usage");
+  for (const title of ["Tokens of each call", "Share of the input from the cache", "Cost so far", "Context"]) {
+    await page.getByRole("img", { name: new RegExp(`^${title}`) }).locator("canvas").waitFor();
+  }
+  await page.getByText("All 7 model calls as a table").click();
+  assert.equal(await page.locator(".all-calls tbody tr").count(), 7);
+  await page.getByText("All 7 model calls as a table").click();
+  await shot(page, "usage");
+});
+
+test("the decisions name what was approved and by whom", async () => {
+  await show(page, story, "decisions");
+  const first = page.locator("tbody tr").first();
+  assert.match(await first.innerText(), /run ls -la && sleep 1\s+approved\s+a person, once/);
+  await shot(page, "decisions");
+});
+
+test("each row leads to its event on the wire, which can be filtered and copied as a step", async () => {
+  const context = page.context();
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await show(page, story);
+  await page.locator(".transcript").evaluate((box) => { box.scrollTop = 0; });
+  await row(".prompt .wire-link").first().click();
+  await page.locator(".wire-line.chosen", { hasText: "user.message" }).waitFor();
+  await page.locator(".wire-detail pre", { hasText: '"messageId"' }).waitFor();
+  await shot(page, "wire");
+  await page.getByRole("button", { name: "Copy as a step" }).click();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^- events:\n {4}- \{"type":"user\.message"/);
+  await page.getByRole("searchbox", { name: "Filter" }).fill("permission");
+  const names = await page.locator(".wire-name").allInnerTexts();
+  assert.ok(names.length > 2 && names.every((name) => name.startsWith("permission.")), names.join());
+  await page.getByRole("button", { name: "Messages of this page" }).click();
+  await page.getByRole("searchbox", { name: "Filter" }).fill("connect");
+  await page.locator(".wire-line", { hasText: "connect" }).first().click();
+  assert.match(await page.locator(".wire-detail pre").innerText(), /\[redacted\]/);
+});
+
+test("an answer streams into the transcript, a prompt steers it, and it can be stopped", async () => {
+  await fresh();
+  await send("Count slowly");
+  await row(".streaming", { hasText: "word3" }).waitFor();
+  await shot(page, "streaming");
+  await composer().fill("Go faster");
+  await page.getByRole("button", { name: "Steer" }).waitFor();
+  await page.getByRole("button", { name: "Queue" }).click();
+  await page.getByText("Waiting: “Go faster”").waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await row(".note", { hasText: "Stopped by a person" }).waitFor();
+  await page.getByText("Stopped by a person", { exact: true }).first().waitFor();
+  assert.match(await page.locator(".fact").last().innerText(), /Why it stopped\s+Stopped by a person/);
+});
+
+test("an approval says what it grants; a denial with a reason reaches the model", async () => {
+  const id = await fresh();
+  await send("Please install it");
+  const question = page.getByRole("region", { name: "A question to you" });
+  await question.getByRole("heading", { name: "Run this command?" }).waitFor();
+  await question.locator("pre", { hasText: "touch installed" }).waitFor();
+  await question.getByRole("button", { name: /Allow for this session\s*touch/ }).waitFor();
+  await shot(page, "approval");
+  await question.getByRole("button", { name: /^Deny/ }).click();
+  await question.getByRole("textbox").fill("Use a virtual environment");
+  await question.getByRole("button", { name: "Deny, and tell the model" }).click();
+  await row(".answer", { hasText: "Use a virtual environment" }).waitFor();
+  assert.equal(existsSync(join(server.work, "installed")), false);
+  await send("Then install again");
+  await question.getByRole("button", { name: /^Change it first/ }).click();
+  const args = question.getByRole("textbox", { name: "Arguments of the call, as JSON" });
+  await args.fill("[]");
+  await question.getByRole("button", { name: "Allow this changed call once" }).click();
+  await question.getByText("expected a JSON object").waitFor();
+  await args.fill(JSON.stringify({ command: "echo changed by hand" }));
+  await question.getByRole("button", { name: "Allow this changed call once" }).click();
+  await row(".answer", { hasText: "changed by hand" }).waitFor();
+  await send("And install once more");
+  await question.getByRole("button", { name: /^Allow for this session/ }).click();
+  await row(".answer", { hasText: "The result was: installed" }).waitFor();
+  assert.equal(existsSync(join(server.work, "installed")), true);
+  await show(page, id, "decisions");
+  const texts = await page.locator("tbody tr").allInnerTexts();
+  assert.match(texts[0], /denied\s+a person[^]*“Use a virtual environment”/);
+  assert.match(texts[2], /approved\s+a person, for this session/);
+  await page.getByRole("heading", { name: "Approvals that still hold" }).waitFor();
+  await page.getByRole("button", { name: "Revoke" }).first().click();
+  await page.getByRole("heading", { name: "Approvals that still hold" }).waitFor({ state: "detached" });
+});
+
+test("a question of the model has its choices as buttons", async () => {
+  await fresh();
+  await send("Ask me which colour");
+  const question = page.getByRole("region", { name: "A question to you" });
+  await question.getByRole("button", { name: "Red" }).waitFor();
+  await shot(page, "question");
+  await question.getByRole("button", { name: "Blue" }).click();
+  await row(".answer", { hasText: "Blue" }).waitFor();
+});
+
+test("a picture is attached, sent and shown; the model is switched", async () => {
+  const id = await fresh();
+  await page.locator("input[type=file]").setInputFiles({ name: "pixel.png", mimeType: "image/png", buffer: Buffer.from(PIXEL, "base64") });
+  await page.getByRole("button", { name: "Remove pixel.png" }).waitFor();
+  await page.getByRole("combobox", { name: "Model" }).selectOption("demo/small");
+  await row(".note", { hasText: "Model: demo/small" }).waitFor();
+  await send("What is in this picture?");
+  await row(".prompt img[alt='pixel.png']").waitFor();
+  await row(".answer", { hasText: "A red pixel." }).waitFor();
+  const { data } = await server.client.call("sessions.readPersistedEvents", { sessionId: id }).then(({ events }) => events.find((event) => event.type === "user.message"));
+  assert.equal(data.attachments[0].data, PIXEL);
+});
+
+test("a session is forked before a prompt and rewound with its files", async () => {
+  const id = await fresh();
+  await send("One");
+  await row(".answer", { hasText: "You said: One" }).waitFor();
+  await send("Please install it");
+  await page.getByRole("button", { name: /^Allow once/ }).click();
+  await row(".answer", { hasText: "The result was" }).waitFor();
+  const second = row(".prompt", { hasText: "Please install it" });
+  await second.getByRole("button", { name: "Actions for this prompt" }).click();
+  await page.getByRole("menuitem", { name: "Fork from here" }).click();
+  await page.waitForURL((url) => !url.hash.includes(id));
+  await row(".answer", { hasText: "You said: One" }).waitFor();
+  assert.equal(await row(".prompt").count(), 1);
+  await page.getByText("This session is stored.").waitFor();
+  await shot(page, "stored");
+  await page.getByRole("button", { name: "Continue here" }).click();
+  await send("Two");
+  await row(".answer", { hasText: "You said: Two" }).waitFor();
+  await show(page, id);
+  await second.getByRole("button", { name: "Actions for this prompt" }).click();
+  await page.getByRole("menuitem", { name: /Rewind/ }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Rewind the conversation" }).waitFor();
+  await shot(page, "rewind");
+  await dialog.getByRole("button", { name: "Rewind the conversation" }).click();
+  await second.waitFor({ state: "detached" });
+  assert.equal(await row(".prompt").count(), 1);
+});
+
+test("a session is exported as Markdown and as JSON lines", async () => {
+  await show(page, story);
+  for (const [item, check] of [["Export as Markdown", (text) => /^# Write a function[^]*\*\*bash\*\* `ls -la && sleep 1`/.test(text)], ["Export as JSON lines", (text) => text.trim().split("\n").every((line) => JSON.parse(line).type)]]) {
+    await page.getByRole("button", { name: "Actions for this session" }).click();
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name: item }).click()]);
+    assert.ok(check(readFileSync(await download.path(), "utf8")), item);
+  }
+});
+
+test("two sessions are compared side by side", async () => {
+  const small = await server.client.create(null, { workingDirectory: server.work, requestPermission: true, model: "demo/small" });
+  await server.client.approveAll(small, "Write a function that makes slugs of titles, quickly.");
+  await show(page, story);
+  await page.getByRole("button", { name: "Actions for this session" }).click();
+  await page.getByRole("menuitem", { name: "Compare with another session" }).click();
+  await page.getByRole("combobox", { name: "Right" }).selectOption(small);
+  await page.getByRole("region", { name: "Right transcript" }).waitFor();
+  const cost = page.locator(".compare-facts tr", { hasText: "Cost" });
+  assert.match(await cost.innerText(), /\$0\.0\d+\s+\$0\.00\d+\s+−\d\d%/);
+  await shot(page, "compare");
+});
+
+test("a new session is begun in a folder", async () => {
+  await page.getByRole("link", { name: "New" }).click();
+  await page.getByLabel(/^Folder/).fill(server.work);
+  await page.getByRole("combobox", { name: "Model" }).selectOption("demo/small");
+  await shot(page, "new");
+  await page.getByRole("button", { name: "Begin" }).click();
+  await send("Hello there");
+  await row(".answer", { hasText: "You said: Hello there" }).waitFor();
+});
+
+test("the page is used with the keyboard alone", async () => {
+  await page.goto(`${server.origin}/#/`);
+  await page.getByRole("heading", { name: "Sessions" }).waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("slugs of titles, with accents");
+  for (let at = 0; at < 6 && !(await page.evaluate(() => document.activeElement.classList.contains("entry"))); at++) await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: /slugs of titles/ }).waitFor();
+  await page.locator("#prompt").waitFor();
+  await page.keyboard.press("i");
+  await page.keyboard.type("From the keyboard");
+  await page.keyboard.press("Enter");
+  await row(".answer", { hasText: "You said: From the keyboard" }).waitFor();
+});
