@@ -35,7 +35,7 @@ export interface Picture {
   data: string;
 }
 
-const PAGE_EVENTS = 5000;
+const PAGE_EVENTS = 1000;
 const DESCRIBED = 60;
 const POLL_MS = 4000;
 
@@ -146,7 +146,10 @@ export class Store {
       this.descriptions.value = new Map(this.descriptions.value).set(id, description);
       const isLive = description.state === "working" || description.state === "idle";
       if (isLive) await this.join(id, description.clients === 0);
-      const events = isLive ? await this.readLive(id) : await this.readStored(id);
+      const events = await this.readEvents(id, isLive, (latest) => {
+        if (session.value.status !== "loading") return;
+        session.value = { ...session.value, state: { ...settle(reduce(emptySession(id), latest)), title: this.titleOf(id) } };
+      });
       const known = new Set(events.map((event) => event.id));
       const later = (this.arrived.get(id) ?? []).filter((event) => !known.has(event.id));
       this.arrived.delete(id);
@@ -159,8 +162,7 @@ export class Store {
         if (description.state === "idle") state = { ...settle(state), questions: state.questions };
         state = await this.dropAnswered(reduce(state, later));
       }
-      const metadata = this.sessions.value.find((one) => one.sessionId === id);
-      state.title = metadata?.name ?? (state.title || metadata?.summary || "");
+      state.title = this.titleOf(id) || state.title;
       session.value = { ...session.value, status: isLive ? "live" : description.state === "elsewhere" ? "elsewhere" : "stored", problem: "", state };
       if (isLive) void this.readTodos(id);
     } catch (error) {
@@ -171,6 +173,11 @@ export class Store {
     }
   }
 
+  private titleOf(id: string): string {
+    const metadata = this.sessions.value.find((one) => one.sessionId === id);
+    return metadata?.name ?? metadata?.summary ?? "";
+  }
+
   private async join(id: string, alone: boolean): Promise<void> {
     await this.rpc.call("session.resume", {
       sessionId: id, disableResume: true, continuePendingWork: true, requestPermission: true, requestElicitation: true,
@@ -179,25 +186,24 @@ export class Store {
     } as Methods["session.resume"]["params"]);
   }
 
-  private async readLive(id: string): Promise<WireEvent[]> {
-    const events: WireEvent[] = [];
+  /** Read the events of a session from its log, the latest first; `show` gets those that are known so far. */
+  private async readEvents(id: string, isLive: boolean, show: (events: WireEvent[]) => void): Promise<WireEvent[]> {
+    const pages: WireEvent[][] = [];
     let cursor: string | undefined;
-    for (;;) {
-      const page = await this.rpc.call("session.eventLog.read", { sessionId: id, max: 1000, ...(cursor ? { cursor } : {}) });
-      events.push(...(page.events as unknown as WireEvent[]));
-      cursor = page.cursor;
-      if (!page.hasMore) return events;
-    }
-  }
-
-  private async readStored(id: string): Promise<WireEvent[]> {
-    const events: WireEvent[] = [];
-    let cursor: string | undefined;
-    for (;;) {
-      const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: PAGE_EVENTS, ...(cursor ? { cursor } : {}) });
-      events.push(...(page.events as unknown as WireEvent[]));
-      cursor = page.cursor;
-      if (!page.hasMore || !cursor) return events;
+    try {
+      for (;;) {
+        const page = await this.rpc.call("sessions.readPersistedEvents", { sessionId: id, max: PAGE_EVENTS, direction: "backward", ...(cursor ? { cursor } : {}) });
+        if (page.cursorStatus === "expired") throw new RpcError("the log was cut while it was read: load the session again", 0, null);
+        pages.push(page.events as unknown as WireEvent[]);
+        cursor = page.cursor;
+        if (!page.hasMore || !cursor) return pages.reverse().flat();
+        if (pages.length === 1) show(pages[0]!);
+      }
+    } catch (error) {
+      if (!isLive) throw error;
+      // The log of a session in the storage of a client is not on the disk.
+      const { events } = await this.rpc.call("session.getMessages", { sessionId: id });
+      return events as unknown as WireEvent[];
     }
   }
 

@@ -11,7 +11,7 @@ const OUTPUT = join(HERE, "../src/generated/wire.ts");
 
 const METHODS = [
   "connect", "models.list", "session.list", "session.create", "session.resume", "session.send", "session.abort",
-  "session.getMessages", "session.eventLog.read", "session.model.switchTo", "session.mode.set",
+  "session.getMessages", "session.model.switchTo", "session.mode.set",
   "session.permissions.handlePendingPermissionRequest", "session.permissions.pendingRequests",
   "session.ui.handlePendingUserInput", "session.ui.handlePendingExitPlanMode",
   "session.ui.handlePendingElicitation", "session.ui.handlePendingAutoModeSwitch", "session.plan.readSqlTodos",

@@ -28,7 +28,9 @@ export function barsOf(state: SessionState, run: number | null): Bar[] {
     // The bar of an agent is among those of its parent.
     const lane = span.kind === "agent" ? state.agents[span.agentId ?? ""]?.parent ?? null : span.agentId;
     const known = lane !== null && state.agents[lane] ? lane : null;
-    byAgent.set(known, [...(byAgent.get(known) ?? []), span]);
+    const list = byAgent.get(known);
+    if (list) list.push(span);
+    else byAgent.set(known, [span]);
   }
   const bars: Bar[] = [];
   const add = (lane: string | null, depth: number): void => {
@@ -51,36 +53,26 @@ export function windowOf(state: SessionState, run: number | null, now: number): 
   return Number.isFinite(from) && to > from ? { from, to } : { from: state.started, to: state.started + 1000 };
 }
 
+/** What counts where spans overlap: a wait is a part of its call, and counts as a wait alone. */
+const PRECEDENCE: SpanKind[] = ["wait", "model", "agent", "tool", "summary"];
+
 /** Return the time that each kind takes at the top level, where overlapping spans count once, and the rest. */
 export function kindSums(bars: readonly Bar[], window: Window, now: number): (KindSum | { kind: "gap"; ms: number })[] {
-  // A wait is a part of its tool, and counts as a wait alone.
-  const order: SpanKind[] = ["wait", "model", "agent", "tool", "summary"];
-  const taken: [number, number][] = [];
-  const sums = order.map((kind) => {
-    let ms = 0;
-    for (const bar of bars) {
-      if (bar.kind !== kind || bar.depth > (kind === "wait" ? 1 : 0)) continue;
-      for (const [from, to] of subtract([bar.start, bar.end ?? now], taken)) {
-        ms += to - from;
-        taken.push([from, to]);
-      }
-    }
-    return { kind, ms };
-  });
-  const rest = window.to - window.from - sums.reduce((total, one) => total + one.ms, 0);
-  return [...sums.filter((one) => one.ms > 0), { kind: "gap" as const, ms: Math.max(0, rest) }];
-}
-
-function subtract(span: [number, number], taken: readonly [number, number][]): [number, number][] {
-  let left: [number, number][] = [span];
-  for (const [from, to] of taken) {
-    left = left.flatMap(([start, end]) => {
-      if (to <= start || from >= end) return [[start, end] as [number, number]];
-      const parts: [number, number][] = [[start, Math.min(end, from)], [Math.max(start, to), end]];
-      return parts.filter(([one, other]) => other > one);
-    });
+  const changes: { time: number; kind: SpanKind; by: number }[] = [];
+  for (const bar of bars) {
+    if (bar.depth > (bar.kind === "wait" ? 1 : 0)) continue;
+    changes.push({ time: bar.start, kind: bar.kind, by: 1 }, { time: bar.end ?? now, kind: bar.kind, by: -1 });
   }
-  return left.filter(([from, to]) => to > from);
+  changes.sort((one, other) => one.time - other.time);
+  const open: Record<SpanKind, number> = { wait: 0, model: 0, agent: 0, tool: 0, summary: 0 };
+  const sums: Record<SpanKind, number> = { wait: 0, model: 0, agent: 0, tool: 0, summary: 0 };
+  changes.forEach((change, at) => {
+    open[change.kind] += change.by;
+    const kind = PRECEDENCE.find((one) => open[one] > 0);
+    if (kind) sums[kind] += (changes[at + 1]?.time ?? change.time) - change.time;
+  });
+  const rest = window.to - window.from - PRECEDENCE.reduce((total, kind) => total + sums[kind], 0);
+  return [...PRECEDENCE.filter((kind) => sums[kind] > 0).map((kind) => ({ kind, ms: sums[kind] })), { kind: "gap" as const, ms: Math.max(0, rest) }];
 }
 
 /** Return round times for a ruler, as offsets from the beginning in milliseconds. */

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat.agent.session.session import Session
-from jumpseat.errors import InvalidRequestError, SessionNotFoundError
+from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError
 from jumpseat.sessions.context import Context
 from jumpseat.store.model_calls import ModelCallFile
 from jumpseat.store.page_access import LOGIN_S
@@ -56,7 +56,7 @@ async def describe(ctx: Context, params: WebDescribeParams) -> WebDescribeResult
     for session_id in dict.fromkeys(params.session_ids):
         try:
             found.append(_describe_live(ctx, ctx.registry.live(session_id)))
-        except SessionNotFoundError:
+        except (SessionNotFoundError, SessionInUseError):
             with suppress(SessionNotFoundError):
                 stored.append(ctx.registry.store.get_existing(session_id))
     found += await anyio.to_thread.run_sync(lambda: [_describe_stored(folder) for folder in stored])
