@@ -123,6 +123,16 @@ def test_who_is_let_in_depends_on_the_token_and_on_who_starts_the_server() -> No
     assert parse(["--stdio"], TOKEN).tcp is None
 
 
+def test_a_web_socket_port_is_served_alone_or_besides_tcp(capsys: pytest.CaptureFixture[str]) -> None:
+    alone = parse(["--headless", "--ws-port", "0", "--ws-origin", "https://a.example"], {}).tcp
+    assert alone == TcpOptions(serves_tcp=False, web_port=0, web_origins=("https://a.example",))
+    assert parse(["--ws-port", "8080", "--port", "1"], {}).tcp == TcpOptions(port=1, web_port=8080)
+    assert "mutually exclusive" in refused(capsys, "--stdio", "--ws-port", "0")
+    assert "requires --ws-port" in refused(capsys, "--headless", "--ws-origin", "https://a.example")
+    for origin in ("a.example", "https://a.example/path", "*", "null"):
+        assert "expected an origin" in refused(capsys, "--headless", "--ws-port", "0", "--ws-origin", origin)
+
+
 def test_a_host_beyond_loopback_requires_tls_and_a_token(capsys: pytest.CaptureFixture[str]) -> None:
     tls = ["--tls-cert", "c.pem", "--tls-key", "k.pem"]
     for host in ("127.0.0.1", "::1", "localhost", "127.1.2.3"):

@@ -32,6 +32,7 @@ const ALLOWED = {
   ],
   ALLOWED_ATTR: ["href", "title", "class", "type", "checked", "disabled", "align", "start", "target", "rel", "tabindex"],
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
+  ADD_URI_SAFE_ATTR: ["type", "checked", "disabled", "align", "start", "target", "rel", "tabindex"],
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   RETURN_TRUSTED_TYPE: true,

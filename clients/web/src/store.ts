@@ -163,6 +163,7 @@ export class Store {
         state = await this.dropAnswered(reduce(state, later));
       }
       state.title = this.titleOf(id) || state.title;
+      this.entitle(id, state.title);
       session.value = { ...session.value, status: isLive ? "live" : description.state === "elsewhere" ? "elsewhere" : "stored", problem: "", state };
       if (isLive) void this.readTodos(id);
     } catch (error) {
@@ -170,6 +171,13 @@ export class Store {
     } finally {
       this.loading.delete(id);
       this.flushSoon();
+    }
+  }
+
+  /** Show the title of a session that the list does not know yet. */
+  private entitle(id: string, title: string): void {
+    if (title && this.titleOf(id) === "") {
+      this.sessions.value = this.sessions.value.map((one) => (one.sessionId === id ? { ...one, summary: title } : one));
     }
   }
 
@@ -252,6 +260,7 @@ export class Store {
         const before = session.value.state;
         const state = reduce(before, events);
         session.value = { ...session.value, state };
+        if (state.title !== before.title) this.entitle(id, state.title);
         if (state.todosVersion !== before.todosVersion) void this.readTodos(id);
         if (state.queueVersion !== before.queueVersion) void this.readQueue(id);
         for (const question of state.questions) {

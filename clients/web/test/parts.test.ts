@@ -16,6 +16,8 @@ test("a diff has its old lines on the left, its new ones on the right, and marks
   assert.deepEqual(file!.rows[1]!.right!.parts.filter((part) => part.changed).map((part) => part.text), ["20"]);
   assert.deepEqual([file!.path, file!.added, file!.removed], ["x.py", 2, 1]);
   assert.deepEqual(sideBySide("no diff"), []);
+  const [moved] = sideBySide("--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-return clean(text)\n+text = load()\n+return clean(text, all)\n");
+  assert.deepEqual(moved!.rows.map((row) => [row.kind, row.left?.line ?? null, row.right?.line ?? null]), [["added", null, 1], ["changed", 1, 2]]);
 });
 
 test("an approval beyond a call says what it covers", () => {

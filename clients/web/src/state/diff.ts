@@ -55,9 +55,7 @@ function addHunk(file: FileDiff, lines: readonly string[], oldStart: number, new
   let removed: string[] = [];
   let added: string[] = [];
   const flush = (): void => {
-    for (let at = 0; at < Math.max(removed.length, added.length); at++) {
-      const before = removed[at];
-      const after = added[at];
+    for (const [before, after] of pairs(removed, added)) {
       const [one, other] = before !== undefined && after !== undefined ? words(before, after) : [plain(before), plain(after)];
       file.rows.push({
         kind: before === undefined ? "added" : after === undefined ? "removed" : "changed",
@@ -84,6 +82,43 @@ function addHunk(file: FileDiff, lines: readonly string[], oldStart: number, new
     }
   }
   flush();
+}
+
+/** The lines of a change of which similar ones are found; those of longer changes are paired in their order. */
+const MOST_PAIRED = 40;
+
+/** Pair the removed lines with the added ones that they have become, in their order. */
+function pairs(removed: readonly string[], added: readonly string[]): [string | undefined, string | undefined][] {
+  if (removed.length === added.length || removed.length > MOST_PAIRED || added.length > MOST_PAIRED) {
+    return Array.from({ length: Math.max(removed.length, added.length) }, (_, at) => [removed[at], added[at]]);
+  }
+  // The greatest sum of similarities of the lines from each place on.
+  const best: number[][] = Array.from({ length: removed.length + 1 }, () => Array<number>(added.length + 1).fill(0));
+  for (let one = removed.length - 1; one >= 0; one--) {
+    for (let other = added.length - 1; other >= 0; other--) {
+      best[one]![other] = Math.max(best[one + 1]![other]!, best[one]![other + 1]!, best[one + 1]![other + 1]! + similarity(removed[one]!, added[other]!));
+    }
+  }
+  const found: [string | undefined, string | undefined][] = [];
+  let one = 0;
+  let other = 0;
+  while (one < removed.length || other < added.length) {
+    const now = best[one]?.[other] ?? 0;
+    if (one < removed.length && other < added.length && now > 0 && now === best[one + 1]![other + 1]! + similarity(removed[one]!, added[other]!)) {
+      found.push([removed[one++], added[other++]]);
+    } else if (one < removed.length && (other >= added.length || now === best[one + 1]![other])) found.push([removed[one++], undefined]);
+    else found.push([undefined, added[other++]]);
+  }
+  return found;
+}
+
+/** Return the share of words that two lines have in common; 0 for lines with little in common. */
+function similarity(one: string, other: string): number {
+  const words = new Set(one.match(/\w+/g) ?? []);
+  const others = new Set(other.match(/\w+/g) ?? []);
+  const common = [...words].filter((word) => others.has(word)).length;
+  const share = common / Math.max(1, words.size, others.size);
+  return share >= LEAST_COMMON ? share : 0;
 }
 
 function plain(text: string | undefined): Part[] {

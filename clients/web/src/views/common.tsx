@@ -41,6 +41,11 @@ export function Html({ html, as: Tag = "div", class: name }: { html: SafeHtml; a
   return <Tag ref={ref as any} class={name} />;
 }
 
+/** A table that scrolls sideways where it is wider than its place. */
+export function Table({ label, children, class: name }: { label: string; children: ComponentChildren; class?: string }) {
+  return <div class="table-scroll" tabIndex={0} role="region" aria-label={label}><table class={name}>{children}</table></div>;
+}
+
 /** A menu behind a button, closed by Escape, by a click elsewhere, and by a choice. */
 export function Menu({ label, icon, children }: { label: string; icon: string; children: ComponentChildren }) {
   const [open, setOpen] = useState(false);

@@ -6,6 +6,7 @@ import { count, dollars, duration, tokens } from "../state/format.ts";
 import type { SessionState } from "../state/types.ts";
 import type { Store } from "../store.ts";
 import { go, href } from "../route.ts";
+import { Table } from "./common.tsx";
 import { titleOf } from "./list.tsx";
 import { RowView } from "./rows.tsx";
 import { VirtualList } from "./virtual.tsx";
@@ -21,14 +22,14 @@ export function Compare({ store, left, right }: { store: Store; left: string; ri
         <Choice store={store} label="Right" value={right ?? ""} onChange={(id) => go({ view: "compare", left, right: id })} />
       </div>
       {other && (
-        <div class="table-scroll"><table class="compare-facts">
+        <Table label="Facts of both sessions" class="compare-facts">
           <caption class="hidden">Facts of both sessions</caption>
           <thead><tr><th scope="col">Fact</th><th scope="col">Left</th><th scope="col">Right</th><th scope="col">Right against left</th></tr></thead>
           <tbody>{FACTS.map(([name, read, show]) => {
             const [before, after] = [read(one.facts, one.state), read(other.facts, other.state)];
             return <tr key={name}><th scope="row">{name}</th><td>{show(before)}</td><td>{show(after)}</td><td>{ratio(before, after)}</td></tr>;
           })}</tbody>
-        </table></div>
+        </Table>
       )}
       <div class="compare">
         {[one, other].map((side, index) => side

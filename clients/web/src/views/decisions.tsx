@@ -5,6 +5,7 @@ import { clock, count, duration } from "../state/format.ts";
 import { callsOf } from "../state/facts.ts";
 import type { OpenSession, Store } from "../store.ts";
 import { href } from "../route.ts";
+import { Table } from "./common.tsx";
 
 export function Decisions({ store, session }: { store: Store; session: OpenSession }) {
   const { state } = session;
@@ -24,7 +25,7 @@ export function Decisions({ store, session }: { store: Store; session: OpenSessi
     <div class="page" tabIndex={0} role="region" aria-label="Decisions">
       <h2>Decisions</h2>
       {state.decisions.length === 0 ? <p>Nobody was asked for an approval in this session.</p> : (
-        <div class="table-scroll"><table>
+        <Table label="Table of decisions">
           <thead><tr><th scope="col">Time</th><th scope="col">What</th><th scope="col">Decision</th><th scope="col">By whom</th><th scope="col">After</th></tr></thead>
           <tbody>
             {state.decisions.map((decision) => (
@@ -37,7 +38,7 @@ export function Decisions({ store, session }: { store: Store; session: OpenSessi
               </tr>
             ))}
           </tbody>
-        </table></div>
+        </Table>
       )}
       {unasked.length > 0 && <p class="faint">{count(unasked.length, "call")} ran without a question: the tool needs none, or a rule, an earlier approval or the mode allowed it.</p>}
       {kept.length > 0 && (

@@ -24,7 +24,7 @@ function FileTable({ path, rows, added, removed }: { path: string; rows: DiffRow
   return (
     <div class="diff">
       <div class="diff-name"><code>{path}</code> <span class="added">+{added}</span> <span class="removed">−{removed}</span></div>
-      <div class="diff-scroll" tabIndex={0} role="region" aria-label={`Changes of ${path}`}>
+      <div class="diff-scroll" tabIndex={0} role="group" aria-label={`Changes of ${path}`}>
         <table>
           <caption class="hidden">Changes of {path}: before on the left, after on the right</caption>
           <colgroup><col class="number" /><col /><col class="number" /><col /></colgroup>

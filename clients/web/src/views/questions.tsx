@@ -58,7 +58,7 @@ function Permission({ store, state, question }: Props<"permission">) {
   };
   return (
     <>
-      <h3>{questionTitle(request)}</h3>
+      <h2>{questionTitle(request)}</h2>
       <RequestView request={request} folder={state.folder} />
       {request.warning && <p class="note warning"><Icon name="warning" size={14} /><span>{request.warning}</span></p>}
       {request.requestSandboxBypassReason && <p class="note warning"><Icon name="warning" size={14} /><span>{request.requestSandboxBypassReason}</span></p>}
@@ -105,7 +105,7 @@ function RequestView({ request, folder }: { request: any; folder: string }) {
     case "shell": return (
       <>
         {request.intention && request.intention !== request.fullCommandText && <p>{request.intention}</p>}
-        <pre class="code" tabIndex={0} role="region" aria-label="Command"><code>{request.fullCommandText}</code></pre>
+        <pre class="code" tabIndex={0} role="group" aria-label="Command"><code>{request.fullCommandText}</code></pre>
         <p class="faint">
           {request.sandboxed === true ? "Runs in the sandbox" : request.sandboxed === false ? "Runs outside of the sandbox" : "Runs without a sandbox"}
           {request.sandboxHosts?.length ? `, and reaches ${request.sandboxHosts.join(", ")}` : ""}
@@ -122,7 +122,7 @@ function RequestView({ request, folder }: { request: any; folder: string }) {
       <>
         <p><strong>{request.toolName ?? request.kind}</strong>{request.serverName ? ` of the MCP server ${request.serverName}` : ""} {request.toolDescription}</p>
         {request.hookMessage && <p class="note warning">{request.hookMessage}</p>}
-        <pre class="code" tabIndex={0} role="region" aria-label="Arguments"><code>{JSON.stringify(request.args ?? request.toolArgs ?? {}, null, 2)}</code></pre>
+        <pre class="code" tabIndex={0} role="group" aria-label="Arguments"><code>{JSON.stringify(request.args ?? request.toolArgs ?? {}, null, 2)}</code></pre>
       </>
     );
   }
@@ -133,7 +133,7 @@ function Input({ store, state, question }: Props<"input">) {
   const answer = (value: string, wasFreeform: boolean): void => void store.answer(state.id, question, { answer: value, wasFreeform });
   return (
     <>
-      <h3>The model asks</h3>
+      <h2>The model asks</h2>
       <div class="markdown"><Html html={renderMarkdown(question.question)} /></div>
       <div class="choices">
         {question.choices.map((choice) => <button type="button" key={choice} onClick={() => answer(choice, false)}>{choice}</button>)}
@@ -159,8 +159,8 @@ function Plan({ store, state, question }: Props<"plan">) {
   const [feedback, setFeedback] = useState("");
   return (
     <>
-      <h3>Is this plan right?</h3>
-      <div class="markdown plan" tabIndex={0} role="region" aria-label="Plan"><Html html={renderMarkdown(question.plan || question.summary)} /></div>
+      <h2>Is this plan right?</h2>
+      <div class="markdown plan" tabIndex={0} role="group" aria-label="Plan"><Html html={renderMarkdown(question.plan || question.summary)} /></div>
       <div class="choices">
         {question.actions.map((action) => (
           <button type="button" key={action} class={action === question.recommended ? "primary" : ""} onClick={() => void store.answer(state.id, question, { approved: true, selectedAction: action })}>{PLAN_ACTIONS[action] ?? action}</button>
@@ -177,7 +177,7 @@ function Plan({ store, state, question }: Props<"plan">) {
 function Switch({ store, state, question }: Props<"switch">) {
   return (
     <>
-      <h3>The model is rate limited{question.code ? ` (${question.code})` : ""}. Let the provider choose another one?</h3>
+      <h2>The model is rate limited{question.code ? ` (${question.code})` : ""}. Let the provider choose another one?</h2>
       <div class="choices">
         <button type="button" class="primary" onClick={() => void store.answer(state.id, question, "yes")}>Yes</button>
         <button type="button" onClick={() => void store.answer(state.id, question, "yes_always")}>Yes<small>for the rest of this session</small></button>
@@ -203,7 +203,7 @@ function Form({ store, state, question }: Props<"form">) {
   };
   return (
     <form onSubmit={submit}>
-      <h3>{question.source ? `${question.source} asks` : "A form"}</h3>
+      <h2>{question.source ? `${question.source} asks` : "A form"}</h2>
       <p class="plain">{question.message}</p>
       {question.url && <p><code>{question.url}</code></p>}
       {properties.map(([name, field]) => (

@@ -64,7 +64,7 @@ function Prompt({ row, id, actions }: { row: Extract<Row, { kind: "prompt" }>; i
   return (
     <section class={isPerson ? "row prompt" : "row prompt other"}>
       <header>
-        <h3>{isPerson ? "You" : row.source?.startsWith("agent-") ? "Task" : `From ${row.source}`}</h3>
+        <h2>{isPerson ? "You" : row.source?.startsWith("agent-") ? "Task" : `From ${row.source}`}</h2>
         {row.delivery === "steering" && <span class="badge">steering</span>}
         <time>{clock(row.time)}</time>
         <WireLink id={id} eventId={row.eventId} />
@@ -150,7 +150,7 @@ function CallBody({ row, state, agent }: { row: CallRow; state: SessionState; ag
 
 function Code({ label, text, language }: { label: string; text: string; language: string }) {
   const html = useMemo(() => renderCode(text, language), [text, language]);
-  return <pre class="code" tabIndex={0} role="region" aria-label={label}><Html as="code" html={html} /></pre>;
+  return <pre class="code" tabIndex={0} role="group" aria-label={label}><Html as="code" html={html} /></pre>;
 }
 
 function Output({ row }: { row: CallRow }) {
@@ -162,7 +162,7 @@ function Output({ row }: { row: CallRow }) {
   const html = useMemo(() => (language ? renderCode(text, language) : null), [text, language]);
   return (
     <>
-      <pre class="output" tabIndex={0} role="region" aria-label="Output">{html ? <Html as="code" html={html} /> : text}</pre>
+      <pre class="output" tabIndex={0} role="group" aria-label="Output">{html ? <Html as="code" html={html} /> : text}</pre>
       {isLong && !opened.value.get(key) && <button type="button" class="link" onClick={() => toggle(key, true)}>Show all of the output ({Math.round(row.output.length / 1024)} KB)</button>}
     </>
   );
@@ -177,11 +177,11 @@ function AgentView({ agent, state }: { agent: Agent; state: SessionState }) {
     duration((agent.end ?? state.changed) - agent.start),
   ].filter(Boolean);
   return (
-    <section class="agent" aria-label={`Sub-agent ${agent.name}`}>
+    <div class="agent" role="group" aria-label={`Sub-agent ${agent.name}`}>
       <p class="agent-head"><Icon name="robot" size={15} /> <strong>{agent.name}</strong> <span class="badge">{agent.status}</span> <span class="faint">{facts.join(" · ")}</span></p>
       {agent.error && <p class="note error">{agent.error}</p>}
       {rows.length < agent.rows.length && <button type="button" class="link" onClick={() => toggle(key, true)}>Show {agent.rows.length - rows.length} earlier entries</button>}
       {rows.map((row) => <RowView key={row.key} row={row} state={state} actions={null} />)}
-    </section>
+    </div>
   );
 }

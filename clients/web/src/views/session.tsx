@@ -44,7 +44,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
       <header class="session-head">
         <div class="session-name">
           <h1 title={state.title}>{state.title || (session.status === "loading" ? "Loading…" : "New session")}</h1>
-          <p class="faint">{[state.folder, state.branch, state.model, dateTime(state.started)].filter(Boolean).join(" · ")}</p>
+          <p class="faint">{[state.folder, state.branch, state.model ?? facts.models[0]?.model, dateTime(state.started)].filter(Boolean).join(" · ")}</p>
         </div>
         <Status session={session} />
         <Menu label="Actions for this session" icon="more">

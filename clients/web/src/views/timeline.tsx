@@ -151,16 +151,17 @@ function BarRow({ bar, state, shown, whole, now }: { bar: Bar; state: SessionSta
   const from = Math.max(0, (bar.start - shown.from) / length) * 100;
   const to = Math.min(1, (end - shown.from) / length) * 100;
   const first = bar.firstMs !== null && ms > 0 ? Math.min(1, bar.firstMs / ms) : null;
-  const about = `${KINDS[bar.kind]}: ${bar.label}, ${duration(ms)}${bar.firstMs !== null ? `, first token after ${duration(bar.firstMs)}` : ""}, begins after ${duration(bar.start - whole.from)}${bar.ok ? "" : bar.end === null ? ", goes on" : ", not successful"}`;
+  const about = `${KINDS[bar.kind].toLowerCase()}${bar.firstMs !== null ? `, first token after ${duration(bar.firstMs)}` : ""}, begins after ${duration(bar.start - whole.from)}${bar.ok ? "" : bar.end === null ? ", goes on" : ", not successful"}`;
   return (
-    <button type="button" class="bar-row" title={about} aria-label={about} disabled={!bar.rowKey} onClick={() => bar.rowKey && go({ view: "session", id: state.id, tab: "transcript", at: bar.rowKey })}>
-      <span class="bar-name" style={{ paddingLeft: `${bar.depth * 14}px` }}><i class={`swatch kind-${bar.kind}`} />{bar.label}</span>
+    <button type="button" class="bar-row" title={about} disabled={!bar.rowKey} onClick={() => bar.rowKey && go({ view: "session", id: state.id, tab: "transcript", at: bar.rowKey })}>
+      <span class="bar-name" style={{ paddingLeft: `${bar.depth * 14}px` }}><i class={`swatch kind-${bar.kind}`} />{bar.label}</span>{" "}
       <span class="bar-track">
         <span class={`bar kind-${bar.kind} ${bar.ok ? "" : "bad"} ${bar.end === null ? "open" : ""}`} style={{ left: `${from}%`, width: `max(2px, ${to - from}%)` }}>
           {first !== null && <span class="first" style={{ width: `${first * 100}%` }} />}
         </span>
         <span class="bar-time" style={to < 82 ? { left: `calc(${to}% + 6px)` } : { right: `calc(${100 - from}% + 6px)` }}>{duration(ms)}</span>
       </span>
+      <span class="hidden">, {about}</span>
     </button>
   );
 }

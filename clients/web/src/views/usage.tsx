@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import type { Facts } from "../state/facts.ts";
 import { clock, count, dollars, duration, tokens } from "../state/format.ts";
 import type { SessionState, Usage } from "../state/types.ts";
+import { Table } from "./common.tsx";
 
 export function UsageView({ state, facts, live }: { state: SessionState; facts: Facts; live: boolean }) {
   const main = useMemo(() => state.usage.filter((call) => call.agentId === null), [state.usage]);
@@ -24,13 +25,13 @@ export function UsageView({ state, facts, live }: { state: SessionState; facts: 
 function Sums({ facts }: { facts: Facts }) {
   if (facts.models.length === 0) return null;
   return (
-    <div class="table-scroll"><table>
+    <Table label="Usage by model">
       <caption>Usage by model</caption>
       <thead><tr><th scope="col">Model</th><th scope="col">Calls</th><th scope="col">Input</th><th scope="col">From the cache</th><th scope="col">Output</th><th scope="col">Cost</th></tr></thead>
       <tbody>{facts.models.map((one) => (
         <tr key={one.model}><th scope="row">{one.model}</th><td>{one.calls}</td><td>{tokens(one.input)}</td><td>{tokens(one.cacheRead)}{one.input > 0 ? ` (${Math.round((one.cacheRead / one.input) * 100)}%)` : ""}</td><td>{tokens(one.output)}</td><td>{dollars(one.costUsd)}</td></tr>
       ))}</tbody>
-    </table></div>
+    </Table>
   );
 }
 
@@ -38,12 +39,12 @@ function Calls({ calls }: { calls: Usage[] }) {
   return (
     <details class="all-calls">
       <summary>All {count(calls.length, "model call")} as a table</summary>
-      <div class="table-scroll"><table>
+      <Table label="All model calls">
         <thead><tr><th scope="col">#</th><th scope="col">Time</th><th scope="col">Model</th><th scope="col">Input</th><th scope="col">Cached</th><th scope="col">Output</th><th scope="col">First token</th><th scope="col">Duration</th><th scope="col">Ended by</th><th scope="col">Cost</th></tr></thead>
         <tbody>{calls.map((call, at) => (
           <tr key={at}><td>{at + 1}</td><td>{clock(call.time)}</td><td>{call.model}</td><td>{tokens(call.input)}</td><td>{tokens(call.cacheRead)}</td><td>{tokens(call.output)}</td><td>{call.firstMs === null ? "" : duration(call.firstMs)}</td><td>{duration(call.durationMs)}</td><td>{call.finish ?? ""}</td><td>{dollars(call.costUsd)}</td></tr>
         ))}</tbody>
-      </table></div>
+      </Table>
     </details>
   );
 }

@@ -92,7 +92,7 @@ export function WireView({ store, state, at }: { store: Store; state: SessionSta
         {line && (
           <section class="wire-detail" aria-label={`JSON of ${line.name}`}>
             <header>
-              <h3>{line.name}</h3>
+              <h2>{line.name}</h2>
               <button type="button" onClick={() => void copy(JSON.stringify(line.body, null, 2), "JSON")}>Copy JSON</button>
               <button type="button" onClick={() => void copy(line.step, "Step")}>Copy as a step</button>
               {line.event && <button type="button" onClick={() => go({ view: "session", id: state.id, tab: "transcript", at: rowOf(line.event!) })}>Show in the transcript</button>}
@@ -108,7 +108,7 @@ export function WireView({ store, state, at }: { store: Store; state: SessionSta
 
 function Json({ body }: { body: any }) {
   const html = useMemo(() => renderCode(JSON.stringify(body, null, 2), "json"), [body]);
-  return <pre class="code" tabIndex={0} role="region" aria-label="JSON"><Html as="code" html={html} /></pre>;
+  return <pre class="code" tabIndex={0} role="group" aria-label="JSON"><Html as="code" html={html} /></pre>;
 }
 
 function rowOf(event: WireEvent): string {
