@@ -44,7 +44,7 @@ async function fresh() {
 test("the list has the session with its state, its model, its tokens and its cost", async () => {
   const entry = page.locator(".entry", { hasText: "Write a function that makes slugs" });
   await entry.getByText("$0.0").waitFor();
-  assert.match(await entry.innerText(), /open[^]*project · large · 2\dk tokens · \$0\.\d\d/);
+  assert.match(await entry.innerText(), /open[^]*\$0\.\d\d · 2\dk tokens · large · project/);
   await page.getByRole("searchbox", { name: "Search sessions" }).fill("no such words");
   await page.getByText("No session matches.").waitFor();
   await page.getByRole("searchbox", { name: "Search sessions" }).fill("slugs project");

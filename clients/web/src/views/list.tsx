@@ -71,7 +71,10 @@ function Entry({ session, description, onChoose }: { session: Listed; descriptio
   const current = route.value.view === "session" && route.value.id === session.sessionId;
   const asks = description && (description.openQuestions ?? 0) > 0;
   const state = asks ? "asks you" : description ? STATES[description.state] : "";
-  const facts = [shortPath(session.context?.cwd ?? "", 1).replace("…/", ""), description?.model ?? used.models[0], used.tokens ? `${tokens(used.tokens)} tokens` : "", used.costUsd !== null ? dollars(used.costUsd) : ""].filter(Boolean);
+  const facts = [
+    used.costUsd !== null ? dollars(used.costUsd) : "", used.tokens ? `${tokens(used.tokens)} tokens` : "",
+    description?.model ?? used.models[0], shortPath(session.context?.cwd ?? "", 1).replace("…/", ""),
+  ].filter(Boolean);
   return (
     <li>
       <a class={current ? "entry current" : "entry"} href={href({ view: "session", id: session.sessionId, tab: "transcript", at: null })} aria-current={current ? "page" : undefined} onClick={onChoose}>
