@@ -244,10 +244,11 @@ test("a session is forked before a prompt and rewound with its files", async () 
   const id = await fresh();
   await send("One");
   await row(".answer", { hasText: "You said: One" }).waitFor();
-  await send("Please install it");
+  await send("Please make a note");
   await page.getByRole("button", { name: /^Allow once/ }).click();
-  await row(".answer", { hasText: "The result was" }).waitFor();
-  const second = row(".prompt", { hasText: "Please install it" });
+  await row(".answer", { hasText: "Noted." }).waitFor();
+  assert.equal(existsSync(join(server.work, "note.txt")), true);
+  const second = row(".prompt", { hasText: "Please make a note" });
   await second.getByRole("button", { name: "Actions for this prompt" }).click();
   await page.getByRole("menuitem", { name: "Fork from here" }).click();
   await page.waitForURL((url) => !url.hash.includes(id));
@@ -262,11 +263,13 @@ test("a session is forked before a prompt and rewound with its files", async () 
   await second.getByRole("button", { name: "Actions for this prompt" }).click();
   await page.getByRole("menuitem", { name: /Rewind/ }).click();
   const dialog = page.getByRole("dialog");
+  await dialog.getByText("note.txt").waitFor();
   await dialog.getByRole("button", { name: "Rewind the conversation" }).waitFor();
   await shot(page, "rewind");
-  await dialog.getByRole("button", { name: "Rewind the conversation" }).click();
+  await dialog.getByRole("button", { name: "Rewind, with the files" }).click();
   await second.waitFor({ state: "detached" });
   assert.equal(await row(".prompt").count(), 1);
+  assert.equal(existsSync(join(server.work, "note.txt")), false);
 });
 
 test("a session is exported as Markdown and as JSON lines", async () => {

@@ -43,6 +43,7 @@ export const PROMPTS = [
     ],
   },
   { when: "install", turns: [{ tool_calls: [call("bash", { command: "touch installed && echo installed", description: "Install the project" }, "install")] }, { text: "The result was: {{last_tool_result}}" }] },
+  { when: "make a note", turns: [{ tool_calls: [call("create", { path: "note.txt", file_text: "remember\n" }, "note")] }, { text: "Noted." }] },
   { when: "which colour", turns: [{ tool_calls: [call("ask_user", { question: "Which **colour** shall it have?", choices: ["Red", "Blue"] }, "colour")] }, { text: "Painted. {{last_tool_result}}" }] },
   { when: "slowly", turns: [{ deltas: Array.from({ length: 400 }, (_, at) => `word${at} `), delay_ms: 40 }] },
   { when: "hang", turns: [{ text: "I begin", hang: true }] },

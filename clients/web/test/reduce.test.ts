@@ -119,3 +119,10 @@ test("twenty thousand events are one state, whatever their order of arrival in b
   assert.equal(whole.rows.length, 10_000);
   assert.deepEqual(parts, whole);
 });
+
+test("pictures of tools are shown, and other data and dangerous types are not", () => {
+  const data = (mimeType: string): any => ({ data: "AAAA", mimeType, type: "image" });
+  const result = { content: "", binaryResultsForLlm: [data("image/png"), data("image/svg+xml"), data("text/html")] };
+  const state = reduce(emptySession("s"), [PROMPT, ...callEvents("c", "view", 1, 2, { success: true, result })]);
+  assert.deepEqual(call(state, "c").pictures, ["data:image/png;base64,AAAA"]);
+});

@@ -75,6 +75,30 @@ export function kindSums(bars: readonly Bar[], window: Window, now: number): (Ki
   return [...PRECEDENCE.filter((kind) => sums[kind] > 0).map((kind) => ({ kind, ms: sums[kind] })), { kind: "gap" as const, ms: Math.max(0, rest) }];
 }
 
+/** Return where each kind of bar is, in columns of equal width: `from` and `to` are between 0 and 1. */
+export function merge(bars: readonly Bar[], window: Window, now: number, columns: number): { kind: SpanKind; from: number; to: number }[] {
+  const length = window.to - window.from;
+  const filled = new Map<SpanKind, Uint8Array>();
+  for (const bar of bars) {
+    const lane = filled.get(bar.kind) ?? new Uint8Array(columns);
+    filled.set(bar.kind, lane);
+    const first = Math.floor(((bar.start - window.from) / length) * columns);
+    const last = Math.max(first + 1, Math.ceil((((bar.end ?? now) - window.from) / length) * columns));
+    lane.fill(1, Math.max(0, Math.min(columns - 1, first)), Math.min(columns, last));
+  }
+  return [...filled].flatMap(([kind, lane]) => {
+    const parts: { kind: SpanKind; from: number; to: number }[] = [];
+    for (let at = 0; at < columns; at++) {
+      if (!lane[at]) continue;
+      let end = at;
+      while (end < columns && lane[end]) end += 1;
+      parts.push({ kind, from: at / columns, to: end / columns });
+      at = end;
+    }
+    return parts;
+  });
+}
+
 /** Return round times for a ruler, as offsets from the beginning in milliseconds. */
 export function ticks(lengthMs: number, most: number): number[] {
   const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 86_400_000];

@@ -3,13 +3,15 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Facts } from "../state/facts.ts";
 import { count, duration } from "../state/format.ts";
-import { barsOf, kindSums, KINDS, ticks, windowOf, zoom, type Bar, type Window } from "../state/timeline.ts";
+import { barsOf, kindSums, KINDS, merge, ticks, windowOf, zoom, type Bar, type Window } from "../state/timeline.ts";
 import type { SessionState } from "../state/types.ts";
 import { go } from "../route.ts";
 import { Icon } from "./common.tsx";
 import { VirtualList } from "./virtual.tsx";
 
 const TICKS = 6;
+/** The places in the overview in which something has happened, or not. */
+const COLUMNS = 600;
 const ROW_PX = 28;
 
 export function Timeline({ state, facts }: { state: SessionState; facts: Facts }) {
@@ -95,6 +97,7 @@ function Overview({ bars, whole, shown, now, onZoom }: OverviewProps) {
     return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
   };
   const percent = (time: number): number => ((time - whole.from) / total) * 100;
+  const parts = useMemo(() => merge(bars, whole, now, COLUMNS), [bars, whole]);
   const window = drag ? { from: whole.from + Math.min(...drag) * total, to: whole.from + Math.max(...drag) * total } : shown;
   return (
     <div
@@ -107,8 +110,8 @@ function Overview({ bars, whole, shown, now, onZoom }: OverviewProps) {
       }}
       onDblClick={() => onZoom(whole)}
     >
-      {bars.filter((bar) => ((bar.end ?? now) - bar.start) / total > 0.0005).slice(0, 1500).map((bar) => (
-        <span key={bar.key} class={`overview-bar kind-${bar.kind}`} style={{ left: `${percent(bar.start)}%`, width: `max(1px, ${percent(bar.end ?? now) - percent(bar.start)}%)`, top: `${LANES[bar.kind] * 7 + 3}px` }} />
+      {parts.map((part) => (
+        <span key={`${part.kind} ${part.from}`} class={`overview-bar kind-${part.kind}`} style={{ left: `${part.from * 100}%`, width: `${(part.to - part.from) * 100}%`, top: `${LANES[part.kind] * 7 + 3}px` }} />
       ))}
       <span class="overview-window" style={{ left: `${percent(window.from)}%`, width: `${percent(window.to) - percent(window.from)}%` }} />
     </div>
