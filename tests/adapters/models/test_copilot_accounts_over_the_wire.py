@@ -442,24 +442,3 @@ async def test_the_token_of_a_session_with_its_own_provider_is_not_checked_with_
         assert "result" in await server.wire.response(creating)
 
     assert copilot.server.requests == []
-
-
-# --- tasks of clients ---------------------------------------------------------------------------------------------
-
-
-async def test_the_server_never_requests_a_client_to_cancel_a_task(tmp_path: Path) -> None:
-    # `tasks.cancel` is for the owner of a task, and only `session.tasks.register` makes owners.
-    async with running_server(tmp_path, handshake=False) as server:
-        wire = server.wire
-        await wire.call("connect", {"supportedTaskKinds": ["agent", "client", "shell"], "clientInfo": {}})
-        session = await open_session(wire, provider=BYOK, model="m")
-        error = await wire.error_of(
-            "session.tasks.register", {"sessionId": session, "clientTaskId": "t", "type": "client"}
-        )
-        listing = await wire.call("session.tasks.list", {"sessionId": session})
-        cancelled = await wire.call("session.tasks.cancel", {"sessionId": session, "id": "t"})
-        await wire.call("session.destroy", {"sessionId": session})
-
-    assert error["message"] == "session.tasks.register is not supported by this server"
-    assert (listing, cancelled) == ({"tasks": []}, {"cancelled": False})
-    assert not any(message.get("method") == "tasks.cancel" for message in wire.messages)
