@@ -31,6 +31,7 @@ class AgentInfo(WireModel):
     user_invocable: StrictBool = True
     tools: list[str] | None = None
     model: str | None = None
+    models: list[str] | None = None
     skills: list[str] | None = None
     prompt: str | None = None
 
@@ -65,9 +66,10 @@ class AgentSetPromptParams(WireModel):
 
 
 class AgentsDiscoverParams(WireModel):
-    """``exclude_host_agents`` excludes the user's own agents."""
+    """``exclude_host_agents`` excludes the user's own agents; ``agent_directories`` are further folders."""
 
     project_paths: list[str] = Field(default_factory=list)
+    agent_directories: list[str] = Field(default_factory=list)
     exclude_host_agents: StrictBool = False
 
 

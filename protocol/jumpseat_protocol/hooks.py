@@ -13,10 +13,12 @@ from jumpseat_protocol.wire import Method, WireModel
 class HooksDiscoverParams(WireModel):
     """``project_paths`` are absolute folders of projects; without any, no project is looked at.
 
-    ``exclude_host_hooks`` leaves out the hooks of the user and of plugins.
+    ``hook_directories`` are further folders with hook files, whose ``origin`` is the user. ``exclude_host_hooks``
+    leaves out the hooks of the user and of plugins.
     """
 
     project_paths: list[str] | None = None
+    hook_directories: list[str] | None = None
     exclude_host_hooks: StrictBool = False
 
 

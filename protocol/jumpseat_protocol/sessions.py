@@ -361,6 +361,9 @@ class SessionOptions(WireModel):
 
     ``adapter_settings`` replaces all values for the ``schema`` of the model's adapter. Each of ``mcp_servers`` is
     an MCP server configuration (``mcp.py``). ``agent`` is the name of the selected custom agent.
+    ``included_builtin_agents`` are the only built-in kinds of sub-agents, ``*`` for all. ``agent_directories`` and
+    ``hook_directories`` are folders of agents and of hook files, which need neither ``enable_config_discovery`` nor
+    ``enable_file_hooks``.
     ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a
     session for one prompt only, which lists for people leave out. ``request_completions`` is for clients without
     completions of their own. ``enable_file_change_tracking`` has an effect on
@@ -379,6 +382,7 @@ class SessionOptions(WireModel):
     available_tools: list[str] | None = None
     excluded_tools: list[str] | None = None
     excluded_builtin_agents: list[str] | None = None
+    included_builtin_agents: list[str] | None = None
     default_agent: Later[DefaultAgentConfig] | None = None
     tool_choice: Later[ToolChoiceConfig] | None = None
     hosted_tools: Later[list[ToolName | HostedToolConfig]] | None = None
@@ -390,6 +394,7 @@ class SessionOptions(WireModel):
     capi: Later[CapiOptions] | None = None
     custom_agents: list[Later[CustomAgentConfig]] | None = None
     agent: str | None = None
+    agent_directories: list[str] | None = None
     mcp_servers: dict[str, dict[str, Any]] | None = Field(default=None, repr=False)
     disabled_mcp_servers: list[str] | None = None
     github_mcp_tool_config: Later[GitHubMcpToolConfig] | None = None
@@ -401,6 +406,7 @@ class SessionOptions(WireModel):
     request_permission: StrictBool | None = None
     request_elicitation: StrictBool | None = None
     request_user_input: StrictBool | None = None
+    ask_user_disabled: StrictBool | None = None
     request_exit_plan_mode: StrictBool | None = None
     request_auto_mode_switch: StrictBool | None = None
     request_canvas_renderer: StrictBool | None = None
@@ -421,6 +427,7 @@ class SessionOptions(WireModel):
     autopilot: Later[AutopilotOptions] | None = None
     enable_host_git_operations: StrictBool | None = None
     enable_file_hooks: StrictBool | None = None
+    hook_directories: list[str] | None = None
     skip_custom_instructions: StrictBool | None = None
     instruction_directories: list[str] | None = None
     organization_custom_instructions: str | None = None
@@ -595,7 +602,8 @@ class ForegroundResult(WireModel):
 class OptionsUpdateParams(SessionOptions):
     """The options to change, as in ``session.create``, from the next model call on.
 
-    ``null`` resets ``responseFormat``, ``toolChoice``, ``hostedTools`` and ``adapterSettings`` to their defaults.
+    ``null`` resets ``responseFormat``, ``toolChoice``, ``hostedTools``, ``adapterSettings`` and
+    ``includedBuiltinAgents`` to their defaults.
     In other fields it means the same as absent.
     """
 
@@ -608,6 +616,7 @@ class OptionsUpdateParams(SessionOptions):
         "toolChoice": {"mode": "auto"},
         "hostedTools": [],
         "adapterSettings": {},
+        "includedBuiltinAgents": ["*"],
     }
 
 

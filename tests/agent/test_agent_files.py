@@ -94,6 +94,7 @@ async def test_a_session_can_run_an_agent_of_the_user(tmp_path: Path) -> None:
         "userInvocable": True,
         "tools": ["view", "grep", "glob", "bash", "read_bash", "write_bash", "stop_bash", "list_bash"],
         "model": "other/model",
+        "models": ["other/model"],
     }
     assert system.endswith(f"\n\n{PROMPT}")
     assert tools == {*agent["tools"]}

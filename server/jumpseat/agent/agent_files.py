@@ -8,9 +8,10 @@ from jumpseat_protocol.sessions import AgentSource, CustomAgentConfig
 class AgentFile(CustomAgentConfig):
     """A custom agent read from the file ``path``; ``name`` is the file's name without its suffix.
 
-    MCP servers keep the form they have in the file. Only programs select an agent that is not ``user_invocable``.
+    ``source`` is ``None`` if the client has named the folder. MCP servers keep the form they have in the file. Only
+    programs select an agent that is not ``user_invocable``.
     """
 
     path: str
-    source: AgentSource
+    source: AgentSource | None = None
     user_invocable: bool = True

@@ -11,7 +11,8 @@ from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
-HookSource: TypeAlias = Literal["user", "project", "plugin"]
+HookSource: TypeAlias = Literal["client", "user", "project", "plugin"]
+"""The place of a hook file; ``client`` is a folder that the client names."""
 
 COMMAND_TIMEOUT_S: Final = 30.0
 """The default time limit of one command."""
@@ -48,7 +49,7 @@ class FoundHooks(NamedTuple):
 
 
 class HookLibrary(Protocol):
-    """The hook files of the user, of projects and of plugins."""
+    """The hook files of clients, of the user, of projects and of plugins."""
 
     def may_exist(self, settings: SessionSettings) -> bool:
         """Return whether a session may have hook files; looks for folders, and reads nothing."""

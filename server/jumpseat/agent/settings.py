@@ -54,7 +54,10 @@ class SessionSettings:
     ``agent``: the name of the selected custom agent.
     ``default_excluded_tools``: excluded unless the custom agent lists its tools.
     ``found_agents``: custom agents read from files.
-    ``excluded_builtin_agents``: built-in agents that cannot be started.
+    ``agent_directories``, ``hook_directories``: absolute folders whose agents and hook files the client wants.
+    ``excluded_builtin_agents``: built-in agents that cannot be started; ``included_builtin_agents``: the only ones
+    that can, ``*`` for all.
+    ``ask_user_disabled``: whether the model may not ask the user, although a client could.
     ``sub_agent_settings``: models, efforts and limits of sub-agents that the user has set for the open session.
     ``sub_agent_deltas``: whether clients get the deltas of sub-agents.
     ``stored_mcp_logins``: whether MCP servers get the tokens of the user's stored logins.
@@ -86,7 +89,9 @@ class SessionSettings:
     custom_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
     found_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
     agent: str | None = None
+    agent_directories: list[str] = field(default_factory=list[str])
     excluded_builtin_agents: list[str] = field(default_factory=list[str])
+    included_builtin_agents: list[str] = field(default_factory=lambda: ["*"])
     sub_agent_settings: SubagentSettings | None = None
     sub_agent_deltas: bool = True
     model_capabilities: ModelCapabilities | None = None
@@ -96,6 +101,7 @@ class SessionSettings:
     system_message: SystemMessageConfig = field(default_factory=lambda: _default(SystemMessageConfig))
     available_tools: list[str] | None = None
     excluded_tools: list[str] = field(default_factory=list[str])
+    ask_user_disabled: bool = False
     default_excluded_tools: list[str] = field(default_factory=list[str])
     tool_choice: ToolChoiceConfig | None = None
     response_format: ResponseFormatConfig | None = None
@@ -121,6 +127,7 @@ class SessionSettings:
     plugin_directories: list[str] = field(default_factory=list[str])
     host_git: bool = True
     file_hooks: bool | None = None
+    hook_directories: list[str] = field(default_factory=list[str])
     skip_custom_instructions: bool = False
     instruction_directories: list[str] = field(default_factory=list[str])
     organization_instructions: str | None = None

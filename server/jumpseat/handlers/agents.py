@@ -9,7 +9,7 @@ import anyio.to_thread
 from jumpseat.agent.agent_files import AgentFile
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.paths import absolute_path
-from jumpseat.store.agents import PROJECT_FOLDERS, find_agents
+from jumpseat.store.agents import PROJECT_FOLDERS, Place, find_agents
 from jumpseat_protocol.agents import (
     AgentDiscoveryPath,
     AgentInfo,
@@ -21,9 +21,12 @@ from jumpseat_protocol.sessions import CustomAgentConfig
 
 
 async def discover(ctx: Context, params: AgentsDiscoverParams) -> AgentListResult:
-    """Return the agents of some projects and, unless excluded, of the user."""
+    """Return the agents of named folders, of some projects and, unless excluded, of the user."""
     library = ctx.process.agents
-    places = [place for project in params.project_paths for place in library.project_places(absolute_path(project))]
+    places = [Place(absolute_path(folder), None) for folder in params.agent_directories]
+    places += [
+        place for project in params.project_paths for place in library.project_places(absolute_path(project))
+    ]
     if not params.exclude_host_agents:
         places += library.personal()
     found = await anyio.to_thread.run_sync(find_agents, places)
@@ -65,6 +68,7 @@ def agent_to_wire(agent: CustomAgentConfig, *, with_prompt: bool = False) -> Age
         user_invocable=file.user_invocable if file else True,
         tools=agent.tools,
         model=agent.model,
+        models=[agent.model] if agent.model is not None else None,
         skills=agent.skills,
         prompt=agent.prompt if with_prompt else None,
     )

@@ -9,14 +9,15 @@ import anyio.to_thread
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.sessions.context import Context
+from jumpseat.sessions.paths import absolute_path
 from jumpseat.working_directory import existing_folder
 from jumpseat_protocol.hooks import DiscoveredHook, HooksDiscoverParams, HooksDiscoverResult
 
-_ORIGINS = {"user": "user", "project": "repository", "plugin": "plugin"}
+_ORIGINS = {"client": "user", "user": "user", "project": "repository", "plugin": "plugin"}
 
 
 async def discover(ctx: Context, params: HooksDiscoverParams) -> HooksDiscoverResult:
-    """Return the hooks of the user, of plugins and of projects, whether they run or not.
+    """Return the hooks of named folders, of the user, of plugins and of projects, whether they run or not.
 
     Raises:
         InvalidRequestError: a path is no absolute path of a folder.
@@ -24,17 +25,21 @@ async def discover(ctx: Context, params: HooksDiscoverParams) -> HooksDiscoverRe
     projects = [existing_folder("projectPaths", path) for path in params.project_paths or []]
     result = HooksDiscoverResult(hooks=[], warnings=[], errors=[])
     for project in projects or [None]:
-        await anyio.to_thread.run_sync(_add, ctx, result, project, params.exclude_host_hooks)
+        await anyio.to_thread.run_sync(_add, ctx, result, project, params)
     for messages in (result.warnings, result.errors):
         messages[:] = dict.fromkeys(messages)
     return result
 
 
-def _add(ctx: Context, result: HooksDiscoverResult, project: Path | None, only_project: bool) -> None:
+def _add(ctx: Context, result: HooksDiscoverResult, project: Path | None, params: HooksDiscoverParams) -> None:
     """Add the hooks of a session in a project, or in none."""
-    settings = SessionSettings(cwd=project or Path.cwd(), file_hooks=None if project is None else True)
+    settings = SessionSettings(
+        cwd=project or Path.cwd(),
+        file_hooks=None if project is None else True,
+        hook_directories=[str(absolute_path(folder)) for folder in params.hook_directories or ()],
+    )
     for group in ctx.process.hook_files.groups(settings, result.errors, project=project is not None):
-        if only_project and group.commands[0].source != "project":
+        if params.exclude_host_hooks and group.commands[0].source in ("user", "plugin"):
             continue
         if group.problem is not None:
             result.warnings.append(group.problem)

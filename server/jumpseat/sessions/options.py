@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TypeVar
 
@@ -40,6 +42,8 @@ def _apply_working_directory(settings: SessionSettings, options: SessionOptions)
         settings.cwd = existing_folder("workingDirectory", options.working_directory)
     settings.host_git = _value_or_current(options.enable_host_git_operations, settings.host_git)
     settings.file_hooks = _value_or_current(options.enable_file_hooks, settings.file_hooks)
+    if options.hook_directories is not None:
+        settings.hook_directories = _absolute(settings, options.hook_directories)
 
 
 def _apply_model_options(settings: SessionSettings, options: SessionOptions) -> None:
@@ -76,6 +80,7 @@ def _apply_model_options(settings: SessionSettings, options: SessionOptions) -> 
 def _apply_tool_options(settings: SessionSettings, options: SessionOptions) -> None:
     settings.available_tools = _value_or_current(options.available_tools, settings.available_tools)
     settings.excluded_tools = _value_or_current(options.excluded_tools, settings.excluded_tools)
+    settings.ask_user_disabled = _value_or_current(options.ask_user_disabled, settings.ask_user_disabled)
     settings.tool_choice = _value_or_current(options.tool_choice, settings.tool_choice)
     settings.hosted_tools = _value_or_current(options.hosted_tools, settings.hosted_tools)
     settings.tool_search = _value_or_current(options.tool_search, settings.tool_search)
@@ -90,11 +95,18 @@ def _apply_agent_options(settings: SessionSettings, options: SessionOptions) -> 
         _check_agents(options.custom_agents)
         settings.custom_agents = options.custom_agents
         settings.lost_agent_servers = {}
+    if options.agent_directories is not None:
+        settings.agent_directories = _absolute(settings, options.agent_directories)
+        # Searched again when they are needed.
+        settings.found_agents = []
     settings.agent = _value_or_current(options.agent, settings.agent)
     if options.default_agent is not None:
         settings.default_excluded_tools = options.default_agent.excluded_tools
     settings.excluded_builtin_agents = _value_or_current(
         options.excluded_builtin_agents, settings.excluded_builtin_agents
+    )
+    settings.included_builtin_agents = _value_or_current(
+        options.included_builtin_agents, settings.included_builtin_agents
     )
     settings.sub_agent_deltas = _value_or_current(
         options.include_sub_agent_streaming_events, settings.sub_agent_deltas
@@ -136,6 +148,11 @@ def _apply_prompt_options(settings: SessionSettings, options: SessionOptions) ->
     settings.skills = _value_or_current(options.enable_skills, settings.skills)
     settings.skill_directories = _value_or_current(options.skill_directories, settings.skill_directories)
     settings.disabled_skills = _value_or_current(options.disabled_skills, settings.disabled_skills)
+
+
+def _absolute(settings: SessionSettings, folders: Sequence[str]) -> list[str]:
+    """Return folders with their paths as they are now: they stay the same if the working directory changes."""
+    return [str(settings.cwd / os.path.expanduser(folder)) for folder in folders]
 
 
 def limit_tracking(settings: SessionSettings, *, was_on: bool, has_prompts: bool) -> None:

@@ -45,13 +45,13 @@ _SECRET: Final = re.compile(r"\$\{\{\s*(?:secrets|vars?|env)\.(\w+)\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder that may hold agents, of a ``project`` or of the user.
+    """A folder that may hold agents, of a ``project``, of the user, or one that a client names (no ``source``).
 
     ``may_bring_servers`` says whether their MCP servers are used.
     """
 
     path: Path
-    source: AgentSource
+    source: AgentSource | None
     may_bring_servers: bool = True
     project: Path | None = None
 
@@ -66,13 +66,14 @@ class AgentLibrary:
 
     def find(self, settings: SessionSettings) -> list[CustomAgentConfig]:
         """Return the agents in files that a session may use, in the order of precedence."""
+        named = [Place(Path(folder), None) for folder in settings.agent_directories]
         project = self.project_places(settings.cwd) if settings.config_discovery else []
         plugins = [
             Place(folder, "plugin", may_bring_servers=plugin.untrusted is None)
             for plugin in self._plugins.read_all(settings)
             for folder in plugin.agent_folders
         ]
-        found = find_agents([*project, *self.personal(), *plugins])
+        found = find_agents([*named, *project, *self.personal(), *plugins])
         for problem in (*found.errors, *found.warnings):
             log.warning("custom agents: %s", problem)
         return [*found.items]

@@ -1,4 +1,5 @@
-"""Hook files: ``hooks/*.json`` of the user, ``.github/hooks/*.json`` of a project, and those of plugins.
+"""Hook files: ``hooks/*.json`` of the user, ``.github/hooks/*.json`` of a project, those of folders that a client
+names, and those of plugins.
 
 Format: https://docs.github.com/en/copilot/reference/hooks-reference. A file with an invalid structure is ignored as
 a whole, an invalid hook alone; both are reported. Files of a project count if its folder is trusted, those of an
@@ -64,16 +65,17 @@ class HookFiles:
 
     def may_exist(self, settings: SessionSettings) -> bool:
         """Return whether a session may have hook files; looks for folders, and reads nothing."""
-        return settings.file_hooks is not False and (
-            os.path.isdir(self._folder)
-            or bool(self._plugins.folders(settings))
-            or any(os.path.isdir(folder / PROJECT_FOLDER) for folder in _projects(settings))
+        return bool(settings.hook_directories) or (
+            settings.file_hooks is not False
+            and (
+                os.path.isdir(self._folder)
+                or bool(self._plugins.folders(settings))
+                or any(os.path.isdir(folder / PROJECT_FOLDER) for folder in _projects(settings))
+            )
         )
 
     def find(self, settings: SessionSettings, *, project: bool = True) -> FoundHooks:
         """Read the hook files of a session; without ``project``, those of its project are left out."""
-        if settings.file_hooks is False:
-            return FoundHooks()
         commands: list[HookCommand] = []
         problems: list[str] = []
         for group in self.groups(settings, problems, project=project):
@@ -86,7 +88,20 @@ class HookFiles:
     def groups(
         self, settings: SessionSettings, problems: list[str], *, project: bool = True
     ) -> Iterator[HookGroup]:
-        """Yield the hooks of each place that has any, and add what is wrong with the files to ``problems``."""
+        """Yield the hooks of each place that has any, and add what is wrong with the files to ``problems``.
+
+        A client that switches hooks in files off keeps those of the folders that it names.
+        """
+        named = [
+            command
+            for folder in settings.hook_directories
+            for path in _files(Path(folder))
+            for command in _read(path, "client", problems)
+        ]
+        if named:
+            yield HookGroup(named)
+        if settings.file_hooks is False:
+            return
         of_user = [command for path in _files(self._folder) for command in _read(path, "user", problems)]
         if of_user:
             yield HookGroup(of_user)

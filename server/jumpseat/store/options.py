@@ -49,6 +49,7 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
 
     ``mask`` replaces known secrets in a string.
     """
+    included = settings.included_builtin_agents
     servers, lost = _split(settings.mcp_servers, mask)
     agents, lost_agent_servers = _split_agents(settings, mask)
     # Not validated again: each session writes its options, and most are unset.
@@ -66,7 +67,11 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         system_message=settings.system_message,
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
+        ask_user_disabled=settings.ask_user_disabled or None,
         default_agent={"excludedTools": settings.default_excluded_tools},
+        agent_directories=settings.agent_directories or None,
+        excluded_builtin_agents=settings.excluded_builtin_agents or None,
+        included_builtin_agents=included if "*" not in included else None,
         tool_choice=settings.tool_choice,
         response_format=settings.response_format,
         hosted_tools=settings.hosted_tools,
@@ -90,6 +95,7 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         organization_custom_instructions=settings.organization_instructions,
         enable_host_git_operations=settings.host_git,
         enable_file_hooks=settings.file_hooks,
+        hook_directories=settings.hook_directories or None,
         enable_config_discovery=settings.config_discovery,
         enable_skills=settings.skills,
         skill_directories=settings.skill_directories,

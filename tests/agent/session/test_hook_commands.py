@@ -67,6 +67,26 @@ async def test_a_hook_of_a_trusted_project_gets_the_call_and_denies_it(tmp_path:
     assert [start["hookType"] for start in data_of(events, "hook.start")] == ["preToolUse"]
 
 
+async def test_hooks_of_a_folder_that_the_client_names_run_without_trust_and_after_a_resume(tmp_path: Path) -> None:
+    project, _ = project_in(tmp_path, preToolUse="touch ran")
+    folder = tmp_path / "given"
+    write(folder, preToolUse="echo 'named by the client' >&2; exit 2")
+    provider = scripted(*VIEW["script"]["turns"], calls("view", "call-2", path="note.txt"), {"text": "Done."})
+    async with running_server(tmp_path) as server:
+        given = ["../given"]
+        session = await open_in(server.wire, project, provider, hookDirectories=given, enableFileHooks=False)
+        events = await server.wire.prompt(session)
+    async with running_server(tmp_path) as server:
+        await server.wire.call("session.resume", {"sessionId": session, "provider": provider})
+        await server.wire.call("session.permissions.setApproveAll", {"sessionId": session, "enabled": True})
+        events += await server.wire.prompt(session)
+        asked = {"hookDirectories": [str(folder)], "excludeHostHooks": True}
+        (hook,) = (await server.wire.call("hooks.discover", asked))["hooks"]
+    assert tool_texts(events) == ["Denied by preToolUse hook: named by the client"] * 2
+    assert not (project / "ran").exists()
+    assert (hook["enabled"], hook["source"]) == (True, str(folder / "guard.json"))
+
+
 async def test_hooks_of_a_folder_that_is_not_trusted_do_not_run_and_the_user_is_told_once(tmp_path: Path) -> None:
     project, _ = project_in(tmp_path, preToolUse="exit 2", sessionStart="touch ran")
     provider = scripted(calls("view", path="note.txt"), {"text": "One."}, {"text": "Two."})

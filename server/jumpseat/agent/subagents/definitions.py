@@ -88,17 +88,23 @@ BUILT_IN: Final = (
 
 def built_in_agents(settings: SessionSettings) -> list[BuiltInAgent]:
     """Return the built-in agents of a session, without those that are excluded, disabled or replaced."""
-    replaced = {*settings.excluded_builtin_agents, *(agent.name for agent in settings.agents)}
-    return [agent for agent in BUILT_IN if agent.name not in replaced and agent.name not in _disabled(settings)]
+    unavailable = {*(agent.name for agent in settings.agents), *_disabled(settings)}
+    return [agent for agent in _wanted(settings) if agent.name not in unavailable]
 
 
 def startable_agents(settings: SessionSettings) -> dict[str, str]:
     """Return the descriptions of the agents that models may start in a session, by name: built-in ones first."""
-    excluded = settings.excluded_builtin_agents
-    agents = {agent.name: agent.description for agent in BUILT_IN if agent.name not in excluded}
+    agents = {agent.name: agent.description for agent in _wanted(settings)}
     agents |= {agent.name: agent.description for agent in settings.agents if agent.infer}
     disabled = _disabled(settings)
     return {name: description for name, description in agents.items() if name not in disabled}
+
+
+def _wanted(settings: SessionSettings) -> list[BuiltInAgent]:
+    """Return the built-in agents that the client includes and does not exclude."""
+    included, excluded = settings.included_builtin_agents, settings.excluded_builtin_agents
+    every = "*" in included
+    return [agent for agent in BUILT_IN if (every or agent.name in included) and agent.name not in excluded]
 
 
 def _disabled(settings: SessionSettings) -> list[str]:
