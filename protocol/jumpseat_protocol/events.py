@@ -383,7 +383,7 @@ class SystemNotification(Payload):
 
 @wire_dataclass
 class LoadedSkill(WireDataclass):
-    """A list entry for a skill."""
+    """A list entry for a skill. ``command_name`` is its slash command, without the slash, if users may call it."""
 
     name: str
     description: str
@@ -392,6 +392,7 @@ class LoadedSkill(WireDataclass):
     enabled: bool
     path: str
     argument_hint: str | None = None
+    command_name: str | None = None
 
 
 @wire_dataclass

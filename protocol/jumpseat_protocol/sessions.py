@@ -363,7 +363,8 @@ class SessionOptions(WireModel):
     an MCP server configuration (``mcp.py``). ``agent`` is the name of the selected custom agent.
     ``included_builtin_agents`` are the only built-in kinds of sub-agents, ``*`` for all. ``agent_directories`` and
     ``hook_directories`` are folders of agents and of hook files, which need neither ``enable_config_discovery`` nor
-    ``enable_file_hooks``.
+    ``enable_file_hooks``. ``additional_directories`` are folders that the session may use as it may the working
+    directory; they are not stored. Relative folders are relative to the working directory.
     ``keep_interrupted_answers`` keeps what was shown of an aborted answer in the conversation. ``one_off`` marks a
     session for one prompt only, which lists for people leave out. ``request_completions`` is for clients without
     completions of their own. ``enable_file_change_tracking`` has an effect on
@@ -418,6 +419,7 @@ class SessionOptions(WireModel):
     streaming: StrictBool | None = None
     include_sub_agent_streaming_events: StrictBool | None = None
     working_directory: str | None = None
+    additional_directories: list[str] | None = None
     large_output: Later[LargeOutputConfig] | None = None
     tool_search: Later[ToolSearchConfig] | None = None
     infinite_sessions: Later[InfiniteSessionConfig] | None = None

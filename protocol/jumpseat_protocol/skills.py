@@ -12,9 +12,13 @@ from jumpseat_protocol.wire import Method, WireModel
 
 
 class Skill(WireModel):
-    """A skill of a session. ``path`` is its ``SKILL.md``; ``source`` is the kind of folder that it is in."""
+    """A skill of a session. ``path`` is its ``SKILL.md``; ``source`` is the kind of folder that it is in.
+
+    ``command_name`` is the slash command, without the slash, by which users call it, if they may.
+    """
 
     name: str
+    command_name: str | None = None
     description: str
     source: str
     user_invocable: StrictBool

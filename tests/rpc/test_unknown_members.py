@@ -16,7 +16,7 @@ from tests.support.cases import all_cases
 from tests.support.server import running_server, scripted
 
 SENT_BY_SDKS = """\
-additionalDirectories configDir contextTier customAgentsLocalOnly embeddingCacheStorage
+configDir contextTier customAgentsLocalOnly embeddingCacheStorage
 enableCitations enableManagedSettings
 enableOnDemandInstructionDiscovery enableSessionStore enableSessionTelemetry envValueMode
 expAssignments extensionInfo extensionSdkPath isExperimentalMode

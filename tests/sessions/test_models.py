@@ -204,6 +204,7 @@ async def test_custom_agents_are_listed_with_their_models(tmp_path: Path) -> Non
             "userInvocable": True,
             "tools": ["view"],
             "model": "alpha/sonnet",
+            "models": ["alpha/sonnet"],
         },
         {"name": "bare", "displayName": "bare", "description": "", "id": "bare", "userInvocable": True},
     ]

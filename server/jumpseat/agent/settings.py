@@ -54,6 +54,7 @@ class SessionSettings:
     ``agent``: the name of the selected custom agent.
     ``default_excluded_tools``: excluded unless the custom agent lists its tools.
     ``found_agents``: custom agents read from files.
+    ``additional_directories``: absolute folders whose skills and agents are those of the project, too.
     ``agent_directories``, ``hook_directories``: absolute folders whose agents and hook files the client wants.
     ``excluded_builtin_agents``: built-in agents that cannot be started; ``included_builtin_agents``: the only ones
     that can, ``*`` for all.
@@ -75,6 +76,7 @@ class SessionSettings:
     """
 
     cwd: Path
+    additional_directories: list[str] = field(default_factory=list[str])
     model: str | None = None
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None

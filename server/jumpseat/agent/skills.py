@@ -45,6 +45,7 @@ class Skill:
             enabled=enabled,
             path=str(self.path),
             argument_hint=self.argument_hint,
+            command_name=self.name if self.user_invocable else None,
         )
 
 

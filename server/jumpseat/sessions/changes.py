@@ -9,7 +9,7 @@ from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context, Parts
 from jumpseat.sessions.options import refresh_found_agents
 from jumpseat.store.git import working_directory_context
-from jumpseat_protocol.events import SessionModelChange, SessionSkillsLoaded, SessionTitleChanged
+from jumpseat_protocol.events import SessionModelChange, SessionSkillsLoaded, SessionTitleChanged, SessionWarning
 
 
 def set_session_name(ctx: Parts, session: Session, name: str, *, by_user: bool) -> None:
@@ -60,6 +60,20 @@ def folder_of(session: Session, path: str) -> Path:
     if place is None or not place.is_folder:
         raise InvalidRequestError(f"{path[:200]!r} is not a directory")
     return Path(place.given)
+
+
+def allow_additional_folders(session: Session) -> None:
+    """Allow the additional folders that a client has just given; of a folder that does not exist, warn."""
+    for path in session.settings.additional_directories:
+        try:
+            folder = folder_of(session, path)
+        except InvalidRequestError as error:
+            message = f"additionalDirectories: {error}; it is left out"
+            session.emit(SessionWarning(warning_type="additional_directories", message=message))
+            continue
+        added = session.permissions.path_scope.added_folders
+        if folder not in added:
+            added.append(folder)
 
 
 def switch_skill(ctx: Parts, session: Session, name: str, *, on: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from jumpseat.agent.session.queue_items import Prompt
 
@@ -20,7 +20,8 @@ of its todo in the database, and to report what it did, what is left and what bl
 - Stop when the request is fulfilled, and report."""
 
 
-def fleet_prompt(request: str) -> Prompt:
+def fleet_prompt(request: str, attachments: list[dict[str, Any]] | None = None) -> Prompt:
     """Return a prompt that makes the model lead sub-agents; users see only what they asked for."""
     text = f"{INSTRUCTIONS}\n\nRequest: {request}" if request else INSTRUCTIONS
-    return Prompt(text, display_text=f"{DISPLAYED}: {request}" if request else DISPLAYED)
+    shown = f"{DISPLAYED}: {request}" if request else DISPLAYED
+    return Prompt(text, display_text=shown, attachments=attachments or [])

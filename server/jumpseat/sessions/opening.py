@@ -20,6 +20,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, UnsupportedError
 from jumpseat.log_fields import fields
+from jumpseat.sessions.changes import allow_additional_folders
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.forwarding import forward_opening
 from jumpseat.sessions.login import login_of_options
@@ -82,6 +83,7 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
         announce_failures(session, storage)
     session.opened_in = trace_of(params.traceparent, params.tracestate)
     session.announce_agent(None)
+    allow_additional_folders(session)
     ctx.registry.store_options(session)
     if loaded := skills.to_wire():
         session.emit(SessionSkillsLoaded(skills=loaded))
@@ -134,6 +136,8 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     session.opened_in = trace_of(params.traceparent, params.tracestate)
     ctx.registry.store_options(session)
     _announce_resume(ctx, session, params, was_active=was_active)
+    if params.additional_directories is not None:
+        allow_additional_folders(session)
     if live is None:
         session.canvases.announce()
     if params.model is not None:

@@ -40,6 +40,10 @@ def apply_options(settings: SessionSettings, options: SessionOptions) -> None:
 def _apply_working_directory(settings: SessionSettings, options: SessionOptions) -> None:
     if options.working_directory is not None:
         settings.cwd = existing_folder("workingDirectory", options.working_directory)
+    if options.additional_directories is not None:
+        settings.additional_directories = _absolute(settings, options.additional_directories)
+        # Searched again when they are needed.
+        settings.found_agents = []
     settings.host_git = _value_or_current(options.enable_host_git_operations, settings.host_git)
     settings.file_hooks = _value_or_current(options.enable_file_hooks, settings.file_hooks)
     if options.hook_directories is not None:

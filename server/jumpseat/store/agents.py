@@ -68,6 +68,9 @@ class AgentLibrary:
         """Return the agents in files that a session may use, in the order of precedence."""
         named = [Place(Path(folder), None) for folder in settings.agent_directories]
         project = self.project_places(settings.cwd) if settings.config_discovery else []
+        if settings.config_discovery:
+            for folder in map(Path, settings.additional_directories):
+                project += [self._project_place(folder, name, "project") for name in PROJECT_FOLDERS]
         plugins = [
             Place(folder, "plugin", may_bring_servers=plugin.untrusted is None)
             for plugin in self._plugins.read_all(settings)
@@ -81,11 +84,14 @@ class AgentLibrary:
     def project_places(self, cwd: Path) -> list[Place]:
         """Return the agent folders of a project, from the working directory up to the root of the project."""
         return [
-            # Trust is checked for each, because a trusted folder does not make its parents trusted.
-            Place(folder / name, source, may_bring_servers=self._is_trusted(folder), project=folder)
+            self._project_place(folder, name, source)
             for folder, source in project_folders(cwd)
             for name in PROJECT_FOLDERS
         ]
+
+    def _project_place(self, folder: Path, name: str, source: AgentSource) -> Place:
+        # Trust is checked for each, because a trusted folder does not make its parents trusted.
+        return Place(folder / name, source, may_bring_servers=self._is_trusted(folder), project=folder)
 
     def personal(self) -> list[Place]:
         """Return the folder of the user's agents for all projects."""

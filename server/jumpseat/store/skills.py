@@ -93,7 +93,7 @@ class SkillLibrary:
         if not settings.skills:
             return []
         named = [Place(_absolute(settings.cwd, folder), "custom") for folder in settings.skill_directories]
-        project = list(project_places(settings.cwd)) if settings.config_discovery else []
+        project = [*project_places(settings.cwd), *_added_places(settings)] if settings.config_discovery else []
         found = self.plugins.read_all(settings)
         plugins = [Place(folder, "plugin", plugin=plugin) for plugin in found for folder in plugin.skill_folders]
         plugins += [
@@ -135,6 +135,7 @@ class SessionSkills:
             settings.skills,
             settings.config_discovery,
             tuple(settings.skill_directories),
+            tuple(settings.additional_directories),
             tuple(self._library.plugins.folders(settings)),
         )
 
@@ -162,6 +163,13 @@ def project_places(cwd: Path) -> Iterator[Place]:
     for folder, source in project_folders(cwd):
         for name in PROJECT_FOLDERS:
             yield Place(folder / name, source, project=folder)
+
+
+def _added_places(settings: SessionSettings) -> Iterator[Place]:
+    """Yield the skill folders of the additional folders of a session."""
+    for folder in map(Path, settings.additional_directories):
+        for name in PROJECT_FOLDERS:
+            yield Place(folder / name, "project", project=folder)
 
 
 def find_skills(places: Iterable[Place]) -> Found[Skill]:

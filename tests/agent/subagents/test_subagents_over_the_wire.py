@@ -450,6 +450,22 @@ async def test_fleet_shows_the_words_of_the_user_and_sends_instructions(tmp_path
         assert named(wire.events(), "assistant.message")[0]["data"]["content"] == "on it"
 
 
+async def test_a_fleet_gets_attachments_and_can_be_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "plan.txt").write_text("the plan")
+    file = {"type": "file", "path": str(tmp_path / "plan.txt"), "displayName": "plan.txt"}
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(by_prompt({"tidy up": [{"text": "on it"}]}))
+        asked = {"sessionId": session, "prompt": "tidy up", "attachments": [file], "wait": True}
+        assert await wire.call("session.fleet.start", asked) == {"started": True}
+        # The answer has come after the run.
+        assert named(wire.events(), "session.idle")
+        (prompt,) = named(wire.events(), "user.message")
+        assert [attached["path"] for attached in prompt["data"]["attachments"]] == [file["path"]]
+        refused = await wire.error_of("session.fleet.start", {**asked, "attachments": [{"type": "file"}]})
+        assert refused["message"].startswith("attachments.0")
+
+
 async def test_hooks_see_the_id_of_the_agent_and_deltas_can_be_left_out(tmp_path: Path) -> None:
     model = by_prompt(
         {

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.server import JsonObject, Wire, running_server, scripted
+from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +56,45 @@ async def test_a_client_chooses_the_kinds_of_sub_agents_and_adds_a_folder_of_age
         assert "critic" not in await kinds(wire, session)
         found = await wire.call("agents.discover", {"agentDirectories": [str(folder)], "excludeHostAgents": True})
         assert [agent["name"] for agent in found["agents"]] == ["critic"]
+
+
+async def test_a_client_adds_folders_to_the_working_directory(tmp_path: Path) -> None:
+    work, more = tmp_path / "work", tmp_path / "more"
+    work.mkdir()
+    (more / ".github" / "agents").mkdir(parents=True)
+    (more / ".github" / "agents" / "critic.md").write_text("---\ndescription: Judges.\n---\nYou judge.\n")
+    write_skill(more / ".github" / "skills")
+    options = {"workingDirectory": str(work), "additionalDirectories": ["../more", "../gone"]}
+
+    async def allows(wire: Wire, session: str) -> bool:
+        asked = {"sessionId": session, "path": str(more / "note.txt")}
+        return (await wire.call("session.permissions.paths.isPathWithinAllowedDirectories", asked))["allowed"]
+
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"text": "ok"}), enableConfigDiscovery=True, **options)
+        assert await allows(wire, session)
+        (warning,) = [event for event in wire.events(session) if event["type"] == "session.warning"]
+        assert "gone" in warning["data"]["message"]
+        assert [agent["name"] for agent in await listed(wire, session, "agent", "agents")] == ["critic"]
+        (skill,) = await listed(wire, session, "skills", "skills")
+        assert (skill["source"], skill["commandName"]) == ("project", "tea")
+        await wire.prompt(session)
+        undiscovered = await wire.create(scripted(), **options)
+        assert await listed(wire, undiscovered, "agent", "agents") == []
+    async with running_server(tmp_path) as server:
+        # Folders are a matter of permission, and therefore not stored.
+        await server.wire.call("session.resume", {"sessionId": session, "provider": PROVIDER, "model": "m"})
+        assert not await allows(server.wire, session)
+        again = {"sessionId": session, "provider": PROVIDER, "additionalDirectories": ["../more"]}
+        await server.wire.call("session.resume", again)
+        assert await allows(server.wire, session)
+        request = await server.wire.call("jumpseat.session.nextRequest", {"sessionId": session, "prompt": "hi"})
+        assert str(more) in request["body"]["messages"][0]["content"]
+
+
+async def listed(wire: Wire, session: str, namespace: str, member: str) -> list[JsonObject]:
+    return (await wire.call(f"session.{namespace}.list", {"sessionId": session}))[member]
 
 
 async def test_a_client_takes_the_question_tool_from_the_model(tmp_path: Path) -> None:

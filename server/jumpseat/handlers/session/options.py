@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jumpseat.agent.model_calls.tool_choice import check_choice
+from jumpseat.sessions.changes import allow_additional_folders
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.options import (
     apply_options,
@@ -48,6 +49,8 @@ def update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     settings.found_agents = changed.found_agents
     if settings.cwd != cwd:
         refresh_found_agents(ctx, settings)
+    if params.additional_directories is not None:
+        allow_additional_folders(session)
     session.announce_agent(agent)
     # Token providers are registered when a session is opened, not here.
     settings.login = login or settings.login
