@@ -59,6 +59,24 @@ class SessionModelsResult(WireModel):
     models: list[dict[str, Any]] = Field(alias="list")
 
 
+class AllowedModelsParams(WireModel):
+    """``allowed_models`` are the only models that the session may use, by the ids of ``session.model.list``.
+
+    ``null`` lifts the limit.
+    """
+
+    session_id: str
+    allowed_models: list[str] | None = None
+
+
+class AllowedModelsResult(WireModel):
+    """The limit, if there is one, and the model of the session, which may have changed to keep the limit."""
+
+    allowed_models: list[str] | None = None
+    effective_allowed_models: list[str] | None = None
+    model_id: str | None = None
+
+
 class TokenPriceUnit(WireModel):
     model_id: str
     unit: Literal["ai_credits"]
@@ -98,5 +116,6 @@ METHODS: Final[Mapping[str, Method]] = {
     "models.getBuiltInCatalog": Method(EmptyParams, BuiltInCatalogResult),
     "models.listTokenPriceUnits": Method(ModelsListParams, TokenPriceUnitsResult),
     "session.model.setReasoningEffort": Method(ReasoningEffortParams, ReasoningEffortResult),
+    "session.model.setAllowedModels": Method(AllowedModelsParams, AllowedModelsResult),
     "session.model.list": Method(SessionModelsParams, SessionModelsResult),
 }

@@ -303,9 +303,6 @@ REASONS: Final[Mapping[str, tuple[str, ...]]] = {
         "session.providers.models.list",
         "session.providers.models.prepareConfiguration",
     ),
-    "restricts the models of GitHub's catalog; here, the providers of a session name its models": (
-        "session.model.setAllowedModels",
-    ),
     "plugins.install takes the steps in one, and a person agrees to programs with jumpseat.plugins.trust": (
         "plugins.applyInstall",
         "plugins.planInstall",

@@ -93,6 +93,47 @@ async def test_a_provider_added_to_a_live_session_serves_its_models(tmp_path: Pa
     assert "sk-late" not in files
 
 
+async def test_a_client_limits_the_models_of_a_session(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, provider):
+        wire = server.wire
+        named = {**at(provider), "name": "p"}
+        models = [{"provider": "p", "id": "one"}, {"provider": "p", "id": "two"}]
+        planner = {"name": "planner", "prompt": "x", "model": "p/one"}
+        session = await wire.create(
+            at(provider), model="m", providers=[named], models=models, customAgents=[planner]
+        )
+        of_session = {"sessionId": session}
+
+        async def allow(names: list[str] | None) -> dict[str, Any]:
+            return await wire.call("session.model.setAllowedModels", {**of_session, "allowedModels": names})
+
+        for refused in ([], ["gone"]):
+            await wire.error_of("session.model.setAllowedModels", {**of_session, "allowedModels": refused})
+        assert (await send_prompt(wire, provider, session)).json["model"] == "m"
+
+        limited = ["gone", "p/two"]
+        assert await allow(limited) == {
+            "allowedModels": limited,
+            "effectiveAllowedModels": limited,
+            "modelId": "p/two",
+        }
+        assert (await send_prompt(wire, provider, session)).json["model"] == "two"
+        listing = await wire.call("session.model.list", of_session)
+        assert [model["id"] for model in listing["list"]] == ["p/two"]
+        for method, change in (
+            ("session.model.switchTo", {"modelId": "m"}),
+            ("session.options.update", {"model": "m"}),
+            ("session.resume", {"model": "m", "provider": at(provider)}),
+        ):
+            assert "allowed models" in (await wire.error_of(method, {**of_session, **change}))["message"]
+        # The agent's model is not allowed, so that the session's is used.
+        await wire.call("session.agent.select", {**of_session, "name": "planner"})
+        assert (await send_prompt(wire, provider, session)).json["model"] == "two"
+
+        assert await allow(None) == {"modelId": "p/two"}
+        assert (await send_prompt(wire, provider, session)).json["model"] == "one"
+
+
 @pytest.mark.parametrize(
     ("params", "what"),
     [

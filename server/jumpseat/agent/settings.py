@@ -54,6 +54,7 @@ class SessionSettings:
     ``agent``: the name of the selected custom agent.
     ``default_excluded_tools``: excluded unless the custom agent lists its tools.
     ``found_agents``: custom agents read from files.
+    ``allowed_models``: the only models that the session may use; ``None`` for all.
     ``additional_directories``: absolute folders whose skills and agents are those of the project, too.
     ``agent_directories``, ``hook_directories``: absolute folders whose agents and hook files the client wants.
     ``excluded_builtin_agents``: built-in agents that cannot be started; ``included_builtin_agents``: the only ones
@@ -78,6 +79,7 @@ class SessionSettings:
     cwd: Path
     additional_directories: list[str] = field(default_factory=list[str])
     model: str | None = None
+    allowed_models: list[str] | None = None
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None
     streaming: bool = False
@@ -162,6 +164,10 @@ class SessionSettings:
         # The session's effort may be unknown to the agent's model.
         effort = agent.reasoning_effort or (self.reasoning_effort if model == self.model else None)
         return replace(self, model=model, reasoning_effort=effort)
+
+    def allows(self, model: str | None) -> bool:
+        """Return whether the session may use ``model``."""
+        return self.allowed_models is None or model in self.allowed_models
 
     def named_tools(self) -> list[str]:
         """Return the names and patterns of tools listed by the client and by the custom agent."""

@@ -10,7 +10,7 @@ from jumpseat.commands.command import Builtin, Call
 from jumpseat.commands.results import Choice, CommandResult, Option, Text
 from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
 from jumpseat.sessions.changes import set_session_name
-from jumpseat.sessions.models import session_models
+from jumpseat.sessions.models import check_allowed, session_models
 
 MODELS_SHOWN: Final = 50
 """The number of models that ``/model`` offers."""
@@ -19,6 +19,7 @@ MODELS_SHOWN: Final = 50
 async def _model(call: Call) -> CommandResult:
     session = call.session
     if call.args:
+        check_allowed(session.settings, call.args)
         session.use_model(call.args, "model_command")
         return Text(f"The model is {call.args} from the next call on.")
     resolved = await session.services.models.resolve(session.settings)

@@ -237,6 +237,7 @@ ROUTES: Final[Mapping[str, str]] = {
     "session.model.getCurrent": "session.model:get_current",
     "session.model.switchTo": "session.model:switch_to",
     "session.model.setReasoningEffort": "session.model:set_reasoning_effort",
+    "session.model.setAllowedModels": "session.model:set_allowed_models",
     "session.model.list": "session.model:list_models",
     "session.name.get": "session.name:get",
     "session.name.setAuto": "session.name:set_auto",

@@ -24,6 +24,7 @@ from jumpseat.sessions.changes import allow_additional_folders
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.forwarding import forward_opening
 from jumpseat.sessions.login import login_of_options
+from jumpseat.sessions.models import check_allowed
 from jumpseat.sessions.options import adopt, apply_options, check_agent, limit_tracking, requests_tokens
 from jumpseat.sessions.session_fs import (
     announce_failures,
@@ -194,6 +195,8 @@ def _join(ctx: Context, session: Session, attachment: Attachment, params: Sessio
         changed, was_on=settings.file_tracking, has_prompts=session.history.latest_message_id is not None
     )
     check_agent(ctx, changed, params)
+    if params.model is not None:
+        check_allowed(changed, params.model)
     check_choice(params.tool_choice, lambda: {*session.tools.names(changed), *attachment.tools})
     session.attach(attachment)
     adopt(settings, changed)

@@ -10,6 +10,7 @@ from jumpseat.acp.translation.options import DEFAULT, EFFORT, MODE, MODEL, MODES
 from jumpseat.acp.translation.params import SetConfigOptionParams, SetModelParams, SetModeParams, SetTitleParams
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.changes import set_reasoning_effort, set_session_name
+from jumpseat.sessions.models import check_allowed
 
 
 def set_mode(ctx: AcpContext, params: SetModeParams) -> dict[str, Any]:
@@ -68,6 +69,7 @@ async def _set_model(ctx: AcpContext, view: SessionView, model: str) -> None:
     known = values_of(view.options(), MODEL) or []
     if model not in known and not ctx.server.models.adapters.may_have(model):
         raise InvalidRequestError(f"unknown model {model[:100]!r}: expected one of {', '.join(known) or 'none'}")
+    check_allowed(view.session.settings, model)
     view.session.use_model(model, "sdk")
 
 

@@ -165,6 +165,8 @@ class Models:
         if not found.wire_name:
             raise ConfigError("a session with its own provider needs a model: set model, or provider.modelId")
         found = self._complete(found, settings)
+        if not (settings.allows(settings.model) or settings.allows(found.info.id)):
+            raise InvalidRequestError(f"the model {found.info.id!r} is not among the allowed models of the session")
         if self._refusing_tools and _identity(found) in self._refusing_tools:
             found = replace(found, info=replace(found.info, tools=False))
         return found

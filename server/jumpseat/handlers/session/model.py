@@ -15,8 +15,10 @@ from jumpseat.errors import JumpseatError
 from jumpseat.handlers.models import model_to_wire
 from jumpseat.sessions import changes
 from jumpseat.sessions.context import Context
-from jumpseat.sessions.models import session_models
+from jumpseat.sessions.models import allow_models, check_allowed, session_models
 from jumpseat_protocol.models import (
+    AllowedModelsParams,
+    AllowedModelsResult,
     CurrentModelResult,
     ModelSwitchParams,
     ModelSwitchResult,
@@ -42,9 +44,13 @@ def switch_to(ctx: Context, params: ModelSwitchParams) -> ModelSwitchResult | Aw
     """Use another model from the next call on. Unlisted names are accepted, since lists may be incomplete.
 
     The switch takes place at once; only the report on the conversation may have to wait for the provider's list.
+
+    Raises:
+        InvalidRequestError: the session may not use the model.
     """
     session = ctx.registry.live(params.session_id)
     settings = session.settings
+    check_allowed(settings, params.model_id)
     if params.model_capabilities is not None or params.reasoning_summary is not None:
         settings.model_capabilities = params.model_capabilities or settings.model_capabilities
         settings.reasoning_summary = params.reasoning_summary or settings.reasoning_summary
@@ -62,6 +68,18 @@ async def _with_portability(
     with anyio.move_on_after(REPORT_S), suppress(JumpseatError):
         result.portability = report(messages, await ctx.models.resolve(session.settings))
     return result
+
+
+async def set_allowed_models(ctx: Context, params: AllowedModelsParams) -> AllowedModelsResult:
+    """Limit the session to some models while it is open, or lift the limit; see :func:`allow_models`."""
+    session = ctx.registry.live(params.session_id)
+    settings = session.settings
+    if params.allowed_models is None:
+        settings.allowed_models = None
+    else:
+        await allow_models(ctx, session, list(dict.fromkeys(params.allowed_models)))
+    allowed, current = settings.allowed_models, settings.model or await ctx.models.default_name(settings)
+    return AllowedModelsResult(allowed_models=allowed, effective_allowed_models=allowed, model_id=current)
 
 
 async def set_reasoning_effort(ctx: Context, params: ReasoningEffortParams) -> ReasoningEffortResult:

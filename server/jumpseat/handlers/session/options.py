@@ -7,6 +7,7 @@ from dataclasses import replace
 from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.sessions.changes import allow_additional_folders
 from jumpseat.sessions.context import Context
+from jumpseat.sessions.models import check_allowed
 from jumpseat.sessions.options import (
     apply_options,
     check_agent,
@@ -35,6 +36,8 @@ def update(ctx: Context, params: OptionsUpdateParams) -> SuccessResult:
     apply_options(changed, params)
     check_agent(ctx, changed, params)
     ctx.models.check(changed)
+    if params.model is not None:
+        check_allowed(changed, params.model)
     check_choice(params.tool_choice, lambda: session.tools.names(changed))
     if changed.model is not None and (settings.model, settings.reasoning_effort) != (
         changed.model,
