@@ -104,6 +104,52 @@ async def test_a_session_leaves_nothing_on_our_disk_and_goes_on_in_another_serve
     assert stored_on(home) == []
 
 
+async def test_a_copy_of_a_session_is_stored_by_the_client_and_independent(disk: VirtualDisk, home: Path) -> None:
+    rows = "INSERT INTO odd VALUES (1, 'it''s', x'00ff', 1.5, NULL)"
+    async with server(disk, home, sqlite=True) as client:
+        turns = (
+            calling("sql", query="INSERT INTO todos (id, title) VALUES ('1', 'secret-word')"),
+            calling("sql", query=f'CREATE TABLE odd (a, "b c", d, e, f); CREATE INDEX i ON odd (a); {rows}'),
+            {"text": "one"},
+            {"text": "two"},
+        )
+        session = await create(client, *turns)
+        await session.ask("first")
+        await session.request("session.plan.update", content="# secret-word")
+        await session.request("session.workspaces.createFile", path="a/b.txt", content="secret-word")
+        assert await session.ask("second") == "two"
+        second = [event for event in await session.messages() if event.type == "user.message"][1]
+        params = {"sessionId": session.id, "toEventId": second.id, "name": "Branch"}
+        forked = await client.request("sessions.fork", params)
+        whole = await client.request("sessions.fork", {"sessionId": session.id})
+        copy = await client.resume_session(forked["sessionId"], provider=scripted(*turns[:3], {"text": "on"}))
+        assert await copy.ask("third") == "on"
+        assert [event.type for event in await copy.messages()].count("user.message") == 2
+        assert (await copy.request("session.plan.read"))["content"] == "# secret-word"
+        assert await copy.request("session.workspaces.readFile", path="a/b.txt") == {"content": "secret-word"}
+        assert await copy.request("session.name.get") == {"name": "Branch"}
+        assert [event.type for event in await session.messages()].count("user.message") == 2
+        await session.detach()
+        # A session that is not open is copied, too.
+        again = await client.request("sessions.fork", {"sessionId": session.id})
+        for copied in (forked["sessionId"], whole["sessionId"], again["sessionId"]):
+            dump = list(disk.databases[copied].iterdump())
+            assert dump == list(disk.databases[session.id].iterdump())
+            assert "secret-word" in "".join(dump)
+        assert [logged(disk, session)[0]["data"].pop("sessionId")] == [session.id]
+
+        # A client that fails has no half of a copy.
+        async def fail(method: str, params: dict[str, Any]) -> Any:
+            is_log = method == "writeFile" and "events.jsonl" in params["path"]
+            return unknown("full") if is_log and params["sessionId"] not in (session.id, copy.id) else None
+
+        known, disk.before = {*disk.files}, fail
+        with pytest.raises(RpcError, match="cannot copy the session"):
+            await client.request("sessions.fork", {"sessionId": session.id})
+        assert [name for name in disk.files if name not in known and disk.files[name]] == []
+    assert stored_on(home) == []
+
+
 async def test_the_events_of_a_run_are_stored_before_it_is_idle(disk: VirtualDisk, home: Path) -> None:
     async with server(disk, home) as client:
         session = await create(client, {"text": "one"}, {"text": "two"})
@@ -354,8 +400,6 @@ async def test_a_rewind_and_a_deletion_change_what_the_client_has_stored(disk: V
         assert [event["data"]["content"] for event in logged(disk, session) if event["type"] == "user.message"] == [
             "first"
         ]
-        with pytest.raises(RpcError, match="not supported"):
-            await client.request("sessions.fork", {"sessionId": session.id})
         await session.detach()
         await client.delete_session(session.id)
         assert disk.names(session.id) == []

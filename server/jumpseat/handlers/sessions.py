@@ -22,6 +22,7 @@ from jumpseat.sessions.context import Context
 from jumpseat.sessions.ending import shut_down_session
 from jumpseat.sessions.opening import create_session, resume_session
 from jumpseat.sessions.pruning import prune
+from jumpseat.sessions.session_fs import fork_session
 from jumpseat.store.client_metadata import CorruptMetadataError, UnknownVersionError, check_keys
 from jumpseat.store.sessions import SessionStore
 from jumpseat_protocol.event_log import EventLogReadResult
@@ -139,10 +140,11 @@ def _set_options(options: OpenOptions) -> dict[str, object]:
     return given if streaming is None else {**given, "streaming": streaming}
 
 
-def fork(ctx: Context, params: ForkParams) -> ForkResult:
+async def fork(ctx: Context, params: ForkParams) -> ForkResult:
     """Copy a session up to an event. The copy can be resumed like any stored session."""
     name = (params.name or "").strip() or None
-    return ForkResult(session_id=ctx.registry.fork(params.session_id, params.to_event_id, name), name=name)
+    new_id = await fork_session(ctx, params.session_id, params.to_event_id, name)
+    return ForkResult(session_id=new_id, name=name)
 
 
 def list_sessions(ctx: Context, params: SessionsListParams) -> SessionListResult:

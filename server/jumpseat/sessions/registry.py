@@ -152,6 +152,11 @@ class SessionRegistry:
                 view.store = self.store.seen_by(access.sees)
         return view
 
+    @property
+    def creator(self) -> str | None:
+        """The name that new sessions bear: that of the connection's token, if it has one."""
+        return self._access.name
+
     # --- creating and loading -----------------------------------------------------------------------------------
 
     def create(
@@ -180,7 +185,7 @@ class SessionRegistry:
             check_choice(settings.tool_choice, session.tools.names)
             context = working_directory_context(settings.cwd, host_git=settings.host_git)
             workspace = workspace_of(
-                session_id, context, started_at, created_by=self._access.name, one_off=settings.one_off
+                session_id, context, started_at, created_by=self.creator, one_off=settings.one_off
             )
             storage.create(workspace)
             created = True
@@ -574,7 +579,7 @@ class SessionRegistry:
         new_id = str(uuid.uuid4())
         if not isinstance(source, SessionFolder):
             raise UnsupportedError("a copy of a session in the file system of a client")
-        self.store.fork(source, new_id, up_to, name, self._access.name)
+        self.store.fork(source, new_id, up_to, name, self.creator)
         return new_id
 
     # --- reading ------------------------------------------------------------------------------------------------

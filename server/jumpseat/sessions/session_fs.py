@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,34 @@ async def store_opening(ctx: Context, session: Session, storage: ClientStorage) 
         storage.discard()
         await ctx.registry.abandon(session)
         raise StoreError(f"session construction failed: {error}") from None
+
+
+async def fork_session(ctx: Context, session_id: str, up_to: str | None, name: str | None) -> str:
+    """Copy a live or stored session where it is stored, and return the id of the copy.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+        InvalidRequestError: there is no event ``up_to``, or the session has never had a prompt.
+        UnsupportedError: the session is in the file system of another client.
+        StoreError: the copy cannot be made.
+    """
+    if ctx.connection.session_fs is None:
+        return ctx.registry.fork(session_id, up_to, name)
+    from jumpseat.store.session_fs.storage import ClientStorage
+
+    live = await ctx.registry.find_live(session_id)
+    source = ctx.registry.storage(live) if live is not None else await stored_session(ctx, session_id)
+    new_id = str(uuid.uuid4())
+    fork = await new_storage(ctx, new_id)
+    if not isinstance(source, ClientStorage) or fork is None:
+        return ctx.registry.fork(session_id, up_to, name)
+    try:
+        await source.copy_to(fork, up_to, name, ctx.registry.creator)
+    finally:
+        fork.discard()
+        if live is None:
+            source.discard()
+    return new_id
 
 
 async def delete_session(ctx: Context, session_id: str) -> None:

@@ -9,26 +9,24 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import orjson
 from anyio.abc import TaskGroup
 
-from jumpseat.agent.clock import iso_time, utc_now
+from jumpseat.agent.clock import iso_time
 from jumpseat.deep_folders import delete_folder, walk
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat.owner_only import create_private_folder, owner_only, restrict_contents, write_new_file
 from jumpseat.store.event_log import FileEventLog, read_log
 from jumpseat.store.files import WorkspaceFiles
+from jumpseat.store.forks import copy_small_files, events_of_fork, log_of_fork, workspace_of_fork
 from jumpseat.store.log_syncer import LogSyncer
-from jumpseat.store.options import keep_tracking
 from jumpseat.store.ownership import Ownership, marked_by_other_program
-from jumpseat.store.plan import FILE as PLAN
 from jumpseat.store.session_database import SessionDatabase
 from jumpseat.store.session_index import Entry, SessionIndex, State, join
 from jumpseat.store.session_storage import SessionStorage
@@ -273,36 +271,18 @@ class SessionStore:
             InvalidRequestError: there is no such event, or no prompt to copy.
             StoreError: the copy cannot be written.
         """
-        records = list(read_log(source.log.path).records)
-        if up_to is not None:
-            place = next((place for place, record in enumerate(records) if record.get("id") == up_to), None)
-            if place is None:
-                raise InvalidRequestError(f"Event {up_to} not found in session {source.path.name}")
-            records = records[:place]
-        if not any(record["type"] == "user.message" for record in records):
-            raise InvalidRequestError(f"Session {source.path.name} not found or has no persisted events")
-        old = source.workspace or source.read_workspace()
-        now = utc_now()
+        records = events_of_fork(source.path.name, read_log(source.log.path).records, up_to)
         fork = self.folder(session_id)
-        workspace = (
-            replace(old, id=session_id) if old else Workspace(session_id, cwd="", created_at="", updated_at="")
-        )
-        workspace.created_at = workspace.updated_at = now
-        workspace.created_by, workspace.usage = created_by, None
-        workspace.name, workspace.user_named = name or workspace.name, bool(name) or workspace.user_named
+        old = source.workspace or source.read_workspace()
+        workspace = workspace_of_fork(old, session_id, name, created_by)
         try:
             fork.create(workspace)
             with open(fork.log.path, "wb", opener=owner_only) as file:
-                file.writelines(_of_fork(record, session_id) for record in records)
-            if (plan := source.state.read(PLAN)) is not None:
-                fork.state.write(PLAN, plan)
+                file.writelines(log_of_fork(records, session_id))
             if source.files.root.is_dir():
                 shutil.copytree(source.files.root, fork.files.root, symlinks=True)
-            source.checkpoints.copy_to(fork.checkpoints, _last_checkpoint(records))
-            fork.drop_checkpoints(_last_checkpoint(records))
             source.database.copy_to(fork.database.path)
-            if keep_tracking(source.state, fork.state):
-                source.changes.copy_to(fork.changes, {str(record.get("id")) for record in records})
+            copy_small_files(source, fork, records)
             # Copies have the modes of files that the model's tools have written.
             restrict_contents(fork.path)
         except (OSError, shutil.Error, RecursionError) as error:
@@ -328,24 +308,6 @@ class SessionStore:
 
 def _context_of(entry: Entry) -> dict[str, Any]:
     return orjson.loads(entry.json or b"{}").get("context", {})
-
-
-def _last_checkpoint(records: Sequence[dict[str, Any]]) -> int:
-    """Return the number of the latest checkpoint in ``records``; 0 if there is none."""
-    for record in reversed(records):
-        data = record.get("data")
-        if record["type"] == "session.compaction_complete" and isinstance(data, dict):
-            number = cast("dict[str, Any]", data).get("checkpointNumber")
-            if isinstance(number, int):
-                return number
-    return 0
-
-
-def _of_fork(record: dict[str, Any], session_id: str) -> bytes:
-    """Encode an event as a log line of a fork, with the fork's id in ``session.start``."""
-    if record["type"] == "session.start" and isinstance(record.get("data"), dict):
-        record = {**record, "data": {**record["data"], "sessionId": session_id}}
-    return orjson.dumps(record) + b"\n"
 
 
 def shorten(prompt: str) -> str:

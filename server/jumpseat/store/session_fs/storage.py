@@ -13,8 +13,11 @@ from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreErro
 from jumpseat.store.checkpoints import FOLDER as CHECKPOINTS
 from jumpseat.store.client_metadata import FILE as CLIENT_METADATA
 from jumpseat.store.file_changes import FILE as CHANGES
+from jumpseat.store.forks import copy_small_files, events_of_fork, log_of_fork, workspace_of_fork
 from jumpseat.store.options import FILE as OPTIONS
+from jumpseat.store.plan import FILE as PLAN
 from jumpseat.store.session_fs.database import ClientDatabase
+from jumpseat.store.session_fs.database_copy import copy_database
 from jumpseat.store.session_fs.file_system import FileSystem
 from jumpseat.store.session_fs.files import ClientFiles
 from jumpseat.store.session_fs.log import FILE as EVENTS
@@ -139,6 +142,35 @@ class ClientStorage(SessionStorage):
     def discard(self) -> None:
         self._log.end()
         self._files.end()
+
+    async def copy_to(
+        self, fork: ClientStorage, up_to: str | None, name: str | None, created_by: str | None
+    ) -> None:
+        """Store a copy of the session: its events before ``up_to``, its plan, its files and its database.
+
+        Raises:
+            InvalidRequestError: there is no such event, or no prompt to copy.
+            StoreError: the client fails. What was copied is removed, if it can be.
+        """
+        await self._files.refresh(PLAN)
+        records = events_of_fork(self.session_id, self._log.read().records, up_to)
+        old = self.workspace or self.read_workspace()
+        try:
+            fork.create(workspace_of_fork(old, fork.session_id, name, created_by))
+            copy_small_files(self, fork, records)
+            for path in await self.files.names():
+                await fork.files.write(path, await self.files.read(path))
+            if self._database is not None:
+                await copy_database(self.file_system, fork.file_system)
+            # The log comes last: a session without one does not exist.
+            fork.state.write(EVENTS, b"".join(log_of_fork(records, fork.session_id)))
+            await fork.state.flush()
+        except (OSError, StoreError, InvalidRequestError) as error:
+            fork.discard()
+            with suppress(StoreError):
+                await fork.delete()
+            raise StoreError(f"cannot copy the session: {error}") from error
+        fork.discard()
 
     async def delete(self) -> None:
         await self.file_system.remove(self.shown_path, recursive=True, force=True)
