@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, StrictBool
 
@@ -19,7 +19,7 @@ class AgentListParams(WireModel):
 
 class AgentInfo(WireModel):
     """``id`` equals ``name``. ``prompt`` is set on request, ``path`` for agents in files, ``source`` for those and
-    the built-in ones.
+    the built-in ones. ``mcp_servers`` are those without possible secrets in their configuration.
     """
 
     name: str
@@ -33,6 +33,7 @@ class AgentInfo(WireModel):
     model: str | None = None
     models: list[str] | None = None
     skills: list[str] | None = None
+    mcp_servers: dict[str, dict[str, Any]] | None = None
     prompt: str | None = None
 
 

@@ -225,7 +225,7 @@ async def test_custom_agents_are_listed_with_their_models(tmp_path: Path) -> Non
         "prompt": "You plan.",
         "model": "alpha/sonnet",
         "tools": ["view"],
-        "mcpServers": {"db": {"command": "x", "env": {"KEY": "sk-mcp"}}},
+        "mcpServers": {"db": {"command": "x", "env": {"KEY": "sk-mcp"}}, "plain": {"command": "y", "tools": ["*"]}},
     }
     async with serving(tmp_path) as (server, provider):
         session = await server.wire.create(
@@ -246,6 +246,7 @@ async def test_custom_agents_are_listed_with_their_models(tmp_path: Path) -> Non
             "tools": ["view"],
             "model": "alpha/sonnet",
             "models": ["alpha/sonnet"],
+            "mcpServers": {"plain": {"command": "y", "tools": ["*"]}},
         },
         {"name": "bare", "displayName": "bare", "description": "", "id": "bare", "userInvocable": True},
     ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
 
 import anyio.to_thread
+from pydantic import ValidationError
 
 from jumpseat.agent.agent_files import AgentFile
 from jumpseat.sessions.context import Context
@@ -30,7 +33,7 @@ async def discover(ctx: Context, params: AgentsDiscoverParams) -> AgentListResul
     if not params.exclude_host_agents:
         places += library.personal()
     found = await anyio.to_thread.run_sync(find_agents, places)
-    return AgentListResult(agents=[agent_to_wire(agent) for agent in found.items])
+    return AgentListResult(agents=[agent_to_wire(agent, ctx.process.secrets) for agent in found.items])
 
 
 def get_discovery_paths(ctx: Context, params: AgentsDiscoverParams) -> AgentPathsResult:
@@ -52,10 +55,11 @@ def _paths(ctx: Context, params: AgentsDiscoverParams) -> Iterator[AgentDiscover
             yield AgentDiscoveryPath(path=str(place.path), scope="user", preferred_for_creation=True)
 
 
-def agent_to_wire(agent: CustomAgentConfig, *, with_prompt: bool = False) -> AgentInfo:
+def agent_to_wire(agent: CustomAgentConfig, mask: Callable[[str], str], *, with_prompt: bool = False) -> AgentInfo:
     """Describe an agent to clients.
 
-    Its MCP servers are left out: their configuration may hold keys, and the client may not be the one that gave it.
+    MCP servers whose configuration may hold a key are left out, because the client may not be the one that gave it;
+    ``mask`` replaces known secrets in a string.
     """
     file = agent if isinstance(agent, AgentFile) else None
     return AgentInfo(
@@ -70,5 +74,19 @@ def agent_to_wire(agent: CustomAgentConfig, *, with_prompt: bool = False) -> Age
         model=agent.model,
         models=[agent.model] if agent.model is not None else None,
         skills=agent.skills,
+        mcp_servers=_servers(agent, mask) if agent.mcp_servers else None,
         prompt=agent.prompt if with_prompt else None,
     )
+
+
+def _servers(agent: CustomAgentConfig, mask: Callable[[str], str]) -> dict[str, dict[str, Any]] | None:
+    # Imported here, because most agents have no servers.
+    from jumpseat.store.stored_servers import split_servers
+    from jumpseat_protocol.mcp import McpServerConfig
+
+    configs: dict[str, McpServerConfig] = {}
+    for name, value in (agent.mcp_servers or {}).items():
+        # Those in files have not been checked.
+        with suppress(ValidationError):
+            configs[name] = McpServerConfig.model_validate(value)
+    return split_servers(configs, mask)[0] or None

@@ -29,10 +29,12 @@ async def list_agents(ctx: Context, params: AgentListParams) -> AgentListResult:
     settings = ctx.registry.live(params.session_id).settings
     if not settings.found_agents:
         await _find_agents(ctx, settings)
-    agents = [agent_to_wire(agent, with_prompt=params.include_prompt) for agent in settings.agents]
+    agents = [
+        agent_to_wire(agent, ctx.process.secrets, with_prompt=params.include_prompt) for agent in settings.agents
+    ]
     if params.include_built_in_agents:
         agents += [
-            agent_to_wire(agent.config(), with_prompt=params.include_prompt).model_copy(
+            agent_to_wire(agent.config(), ctx.process.secrets, with_prompt=params.include_prompt).model_copy(
                 update={"source": "builtin", "user_invocable": False}
             )
             for agent in built_in_agents(settings)
@@ -45,13 +47,13 @@ async def reload(ctx: Context, params: SessionParams) -> AgentListResult:
     session = ctx.registry.live(params.session_id)
     await reload_agents(ctx, session)
     ctx.mcp.begin(session)
-    return AgentListResult(agents=[agent_to_wire(agent) for agent in session.settings.agents])
+    return AgentListResult(agents=[agent_to_wire(agent, ctx.process.secrets) for agent in session.settings.agents])
 
 
 def get_current(ctx: Context, params: SessionParams) -> AgentCurrentResult:
     """Return the selected agent, or ``null``."""
     agent = ctx.registry.live(params.session_id).settings.custom_agent
-    return AgentCurrentResult(agent=None if agent is None else agent_to_wire(agent))
+    return AgentCurrentResult(agent=None if agent is None else agent_to_wire(agent, ctx.process.secrets))
 
 
 async def select(ctx: Context, params: AgentSelectParams) -> AgentSelectResult:
@@ -65,7 +67,7 @@ async def select(ctx: Context, params: AgentSelectParams) -> AgentSelectResult:
         await _find_agents(ctx, session.settings)
     agent = _agent_named(session, params.name)
     _set_agent(ctx, session, agent.name)
-    return AgentSelectResult(agent=agent_to_wire(agent))
+    return AgentSelectResult(agent=agent_to_wire(agent, ctx.process.secrets))
 
 
 def deselect(ctx: Context, params: SessionParams) -> None:
