@@ -121,7 +121,8 @@ def find_servers(
             found.setdefault(entry.name, entry)
 
     if agent is not None:
-        add(_entries(agent.mcp_servers or {}, _SOURCES[agent.source]))
+        # A folder that the client names is like one of the user.
+        add(_entries(agent.mcp_servers or {}, "user" if agent.source is None else _SOURCES[agent.source]))
     if project is not None:
         for file in PROJECT_FILES:
             table, servers = _servers_of(project / file, repository_root(project))
