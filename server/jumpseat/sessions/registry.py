@@ -523,11 +523,16 @@ class SessionRegistry:
             raise InvalidRequestError(f"Event {event_id} not found in session {session.id}")
         left, removed = cut
         session.rewind(decode_records(left.records))
+        agents = None
         if session.agents is not None:
             from jumpseat.agent.subagents.subagents import sub_agents
 
-            sub_agents(session).rewind(decode_records(left.records))
+            agents = sub_agents(session)
+            agents.rewind(decode_records(left.records))
         session.emit(events.SessionSnapshotRewind(events_removed=removed, up_to_event_id=event_id))
+        if agents is not None:
+            # Some may have lost their ends.
+            agents.end_interrupted()
         self._restate_settings(session, decode_records(left.records))
         return removed
 

@@ -369,7 +369,7 @@ async def test_an_agent_continues_its_conversation_in_the_next_process(tmp_path:
                 events = await server.wire.prompt(session, "resume them")
                 log = (await server.wire.call("session.getMessages", {"sessionId": session}))["events"]
                 (warning,) = [event for event in log if event["type"] == "session.warning"]
-                assert warning["data"]["message"] == "The server ended while the agent was working."
+                assert warning["data"]["message"] == "The agent was interrupted at its work."
                 results = _results(events)
                 assert results["", "write-scout"].startswith("Message delivered to agent ")
                 assert results["", "write-worker"].startswith("Message delivered to agent ")

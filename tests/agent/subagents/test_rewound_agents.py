@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jumpseat.adapters.scripted import Script
+from jumpseat.agent.subagents.subagent import INTERRUPTED
 from jumpseat.script.model_server import ModelServer
 from tests.agent.subagents.test_subagents_over_the_wire import named, results, task, turn
 from tests.support.server import JsonObject, calls, running_server
@@ -60,3 +61,30 @@ async def test_a_rewind_takes_the_later_agents_and_messages_with_it(tmp_path: Pa
             check_calls("chat", body)
         tasks = (await wire.call("session.tasks.list", here))["tasks"]
         assert [one["displayName"] for one in tasks] == ["early"]
+
+
+async def test_an_agent_whose_end_is_removed_counts_as_interrupted(tmp_path: Path) -> None:
+    prompts: dict[str, list[JsonObject]] = {
+        "first": [turn(task("call-1", name="early", prompt="look")), {"text": "done"}],
+        "look": [{"text": "found"}],
+        "second": [{"text": "still here"}],
+    }
+    entries = [{"when": text, "turns": turns} for text, turns in prompts.items()]
+    async with (
+        ModelServer(Script.model_validate({"prompts": entries})) as model,
+        running_server(tmp_path) as server,
+    ):
+        wire = server.wire
+        provider = {"type": "openai", "baseUrl": model.url, "apiKey": "k"}
+        session = await wire.create(provider, model="scripted")
+        events = await wire.prompt(session, "first")
+        here = {"sessionId": session}
+        await wire.call(
+            "session.history.truncate", here | {"eventId": named(events, "subagent.completed")[0]["id"]}
+        )
+
+        assert await wire.call("session.abort", here) == {"success": True}
+        log = (await wire.call("session.getMessages", here))["events"]
+        assert [event["data"]["error"] for event in named(log, "subagent.failed")] == [INTERRUPTED]
+        answered = await wire.prompt(session, "second")
+        assert named(answered, "assistant.message")[-1]["data"]["content"] == "still here"

@@ -424,7 +424,7 @@ async def test_a_killed_server_loses_no_agent_and_runs_none_twice(tmp_path: Path
         wire = server.wire
         await wire.call("session.resume", {"sessionId": session, "provider": model, "tools": tools})
         (failed,) = named(wire.events(), "subagent.failed")
-        assert failed["data"]["error"] == "The server ended while the agent was working."
+        assert failed["data"]["error"] == "The agent was interrupted at its work."
         assert (await wire.call("session.tasks.list", {"sessionId": session}))["tasks"] == []
         events = await wire.prompt(session, "go on")
         assert named(events, "subagent.started") == []

@@ -24,7 +24,7 @@ LoggedPayload: TypeAlias = tuple[str | None, events.EventPayload | events.Unknow
 AgentMode: TypeAlias = Literal["sync", "background"]
 """Whether the call that started an agent waits for its answer."""
 
-INTERRUPTED: Final = "The server ended while the agent was working."
+INTERRUPTED: Final = "The agent was interrupted at its work."
 """The error of an agent that was at work when an earlier process ended."""
 
 ACTIVITY_KEPT: Final = 20

@@ -20,7 +20,7 @@ DEFAULT_MODEL: Final = "default"
 """Stands for the model that a provider chooses, whose name is not known before its first answer."""
 NO_ANSWER: Final = "Agent completed but produced no response."
 INTERRUPTION: Final = "agent_interrupted"
-"""The type of the warning that the server ended while an agent worked on a message after its first task."""
+"""The type of the warning that an agent was interrupted at its work on a message after its first task."""
 TIMED_OUT: Final = "The agent was ended because it worked for more than {seconds:g} s."
 TOO_MANY_TOKENS: Final = "The agent was ended because it used more than {tokens} tokens."
 
