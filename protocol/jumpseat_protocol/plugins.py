@@ -230,7 +230,7 @@ class PluginProgram(WireModel):
 
 
 class PluginProgramsResult(WireModel):
-    """What a plugin runs. ``digest`` is that of its files: an agreement is for the files that were shown."""
+    """The programs of a plugin. ``digest`` is that of its files: an agreement is for the files that were shown."""
 
     name: str
     folder: str

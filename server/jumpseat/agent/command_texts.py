@@ -1,4 +1,4 @@
-"""What models are told about the state of a shell command. The log has these texts, too."""
+"""The texts that tell models the state of a shell command. The log has these texts, too."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import field
 from typing import Generic, TypeVar
 
 import anyio
 
+from jumpseat.agent.ids import new_id
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Q = TypeVar("Q")
@@ -45,7 +45,7 @@ class PendingRequests(Generic[Q, A]):
 
     def ask(self, question: Q) -> Pending[Q, A]:
         """Register a question. The caller must :meth:`close` it in any case."""
-        pending = Pending[Q, A](str(uuid.uuid4()), question)
+        pending = Pending[Q, A](new_id(), question)
         if self._open is None:
             self._open = {}
         self._open[pending.id] = pending

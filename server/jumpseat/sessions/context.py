@@ -128,7 +128,7 @@ class Process(Protocol):
 
     @property
     def runs_hook_files(self) -> bool:
-        """Whether the operator lets hooks in files run."""
+        """Return whether the operator lets hooks in files run."""
         ...
 
     @property

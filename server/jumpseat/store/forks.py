@@ -1,4 +1,4 @@
-"""What copies of sessions have in common, whatever stores them: the events, the workspace and the small files."""
+"""The parts of a session that every copy has, wherever it is stored: events, workspace and small files."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ QUIET_S: Final = 0.2
 """Time without writes after which a log is synced and closed."""
 
 TOGETHER_S: Final = 0.05
-"""How much sooner a log may be synced, together with one that is due."""
+"""The time by which a log may be synced early, together with a log that is due, in seconds."""
 
 THREADS: Final = 4
 """The threads among which the logs that are due are divided: disks sync several files at once faster."""

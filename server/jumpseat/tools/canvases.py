@@ -1,4 +1,4 @@
-"""What the canvas tools share: they are offered while a client shows canvases to its user."""
+"""Shared by the canvas tools, which are offered while a client shows canvases to its user."""
 
 from __future__ import annotations
 

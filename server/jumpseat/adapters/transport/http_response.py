@@ -97,8 +97,8 @@ class ProviderResponse:
         except Exception as error:
             # The cause is dropped: httpx quotes header values, and a traceback would show them.
             raise self._failure(error) from None
-        # From here on httpcore enforces the read timeout. A cancel scope around every chunk would work too, but
-        # would cost more than decoding the chunk.
+        # From here on the connection enforces the read timeout. A cancel scope around every chunk would work, too,
+        # but would cost more than decoding the chunk.
         limits["read"] = _min_limit(timeouts.idle, timeouts.total)
         response = self._response
         self.outcome = Outcome(response.status_code, response.headers)

@@ -6,13 +6,13 @@ It may be asked while a turn runs. Its events are ephemeral, and the model calls
 from __future__ import annotations
 
 import time
-import uuid
 from typing import Final
 
 import anyio
 
 from jumpseat.agent.blocks import TextBlock, ToolMessage, UserMessage
 from jumpseat.agent.conversation import tokens
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.masked_deltas import MaskedEvents
 from jumpseat.agent.model import Completed, ModelRequest, TextDelta, ToolChoice, Usage
 from jumpseat.agent.model_calls.requests import find_model
@@ -36,7 +36,7 @@ async def ask_aside(session: Session, question: str) -> str:
     Raises:
         JumpseatError: the model cannot be resolved, or gave no answer.
     """
-    request_id = str(uuid.uuid4())
+    request_id = new_id()
     limits.check(session)
     resolved = await find_model(session)
     messages = session.conversation.messages()

@@ -6,7 +6,6 @@ ask, and which approvals to keep, is decided in :mod:`jumpseat.agent.permissions
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import field
 from typing import Final, Literal
@@ -14,6 +13,7 @@ from typing import Final, Literal
 import anyio
 
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.observation import Decider, Observers, Question
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat_protocol import events
@@ -130,7 +130,7 @@ class PermissionQuestions:
 
     def publish_model_approval(self, request: PermissionRequest, opinion: AssistedApproval) -> None:
         """Publish a call that a judging model allowed, as a question that is already resolved."""
-        request_id = str(uuid.uuid4())
+        request_id = new_id()
         prompt = prompt_of(request, opinion)
         self._emit(
             events.PermissionRequested(

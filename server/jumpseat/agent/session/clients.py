@@ -6,7 +6,6 @@ those that can handle the request.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import Final
@@ -17,6 +16,7 @@ import anyio.lowlevel
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.editor import EditorFiles, EditorTerminals
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.errors import ClientCallError, InvalidRequestError
 from jumpseat_protocol import events
@@ -199,7 +199,7 @@ class Clients:
 
     def add_interest(self, client: Client, event_type: str) -> str:
         """Register that a client answers events of a type; returns a handle for :meth:`remove_interest`."""
-        handle = str(uuid.uuid4())
+        handle = new_id()
         self._interests[handle] = (client, event_type)
         return handle
 

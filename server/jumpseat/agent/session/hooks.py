@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
@@ -24,6 +23,7 @@ from pydantic import ValidationError
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.hook_commands import HookAnswer, HookCommands
+from jumpseat.agent.ids import new_id
 from jumpseat.errors import ClientCallError, StoreError
 from jumpseat_protocol import callbacks, events
 from jumpseat_protocol.wire import WireModel
@@ -207,7 +207,7 @@ class Hooks:
         ask: Callable[[JsonObject], Awaitable[HookAnswer]],
     ) -> O:
         """Ask one hook, and publish the events about it."""
-        invocation = str(uuid.uuid4())
+        invocation = new_id()
         self._emit(events.HookStart(hook_invocation_id=invocation, hook_type=hook_type))
         hook_input = {
             "sessionId": self._reported_id,

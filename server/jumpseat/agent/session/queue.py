@@ -19,7 +19,7 @@ from jumpseat_protocol import events
 
 
 class Callbacks(Protocol):
-    """What a queue calls."""
+    """The functions that a queue calls."""
 
     def run_prompt(self, prompt: Prompt) -> Awaitable[None]:
         """Run a prompt."""

@@ -54,7 +54,7 @@ def end_event(agent: SubAgent, duration_ms: int | None) -> events.SubagentComple
 
 
 def interruption_events(agent: SubAgent) -> Iterator[events.EventPayload]:
-    """Yield the events for an agent that was at work when an earlier process ended: results for its open calls, and
+    """Yield the events for an agent that is at work in the log only: results for its open calls, and
     its end. An agent that was working on a later message has had its end, and gets a warning.
     """
     for call_id in agent.open_calls:

@@ -488,7 +488,9 @@ class SubAgents:
         return AgentHistory(self._agents, self.limits.kept, self.limits.remembered)
 
     def end_interrupted(self) -> None:
-        """Publish the end of the agents that were at work when an earlier process ended, innermost first.
+        """Publish the end of the agents that are at work in the log only, innermost first.
+
+        An earlier process has ended meanwhile, or a rewind has removed their ends.
 
         Raises:
             StoreError: the log cannot be written.

@@ -42,7 +42,7 @@ _WAIT: Final = (
     'printf . >&{ready} && exec {ready}>&- && IFS= read -r -d "" -u {text} && exec {text}<&-'
     ' && exec bash --noprofile --norc -c "$REPLY" 2>&1'
 )
-"""What bash writes about itself while it waits, such as a warning about a missing locale, is discarded."""
+"""The line of a waiting bash, whose own messages, such as a warning about a missing locale, are discarded."""
 
 _ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
 
