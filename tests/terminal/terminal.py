@@ -180,17 +180,16 @@ def check_colours(name: str, terminal: Terminal) -> None:
     """Wait until the screen equals its coloured capture: what was awaited may be there before all is drawn."""
     path = CAPTURES / "gallery" / f"{name}.ansi"
     if not os.environ.get("UPDATE_CAPTURES"):
-        terminal.until_equal(path.read_text(), _normalize)
-    _check(path, terminal.visible())
+        terminal.until_equal(path.read_text(), _normalize_colours)
+    _check(path, _normalize_colours(terminal.visible()))
 
 
 def check_capture(name: str, screen: str) -> None:
     """Compare a screen with its capture, ignoring ids, times, versions, durations and percentages."""
-    _check(CAPTURES / f"{name}.txt", screen)
+    _check(CAPTURES / f"{name}.txt", _normalize(screen))
 
 
-def _check(path: Path, screen: str) -> None:
-    shown = _normalize(screen)
+def _check(path: Path, shown: str) -> None:
     if os.environ.get("UPDATE_CAPTURES"):
         path.write_text(shown)
     known = path.read_text()
@@ -204,6 +203,42 @@ def _normalize(screen: str) -> str:
     shown = re.sub(r"jumpseat \d+\.\d+\.\d+\S*", "jumpseat 0.0.0", shown)
     shown = re.sub(rf"[{'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'}] (\w+(?: \w+)?) \d+s", r"⠋ \1 0s", shown)
     shown = re.sub(r"\d+(\.\d+)?% (of context|used)", r"1% \2", shown)
-    # Nothing has a background; whether tmux resets it depends on the order of the drawing.
-    shown = shown.replace("\x1b[49m", "")
     return "\n".join(line.rstrip() for line in shown.split("\n"))
+
+
+def _normalize_colours(screen: str) -> str:
+    """Write each line by itself, with the styles of its visible characters alone.
+
+    How tmux writes the style of blanks, and of text after them, depends on the order of the drawing.
+    """
+    lines: list[str] = []
+    style: frozenset[str] = frozenset()
+    # A terminal keeps the style from line to line.
+    for line in _normalize(screen).split("\n"):
+        written = ""
+        current: frozenset[str] = frozenset()
+        for codes, character in re.findall(r"\x1b\[([\d;]*)m|(.)", line):
+            if not character:
+                style = _changed(style, codes)
+                continue
+            if character != " " and style != current:
+                written += f"\x1b[{';'.join(('0', *sorted(style)))}m"
+                current = style
+            written += character
+        lines.append(written + ("\x1b[0m" if current else ""))
+    return "\n".join(lines)
+
+
+def _changed(style: frozenset[str], codes: str) -> frozenset[str]:
+    """Return the style after an escape sequence. Nothing in the captures has a background."""
+    for code in codes.split(";"):
+        match code:
+            case "" | "0":
+                style = frozenset()
+            case "49":
+                pass
+            case _ if code[0] in "39" and len(code) == 2:
+                style = frozenset(kept for kept in style if len(kept) < 2) | ({code} - {"39"})
+            case _:
+                style |= {code}
+    return style
