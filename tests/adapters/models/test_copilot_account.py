@@ -23,7 +23,8 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest, Price
-from jumpseat.errors import ProviderAuthError, ProviderProtocolError
+from jumpseat.agent.retry import RetryPolicy
+from jumpseat.errors import ProviderAuthError, ProviderOverloadedError, ProviderProtocolError
 from tests.adapters.conversations import REQUESTS
 from tests.support.model_server import ModelServer, json_reply
 
@@ -70,6 +71,18 @@ async def test_a_response_that_is_not_an_object_is_a_protocol_error(transport: H
     async with ModelServer(json_reply([])) as server:
         with anyio.fail_after(5), pytest.raises(ProviderProtocolError):
             await account(server, transport).user()
+
+
+async def test_a_look_up_that_a_gateway_answers_with_502_is_tried_again(transport: HttpTransport) -> None:
+    bad = json_reply({"message": "Bad Gateway"}, status=502)
+    async with ModelServer(bad, bad, json_reply({"login": "me"}), bad, bad, bad) as server:
+        copilot_account = account(server, transport, retry=RetryPolicy(attempts=3, first_wait_s=0))
+        with anyio.fail_after(5):
+            assert await copilot_account.user() == {"login": "me"}
+            with pytest.raises(ProviderOverloadedError, match="502"):
+                await copilot_account.user(refresh=True)
+
+    assert len(server.requests) == 6
 
 
 async def test_the_address_of_the_api_is_requested_from_github_once(transport: HttpTransport) -> None:

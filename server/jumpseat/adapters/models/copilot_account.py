@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any, Final
 
 import anyio
@@ -14,10 +15,16 @@ from jumpseat.adapters.wire import as_list, as_object, as_text
 from jumpseat.adapters.wires.copilot import API_VERSION, api_headers
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ModelInfo
-from jumpseat.errors import ProviderProtocolError
+from jumpseat.agent.retry import RetryPolicy
+from jumpseat.errors import ProviderOverloadedError, ProviderProtocolError, ProviderTransportError
 
 GITHUB_HOST: Final = "https://github.com"
 GITHUB_API_URL: Final = "https://api.github.com"
+LOOKUP_RETRY: Final = RetryPolicy(
+    attempts=3, attempts_refused=1, first_wait_s=0.2, longest_wait_s=1.0, longest_asked_wait_s=1.0
+)
+RETRY_WITHIN_S: Final = 3.0
+"""A look-up that has taken longer is not retried: somebody waits for it."""
 
 
 class CopilotAccount:
@@ -33,9 +40,10 @@ class CopilotAccount:
         api_url: str | None = None,
         user_agent: str = "jumpseat",
         options: Mapping[str, Any] | None = None,
+        retry: RetryPolicy = LOOKUP_RETRY,
     ) -> None:
         """``host`` is the GitHub site of the token. ``api_url`` is the address of the model API; without it GitHub
-        is asked. ``options`` are those of the Copilot wires."""
+        is asked. ``options`` are those of the Copilot wires. ``retry`` applies to broken connections and to 5xx."""
         self._token = token
         self._host = host
         self._transport = transport
@@ -43,6 +51,7 @@ class CopilotAccount:
         self._api_url = api_url.rstrip("/") if api_url else None
         self._user_agent = user_agent
         self._options = dict(options or {})
+        self._retry = retry
         self._user: JsonObject | None = None
         self._models: list[ModelInfo] | None = None
         # Two sessions that start together send one request.
@@ -59,7 +68,7 @@ class CopilotAccount:
         """
         if self._user is not None and not refresh:
             return self._user
-        answer = await self._transport.get_json(
+        answer = await self._look_up(
             f"{self._github_api_url}/copilot_internal/user",
             {
                 "Accept": "application/json",
@@ -112,7 +121,7 @@ class CopilotAccount:
             return list(self._models)
 
     async def _fetch_models(self) -> list[ModelInfo]:
-        answer = await self._transport.get_json(
+        answer = await self._look_up(
             f"{await self.api_url()}/models",
             {
                 "Accept": "application/json",
@@ -123,6 +132,23 @@ class CopilotAccount:
         )
         entries = as_list(answer.get("data")) if isinstance(answer, dict) else answer
         return [info for info in (model_from_wire(as_object(entry)) for entry in entries) if info is not None]
+
+    async def _look_up(self, url: str, headers: Mapping[str, str]) -> dict[str, Any] | list[Any]:
+        """GET ``url``, again if it fails quickly in a way that may pass: a prompt must not fail for it.
+
+        Raises:
+            ProviderError: see :meth:`HttpTransport.get_json`.
+        """
+        began, attempt = monotonic(), 0
+        while True:
+            attempt += 1
+            try:
+                return await self._transport.get_json(url, headers)
+            except (ProviderOverloadedError, ProviderTransportError) as error:
+                wait_s = self._retry.wait_s(error, attempt)
+                if wait_s is None or monotonic() - began > RETRY_WITHIN_S:
+                    raise
+            await anyio.sleep(wait_s)
 
 
 def github_api_of(host: str) -> str:
