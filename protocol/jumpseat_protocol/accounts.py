@@ -9,7 +9,7 @@ from pydantic import Field, StrictBool
 
 from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.sessions import SessionParams
-from jumpseat_protocol.wire import Method, WireModel
+from jumpseat_protocol.wire import Method, Number, WireModel
 
 
 class SessionAuthStatusResult(WireModel):
@@ -139,9 +139,9 @@ class AccountQuotaSnapshot(WireModel):
     is_unlimited_entitlement: StrictBool
     entitlement_requests: int
     used_requests: int
-    remaining_percentage: float
+    remaining_percentage: Number
     usage_allowed_with_exhausted_quota: StrictBool
-    overage: float
+    overage: Number
     overage_allowed_with_exhausted_quota: StrictBool
     reset_date: str | None = None
 

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, StrictBool, model_validator
 
 from jumpseat_protocol.server import EmptyParams, SuccessResult
 from jumpseat_protocol.sessions import Headers, SessionParams
-from jumpseat_protocol.wire import Method, WireModel
+from jumpseat_protocol.wire import Method, Number, WireModel
 
 McpStatus: TypeAlias = Literal[
     "connected", "failed", "needs-auth", "pending", "disabled", "stopped", "not_configured"
@@ -38,7 +38,7 @@ class McpServerConfig(WireModel):
     headers: dict[str, str] | None = Field(default=None, repr=False)
     tools: list[str] | None = None
     exclude_tools: list[str] | None = None
-    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    timeout: Number | None = Field(default=None, gt=0)
     oauth_client_id: str | None = None
     oauth_public_client: StrictBool | None = None
     oauth_grant_type: Literal["authorization_code", "client_credentials"] | None = None

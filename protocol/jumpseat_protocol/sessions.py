@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from jumpseat_protocol.events import AgentMode, SessionMode
 from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.server import EmptyParams, SuccessResult
-from jumpseat_protocol.wire import Later, Method, WireModel
+from jumpseat_protocol.wire import Later, Method, Number, WireModel
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -274,7 +274,7 @@ class CustomAgentConfig(WireModel):
 class SessionLimitsConfig(WireModel):
     """The budget of a session. Only the Copilot API uses credits."""
 
-    max_ai_credits: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    max_ai_credits: Number | None = Field(default=None, ge=0)
 
 
 class FreeToolChoice(WireModel):

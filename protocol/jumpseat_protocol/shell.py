@@ -14,12 +14,12 @@ EXIT: Final = "shell.exit"
 
 
 class ShellExecParams(WireModel):
-    """``cwd`` is the session's by default, and relative to it. ``timeout`` is in milliseconds."""
+    """``cwd`` is the session's by default, and relative to it. ``timeout`` is in milliseconds, 0 is none."""
 
     session_id: str
     command: str
     cwd: str | None = None
-    timeout: int | None = Field(None, ge=1)
+    timeout: int | None = Field(None, ge=0)
 
 
 class ShellExecResult(WireModel):

@@ -126,7 +126,7 @@ class SettingsSnapshotResult(WireModel):
     """
 
     client_name: str | None = None
-    start_time_ms: float
+    start_time_ms: int
     version: str
     model: SettingsModel
     repo: SettingsRepository

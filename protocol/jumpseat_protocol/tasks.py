@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool
 
 from jumpseat_protocol.server import EmptyResult
 from jumpseat_protocol.sessions import SessionParams
-from jumpseat_protocol.wire import Method, WireModel
+from jumpseat_protocol.wire import Method, Number, WireModel
 
 
 class TaskParams(WireModel):
@@ -138,7 +138,7 @@ class TaskProgressUpdate(_TaskUpdate):
     kind: Literal["progress"]
     status: Literal["running", "idle"] | None = None
     phase: str | None = Field(default=None, max_length=256)
-    percentage: Annotated[float, Field(ge=0, le=100)] | Literal["none"] | None = None
+    percentage: Annotated[Number, Field(ge=0, le=100)] | Literal["none"] | None = None
 
 
 class TaskCompleted(_TaskUpdate):

@@ -31,9 +31,12 @@ from typing import (
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     GetCoreSchemaHandler,
+    PlainSerializer,
     SerializerFunctionWrapHandler,
     TypeAdapter,
+    WithJsonSchema,
     model_serializer,
     model_validator,
 )
@@ -44,6 +47,19 @@ from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.lazy_models import LazyModel
 
 T = TypeVar("T")
+
+
+def _shortest(number: float) -> int | float:
+    return int(number) if number.is_integer() else number
+
+
+Number: TypeAlias = Annotated[
+    float,
+    Field(allow_inf_nan=False),
+    PlainSerializer(_shortest),
+    WithJsonSchema({"type": "number"}, mode="serialization"),
+]
+"""A number that may have a fraction; without one, it is sent as ``5``: readers of integers refuse ``5.0``."""
 
 
 class WireModel(LazyModel):

@@ -313,3 +313,21 @@ async def test_every_session_has_the_stored_servers_of_the_user(tmp_path: Path) 
     assert "already configured" in again["message"]
     assert "is not configured" in missing["message"]
     assert (tmp_path / "home" / "mcp-config.json").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_stored_server_is_returned_as_it_was_given(tmp_path: Path) -> None:
+    config: JsonObject = {
+        "type": "http",
+        "url": "http://localhost:1/mcp",
+        "headers": {"X-Team": "seats"},
+        "tools": ["*"],
+        "timeout": 5000,
+        "oauthClientId": "client",
+        "oauthPublicClient": True,
+        "oauthGrantType": "client_credentials",
+    }
+    async with running_server(tmp_path) as server:
+        await server.wire.call("mcp.config.add", {"name": "remote", "config": config})
+        stored = (await server.wire.call("mcp.config.list", {}))["servers"]["remote"]
+    assert stored == config
+    assert isinstance(stored["timeout"], int), "5000.0 is no integer to the typed SDKs"

@@ -411,6 +411,7 @@ async def test_session_limits_are_sent_to_the_model_counted_and_stored(tmp_path:
     assert error["data"]["errorType"] == "quota"
     assert started["data"]["sessionLimits"] == snapshot["sessionLimits"] == kept["sessionLimits"]
     assert snapshot["sessionLimits"] == {"maxAiCredits": 30}
+    assert isinstance(snapshot["sessionLimits"]["maxAiCredits"], int), "30.0 is no integer to the typed SDKs"
     assert metrics["totalNanoAiu"] == 31_250_000_000
     assert usage["data"]["costUsd"] == 0.0125
 

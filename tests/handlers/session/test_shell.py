@@ -71,6 +71,8 @@ async def test_commands_end_by_signals_time_limits_and_with_their_session(tmp_pa
         assert await exit_code(wire, trapped) == 7
         limited = (await call(wire, session, "exec", command="sleep 100 & sleep 100", timeout=1))["processId"]
         assert await exit_code(wire, limited) == 1
+        unlimited = (await call(wire, session, "exec", command="sleep 0.1; echo over", timeout=0))["processId"]
+        assert await exit_code(wire, unlimited) == 0
         early = (await call(wire, session, "exec", command="sleep 100"))["processId"]
         assert await call(wire, session, "kill", processId=early) == {"killed": True}
         assert await exit_code(wire, early) == 1
@@ -103,7 +105,7 @@ async def test_bad_commands_are_reported_or_refused(tmp_path: Path) -> None:
         assert await exit_code(server.wire, empty) == 0
         bad: list[tuple[str, dict[str, Any]]] = [
             ("exec", {}),
-            ("exec", {"command": "true", "timeout": 0}),
+            ("exec", {"command": "true", "timeout": -1}),
             ("kill", {"processId": process, "signal": "SIGSTOP"}),
             ("executeUserRequested", {"command": "true"}),
         ]

@@ -17,7 +17,7 @@ def snapshot(ctx: Context, params: SessionParams) -> SettingsSnapshotResult:
     owner, _, name = ((workspace.repository if workspace is not None else None) or "").rpartition("/")
     return SettingsSnapshotResult(
         client_name=session.settings.client_name,
-        start_time_ms=datetime.fromisoformat(session.started_at).timestamp() * 1000,
+        start_time_ms=int(datetime.fromisoformat(session.started_at).timestamp() * 1000),
         version=__version__,
         model=SettingsModel(
             model=session.settings.model, default_reasoning_effort=session.settings.reasoning_effort

@@ -43,7 +43,7 @@ def exec_command(ctx: Context, params: ShellExecParams) -> ShellExecResult:
     session = ctx.registry.live(params.session_id)
     listener = _Notifications(ctx.connection)
     cwd = session.settings.cwd / (params.cwd or "")
-    timeout_s = None if params.timeout is None else params.timeout / 1000
+    timeout_s = params.timeout / 1000 if params.timeout else None
     listener.process_id = session.tools.user_commands.start(params.command, cwd, timeout_s, listener)
     return ShellExecResult(process_id=listener.process_id)
 
