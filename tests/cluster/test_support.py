@@ -14,31 +14,31 @@ import pytest
 from anyio.abc import SocketStream
 from nats.aio.client import Client
 
-from tests.support.nats_nodes import NatsNodes, nats_nodes
+from tests.support.nats import Nats, running_nats
 from tests.support.tcp_forwarder import forwarder, listen
 
 pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def _connected(nodes: NatsNodes) -> AsyncGenerator[Any]:
+async def _connected(servers: Nats) -> AsyncGenerator[Any]:
     # Its options are untyped.
     client: Any = Client()
-    await client.connect(nodes.url.split(","), connect_timeout=1)
+    await client.connect(servers.url.split(","), connect_timeout=1)
     try:
         yield client.jetstream(timeout=5)
     finally:
         await client.close()
 
 
-async def _make_stream(nodes: NatsNodes, copies: int) -> None:
-    async with _connected(nodes) as stream:
+async def _make_stream(servers: Nats, copies: int) -> None:
+    async with _connected(servers) as stream:
         await stream.add_stream(name="kept", subjects=["kept.*"], num_replicas=copies)
 
 
-async def _append(nodes: NatsNodes, text: str) -> int:
+async def _append(servers: Nats, text: str) -> int:
     """Append a message as soon as the stream has a leader; returns its number."""
-    async with _connected(nodes) as stream:
+    async with _connected(servers) as stream:
         while True:
             try:
                 return (await stream.publish("kept.one", text.encode(), headers={"Nats-Msg-Id": text})).seq
@@ -47,26 +47,26 @@ async def _append(nodes: NatsNodes, text: str) -> int:
 
 
 async def test_what_nats_has_acknowledged_survives_its_kill(tmp_path: Path) -> None:
-    async with nats_nodes(tmp_path, 1) as nodes:
-        await _make_stream(nodes, 1)
-        assert await _append(nodes, "one") == 1
-        await nodes[0].kill()
-        await nodes[0].start()
-        await nodes.wait_until_ready()
-        assert await _append(nodes, "two") == 2
+    async with running_nats(tmp_path) as servers:
+        await _make_stream(servers, 1)
+        assert await _append(servers, "one") == 1
+        servers.nodes[0].kill()
+        servers.nodes[0].start()
+        await servers.wait_until_ready()
+        assert await _append(servers, "two") == 2
 
 
 async def test_a_cluster_of_nats_goes_on_without_the_leader_of_a_stream(tmp_path: Path) -> None:
-    async with nats_nodes(tmp_path, 3) as nodes:
-        await _make_stream(nodes, 3)
-        assert await _append(nodes, "one") == 1
-        leader = await nodes.leader("kept")
+    async with running_nats(tmp_path, 3) as servers:
+        await _make_stream(servers, 3)
+        assert await _append(servers, "one") == 1
+        leader = await servers.leader("kept")
         assert leader is not None
-        await leader.kill()
-        assert await _append(nodes, "two") == 2
-        await leader.start()
-        await nodes.wait_until_ready()
-        assert await _append(nodes, "three") == 3
+        leader.kill()
+        assert await _append(servers, "two") == 2
+        leader.start()
+        await servers.wait_until_ready()
+        assert await _append(servers, "three") == 3
 
 
 async def test_the_balancer_takes_turns_and_leaves_out_servers_that_are_gone() -> None:
