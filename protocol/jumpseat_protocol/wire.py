@@ -10,7 +10,7 @@ constructor called with an unknown name, which is a mistake in a program, refuse
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass
 from enum import Enum
 from functools import cache, cached_property
@@ -140,9 +140,9 @@ Later: TypeAlias = Annotated[T, _BuiltLater()]
 
 @dataclass(frozen=True, slots=True)
 class Encoded(Generic[T]):
-    """A value on the wire that is JSON already, in the form of ``T``."""
+    """A value on the wire that is JSON already, in the form of ``T``; its parts are not joined when it is sent."""
 
-    json: bytes
+    parts: Sequence[bytes | memoryview]
 
 
 def check_names(cls: type[BaseModel], values: Collection[str]) -> None:

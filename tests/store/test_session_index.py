@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from jumpseat.store.session_index import FRESH_S, Entry, SessionIndex, State
+from jumpseat.store.session_index import FRESH_S, RECENT, SHARE, Entry, SessionIndex
 
 MANY = 100
 """Enough sessions for the file to be written."""
@@ -18,44 +19,77 @@ MANY = 100
 
 @dataclass
 class Home:
-    """A folder with sessions, and processes that list them."""
+    """A folder with sessions, and processes that list them.
+
+    Sessions are written as programs do it: with a mark while they are open, and ``workspace.yaml`` replaced.
+    """
 
     root: Path
     now: float = 100.0
     examined: list[str] = field(default_factory=list[str])
+    slow_s: float = 0.0
+    _changes: int = 0
+
+    def open(self, name: str) -> None:
+        folder = self.root / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "inuse.1.lock").touch()
+        self._age(folder)
 
     def write(self, name: str, summary: str | None, changed_s: int = 1_000) -> None:
         folder = self.root / name
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "workspace.yaml").write_text(summary or "")
+        (folder / "draft").write_text(summary or "")
+        (folder / "draft").replace(folder / "workspace.yaml")
         log = folder / "events.jsonl"
         log.write_text("x" * changed_s)
         os.utime(log, (changed_s, changed_s))
+        self._age(folder)
+
+    def close(self, name: str) -> None:
+        (self.root / name / "inuse.1.lock").unlink()
+        self._age(self.root / name)
+
+    def change(self, name: str, summary: str | None, changed_s: int = 1_000) -> None:
+        self.open(name)
+        self.write(name, summary, changed_s)
+        self.close(name)
 
     def remove(self, name: str) -> None:
         for file in (self.root / name).iterdir():
             file.unlink()
         (self.root / name).rmdir()
 
-    def process(self) -> SessionIndex:
-        return SessionIndex(self.root, self._examine, lambda name: not name.startswith("."), lambda: self.now)
+    def process(self, recent: int = RECENT) -> SessionIndex:
+        return SessionIndex(self.root, self._examine, lambda name: not name.startswith("."), self._clock, recent)
 
-    def _examine(self, name: str, state: State, _changed_s: float) -> Entry:
+    def _age(self, folder: Path) -> None:
+        """Give a folder a time of its own that is not of the last seconds."""
+        self._changes += 1
+        os.utime(folder, (self._changes, self._changes))
+
+    def _clock(self) -> float:
+        self.now += self.slow_s
+        return self.now
+
+    def _examine(self, name: str, _changed_s: float) -> Entry:
         self.examined.append(name)
         summary = (self.root / name / "workspace.yaml").read_text()
-        return Entry(state, None, orjson.dumps([name, summary]) if summary else None)
+        creator = "ann" if name.endswith("7") else None
+        return Entry(creator, orjson.dumps([name, summary]) if summary else None)
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "session-state")
     for number in range(MANY):
-        home.write(f"s{number}", f"prompt {number}", 1_000 + number)
+        home.change(f"s{number}", f"prompt {number}", 1_000 + number)
     return home
 
 
 def listed(index: SessionIndex, open_here: Iterable[str] = ()) -> list[list[str]]:
-    return orjson.loads(index.joined([*open_here]))
+    found = orjson.loads(b"".join(index.json([*open_here])))
+    assert found == [orjson.loads(entry.json or b"null") for entry in index.entries([*open_here])]
+    return found
 
 
 def test_the_next_process_examines_only_what_has_changed_since(home: Home) -> None:
@@ -63,13 +97,15 @@ def test_the_next_process_examines_only_what_has_changed_since(home: Home) -> No
     assert sorted(home.examined) == sorted(f"s{number}" for number in range(MANY))
     assert before[0] == [f"s{MANY - 1}", f"prompt {MANY - 1}"]
     home.examined.clear()
-    home.write("s7", "another prompt", 9_000)
+    home.change("s7", "another prompt", 9_000)
     home.remove("s8")
 
-    after = listed(home.process())
+    next_process = home.process()
+    after = listed(next_process)
 
     assert home.examined == ["s7"]
     assert after == [["s7", "another prompt"], *(entry for entry in before if entry[0] not in ("s7", "s8"))]
+    assert [entry.created_by for entry in next_process.entries([])][:4] == ["ann", None, None, "ann"]
 
 
 @pytest.mark.parametrize("damage", [b"", b"not an index", None, b"0" * 32 + b"\n[]"])
@@ -91,7 +127,7 @@ def test_a_damaged_file_is_ignored_and_replaced(home: Home, damage: bytes | None
 def test_new_and_removed_sessions_of_other_processes_are_seen_at_once(home: Home) -> None:
     index = home.process()
     listed(index)
-    home.write("new", "hello", 9_000)
+    home.change("new", "hello", 9_000)
     home.remove("s8")
 
     names = [name for name, _ in listed(index)]
@@ -103,8 +139,8 @@ def test_new_and_removed_sessions_of_other_processes_are_seen_at_once(home: Home
 def test_changes_of_this_process_are_seen_at_once(home: Home) -> None:
     index = home.process()
     listed(index)
-    home.write("s1", "while open", 9_000)
-    home.write("s2", "before closing", 9_001)
+    home.change("s1", "while open", 9_000)
+    home.change("s2", "before closing", 9_001)
     index.touch("s2")
 
     found = listed(index, open_here=["s1"])
@@ -112,16 +148,76 @@ def test_changes_of_this_process_are_seen_at_once(home: Home) -> None:
     assert found[:2] == [["s2", "before closing"], ["s1", "while open"]]
 
 
-def test_changes_of_other_processes_are_seen_after_a_moment(home: Home) -> None:
-    home.write("unprompted", None)
+def test_changes_of_sessions_that_another_process_has_open_are_seen_at_once(home: Home) -> None:
+    home.open("s1")
+    home.change("unprompted", None)
     index = home.process()
     listed(index)
     home.write("s1", "elsewhere", 9_000)
-    home.write("unprompted", "the first prompt", 9_001)
+    home.change("unprompted", "the first prompt", 9_001)
 
-    assert listed(index)[0] == ["unprompted", "the first prompt"]
-    home.now += FRESH_S
     assert listed(index)[:2] == [["unprompted", "the first prompt"], ["s1", "elsewhere"]]
+
+
+@pytest.mark.parametrize("recent", [RECENT, 0])
+def test_sessions_that_another_process_has_opened_since_are_seen_after_a_moment(home: Home, recent: int) -> None:
+    index = home.process(recent)
+    before = listed(index)
+    home.change("s1", "elsewhere", 9_000)
+
+    assert listed(index) == before
+    home.now += FRESH_S
+    assert listed(index)[0] == ["s1", "elsewhere"]
+
+
+def test_a_check_that_takes_long_is_repeated_less_often(home: Home) -> None:
+    index = home.process()
+    home.slow_s = 1.0
+    before = listed(index)
+    home.slow_s = 0.0
+    home.change("s1", "elsewhere", 9_000)
+
+    # Each comparison lists twice.
+    home.now += SHARE - 2.0
+    assert listed(index) == before
+    home.now += 1.0
+    assert listed(index)[0] == ["s1", "elsewhere"]
+
+
+def test_changes_of_many_processes_in_any_order_are_seen(home: Home) -> None:
+    chance = random.Random(7)
+    index = home.process(recent=10)
+    open_elsewhere: set[str] = set()
+    for step in range(300):
+        changed_s = chance.randrange(100, 2_000)
+        name = f"s{chance.randrange(MANY + 20)}"
+        match chance.choice(("open", "write", "close", "close", "remove", "process")):
+            case "open" if (home.root / name).is_dir() and name not in open_elsewhere:
+                home.open(name)
+                open_elsewhere.add(name)
+            case "write" if name in open_elsewhere:
+                home.write(name, f"prompt at step {step}", changed_s)
+            case "close" if name in open_elsewhere:
+                home.close(name)
+                open_elsewhere.remove(name)
+            case "remove" if (home.root / name).is_dir() and name not in open_elsewhere:
+                home.remove(name)
+            case "process" if step % 5 == 0:
+                index = home.process(recent=10)
+            case _:
+                home.change(name, chance.choice((None, f"prompt at step {step}")), changed_s)
+                open_elsewhere.discard(name)
+        home.now += FRESH_S
+
+        found = listed(index)
+
+        assert sorted(found) == sorted(
+            [folder.name, summary]
+            for folder in home.root.iterdir()
+            if (summary := (folder / "workspace.yaml").read_text())
+        )
+        times = [(home.root / name / "events.jsonl").stat().st_mtime for name, _ in found]
+        assert times == sorted(times, reverse=True)
 
 
 def test_without_a_folder_there_are_no_sessions(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from jumpseat_protocol.envelope import (
     RequestId,
 )
 from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.wire import Encoded
 
 if TYPE_CHECKING:
     from pygls.protocol import json_rpc
@@ -332,14 +333,19 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
                 log.error("internal error: %s\n%s", error.message, "".join(lines))
                 error = json_rpc.ResponseError(code=INTERNAL_ERROR, message="Internal error")
             error.message = self._mask(error.message)
-        super()._send_response(msg_id, result, error)
+        if error is None and isinstance(result, Encoded):
+            self._send_parts(b'{"jsonrpc":"2.0","id":', orjson.dumps(msg_id), b',"result":', *result.parts, b"}")
+        else:
+            super()._send_response(msg_id, result, error)
 
     def _send_data(self, data: Any) -> None:
-        """Encode by orjson, also the parts that are encoded already, as ``orjson.Fragment``."""
-        body = orjson.dumps(data, default=self._serialize_message)
+        """Encode by orjson."""
+        self._send_parts(orjson.dumps(data, default=self._serialize_message))
+
+    def _send_parts(self, *message: bytes | memoryview) -> None:
         if self._logs_messages:
-            log_message(self._label, "sent", body)
-        self._send(body)
+            log_message(self._label, "sent", b"".join(message))
+        self._send(*message)
 
 
 class OutgoingId(int):

@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_type_hints
 
 import anyio
-import orjson
 from pydantic import ValidationError
 
 from jumpseat.errors import AuthenticationRequiredError, InvalidRequestError, UnsupportedError
@@ -26,7 +25,7 @@ from jumpseat_protocol.members import unknown_members
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
-from jumpseat_protocol.wire import Encoded, WireModel
+from jumpseat_protocol.wire import WireModel
 
 Handler: TypeAlias = Callable[[Context, Any], Any]
 M = TypeVar("M", bound=WireModel)
@@ -545,6 +544,4 @@ async def _encode_later(result: Awaitable[Any]) -> Any:
 def _encode(result: Any) -> Any:
     if isinstance(result, list):
         return [_encode(item) for item in cast("list[Any]", result)]
-    if isinstance(result, Encoded):
-        return orjson.Fragment(result.json)
     return result.wire() if isinstance(result, WireModel) else result

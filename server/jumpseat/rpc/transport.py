@@ -73,7 +73,7 @@ class Wire(asyncio.Protocol):
         self._decoder = framing.decoder()
         self._framing = framing
         self._out: asyncio.WriteTransport | None = None
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | memoryview] = []
         self._queued_bytes = 0
         self._broken_bytes = BROKEN_BYTES
         self._drained = anyio.Event()
@@ -119,7 +119,7 @@ class Wire(asyncio.Protocol):
 
     # --- the connection calls these -----------------------------------------------------------------------------
 
-    def send(self, *body: bytes) -> None:
+    def send(self, *body: bytes | memoryview) -> None:
         """Queue a message, given in parts, without blocking. After the end of the connection it is dropped.
 
         Nothing is raised.
@@ -188,7 +188,7 @@ class Wire(asyncio.Protocol):
         self._queued_bytes = 0
         self._write(data)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes | memoryview) -> None:
         if self._out is None or self._closed:
             return
         self._out.write(data)

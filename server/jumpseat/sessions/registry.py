@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
@@ -593,8 +593,8 @@ class SessionRegistry:
         """Return the stored sessions that have had a prompt and match the filter, last changed first."""
         return self.store.list(session_filter.wire() if session_filter is not None else None)
 
-    def list_json(self, session_filter: SessionListFilter | None) -> bytes:
-        """Return :meth:`list` as a JSON array of its entries on the wire."""
+    def list_json(self, session_filter: SessionListFilter | None) -> Sequence[bytes | memoryview]:
+        """Return :meth:`list` as a JSON array of its entries on the wire, in parts."""
         return self.store.list_json(session_filter.wire() if session_filter is not None else None)
 
     def metadata(self, session_id: str) -> SessionMetadata | None:

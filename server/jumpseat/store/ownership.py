@@ -288,6 +288,15 @@ def marks(folder: Path) -> Iterator[tuple[Path, int]]:
             yield folder / name, int(pid)
 
 
+def is_marked(folder: str) -> bool:
+    """Return whether any program has marked the session in ``folder`` as in use, running or not.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    return any(name.startswith("inuse.") for name in os.listdir(folder))
+
+
 def marked_by_other_program(folder: Path) -> bool:
     """Return whether a running process of another program has marked the session in ``folder`` as in use.
 

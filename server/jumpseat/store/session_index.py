@@ -1,8 +1,12 @@
 """What lists show of the stored sessions, kept in memory and in ``session-index`` of the home.
 
 A session's entry holds for as long as the two files that it comes from do not change. The file spares the next
-process reading them all; it is only a cache, and is ignored where it is damaged or of another version. Within
-``FRESH_S`` of a complete check, only changes of this process, new folders and removed ones are looked for.
+process reading them all; it is only a cache, and is ignored where it is damaged or of another version.
+
+Each list looks for new and removed sessions, and at those that some program has open. A complete check also finds
+the ones that others have opened since. It compares the files of the ``RECENT`` last changed sessions, and of older
+ones only the time of their folder: every program marks the sessions that it opens by a file in their folder, and
+replaces ``workspace.yaml``, both of which change that time.
 """
 
 from __future__ import annotations
@@ -11,43 +15,35 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-import orjson
-
+from jumpseat.store.ownership import is_marked
+from jumpseat.store.session_table import Entry, Row, State, Table, fitting
 from jumpseat.store.state_files import DiskFiles
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
 FRESH_S: Final = 1.0
-"""The time in which changes by other processes of sessions that exist may be missed."""
+"""The least time between two complete checks, in which others may open sessions unnoticed."""
+SHARE: Final = 20
+"""The time between two complete checks, as a multiple of what the last one took."""
+RECENT: Final = 500
+"""The number of sessions whose files each complete check compares."""
+SETTLED_NS: Final = 50_000_000
+COARSELY_SETTLED_NS: Final = 2_000_000_000
+"""The ages from which on a folder's time shows each later change: on file systems with and without fractions of
+seconds."""
 
 _FILE: Final = "session-index"
-_VERSION: Final = b"jumpseat session index 2\n"
+_VERSION: Final = b"jumpseat session index 3\n"
+_DIGEST_BYTES: Final = 32
+_LARGE_BYTES: Final = 1 << 16
 # Sessions examined since the file was written: fewer are not worth writing all others again.
 _WORTH_SAVING: Final = 64
 
-State: TypeAlias = tuple[int, int, int, int]
-"""The time and size of the log, and the time and inode of the workspace file: times alone may be too coarse."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A session as lists show it.
-
-    ``json`` is the entry on the wire; ``None`` for a session that was never prompted. ``created_by`` is the
-    name of the connection token that created the session.
-    """
-
-    state: State
-    created_by: str | None
-    json: bytes | None
-
-
-Examine: TypeAlias = Callable[[str, State, float], Entry]
+Examine: TypeAlias = Callable[[str, float], Entry]
 """Reads the files of the session with a name, whose log was changed at a time in seconds."""
 
 
@@ -60,17 +56,22 @@ class SessionIndex:
         examine: Examine,
         is_name: Callable[[str], bool],
         clock: Callable[[], float] = time.monotonic,
+        recent: int = RECENT,
     ) -> None:
         self._root = root
         self._files = DiskFiles(root.parent)
         self._examine = examine
         self._is_name = is_name
         self._clock = clock
-        self._entries: dict[str, Entry] | None = None
-        self._sorted: list[Entry] | None = None
-        self._joined: bytes | None = None
-        self._checked = 0.0
+        self._recent = recent
+        self._table: Table | None = None
+        # What has changed since the table was made; `None` for sessions that are gone.
+        self._changed: dict[str, Row | None] = {}
+        self._parts: Sequence[bytes | memoryview] | None = None
+        self._check_at = 0.0
         self._root_state: tuple[int, int] | None = None
+        # The sessions that each list looks at: those that some program may have open, or that were never prompted.
+        self._watched: set[str] = set()
         # The sessions that this process has opened or closed since the last look.
         self._touched: set[str] = set()
         self._examined = 0
@@ -79,75 +80,180 @@ class SessionIndex:
         """Look at a session again before the next list: this process is about to change it, or has done so."""
         self._touched.add(name)
 
-    def entries(self, open_here: Collection[str]) -> list[Entry]:
+    def entries(self, open_here: Collection[str]) -> Iterator[Entry]:
         """Return all sessions that were prompted, the last changed first.
 
         ``open_here`` are the sessions that this process has open, and may have changed.
         """
-        touched, self._touched = self._touched, set()
-        self._refresh({*open_here, *touched})
-        if self._sorted is None:
-            assert self._entries is not None, "filled by the refresh"
-            prompted = [entry for entry in self._entries.values() if entry.json is not None]
-            self._sorted = sorted(prompted, key=lambda entry: entry.state[0], reverse=True)
-        return self._sorted
+        table = self._refresh(open_here)
+        return (row.entry for _, row in self._rows(table, self._order(table)))
 
-    def joined(self, open_here: Collection[str]) -> bytes:
-        """Return the entries as a JSON array."""
-        entries = self.entries(open_here)
-        if self._joined is None:
-            self._joined = join(entries)
-        return self._joined
+    def json(self, open_here: Collection[str]) -> Sequence[bytes | memoryview]:
+        """Return the entries as a JSON array, in parts."""
+        table = self._refresh(open_here)
+        if self._parts is None:
+            parts: list[bytes | memoryview] = [b"["]
+            for names in self._order(table):
+                if len(parts) > 1:
+                    parts.append(b",")
+                if isinstance(names, range):
+                    parts.append(table.json(names))
+                elif (row := self._changed[names]) is not None and row.entry.json is not None:
+                    parts.append(row.entry.json)
+            self._parts = [*_join_short(parts), b"]"]
+        return self._parts
 
-    def _refresh(self, changed: set[str]) -> None:
+    def _order(self, table: Table) -> list[range | str]:
+        """Return the prompted sessions, the last changed first: numbers of rows, and names of changed sessions."""
+        changed = [
+            (row.state[0], name)
+            for name, row in self._changed.items()
+            if row is not None and row.entry.json is not None
+        ]
+        changed.sort(reverse=True)
+        cuts: list[tuple[int, str | None]] = [(table.place(log_ns), name) for log_ns, name in changed]
+        for name in self._changed:
+            if (number := table.numbers.get(name, table.listed)) < table.listed:
+                cuts.append((number, None))
+        order: list[range | str] = []
+        begin = 0
+        for number, name in sorted(cuts, key=lambda cut: (cut[0], cut[1] is None)):
+            if begin < number:
+                order.append(range(begin, number))
+            if name is None:
+                begin = number + 1
+            else:
+                order.append(name)
+                begin = number
+        return [*order, range(begin, table.listed)] if begin < table.listed else order
+
+    def _rows(self, table: Table, order: Iterable[range | str]) -> Iterator[tuple[str, Row]]:
+        for names in order:
+            if isinstance(names, range):
+                for number in names:
+                    yield table.names[number], table.row(number)
+            elif (row := self._changed[names]) is not None:
+                yield names, row
+
+    # --- bringing the entries up to date --------------------------------------------------------------------------
+
+    def _refresh(self, open_here: Collection[str]) -> Table:
         now = self._clock()
+        table = self._table
+        complete = table is None or now >= self._check_at
+        if table is None:
+            table = self._table = self._load()
+            self._watched = {
+                name
+                for number, name in enumerate(table.names)
+                if not table.folder_ns[number] or number >= table.listed
+            }
+        look = {*self._watched, *self._touched, *open_here}
+        self._touched = set()
         root_state = self._state_of_root()
-        if self._entries is None:
-            self._entries = self._load()
-        elif now - self._checked < FRESH_S:
-            names = self._names() if root_state != self._root_state else None
+        if complete or root_state != self._root_state:
             self._root_state = root_state
-            if names is not None:
-                self._forget(self._entries.keys() - names)
-                changed |= names - self._entries.keys()
-            changed.update(name for name, entry in self._entries.items() if entry.json is None)
-            self._look(self._entries, changed if names is None else changed & names)
-            return
-        names = self._names()
-        self._root_state, self._checked = root_state, now
-        self._forget(self._entries.keys() - names)
-        self._look(self._entries, names)
-        if self._examined >= max(_WORTH_SAVING, len(self._entries) // 50):
-            self._save(self._entries)
-            self._examined = 0
+            names = self._names()
+            known = {*table.numbers, *self._changed} - {name for name, row in self._changed.items() if row is None}
+            for name in known - names:
+                self._forget(table, name)
+            look |= {name for name in names - known if self._is_name(name)}
+            if complete:
+                look |= self._opened(table, names & known)
+        self._look(table, look, open_here, complete=complete)
+        if complete:
+            end = self._clock()
+            self._check_at = end + max(FRESH_S, SHARE * (end - now))
+            if self._examined >= max(_WORTH_SAVING, len(table.names) // 50):
+                table = self._save(table)
+        return table
 
-    def _look(self, entries: dict[str, Entry], names: Iterable[str]) -> None:
+    def _opened(self, table: Table, names: set[str]) -> set[str]:
+        """Return the sessions among ``names`` whose files may have changed since the last look."""
+        recent = {*table.names[: self._recent], *self._changed}
+        found = names & recent
+        numbers, folder_ns = table.numbers, table.folder_ns
+        stat, root = os.stat, f"{self._root}/"
+        for name in names - recent:
+            try:
+                if stat(root + name).st_mtime_ns == folder_ns[numbers[name]]:
+                    continue
+            except OSError:
+                pass
+            found.add(name)
+        return found
+
+    def _look(self, table: Table, names: Iterable[str], open_here: Collection[str], *, complete: bool) -> None:
         """Compare the files of sessions with their entries, and examine those that have changed."""
         stat, root = os.stat, f"{self._root}/"
+        now_ns = time.time_ns()
         for name in names:
             path = root + name
+            known, known_ns = self._state(table, name)
+            folder_ns = 0
             try:
+                if complete and name not in open_here:
+                    # Before the files: a program that opens the session changes the time before it changes them.
+                    folder_ns = fitting(stat(path).st_mtime_ns)
+                    if folder_ns != known_ns and (not _is_settled(folder_ns, now_ns) or is_marked(path)):
+                        folder_ns = 0
                 events, workspace = stat(path + "/events.jsonl"), stat(path + "/workspace.yaml")
             except OSError:
-                self._forget((name,))
+                self._forget(table, name)
                 continue
-            state = (events.st_mtime_ns, events.st_size, workspace.st_mtime_ns, workspace.st_ino)
-            known = entries.get(name)
-            if known is None or known.state != state:
-                entries[name] = self._examine(name, state, events.st_mtime)
-                self._examined += 1
-                self._sorted = self._joined = None
+            workspace_ns, inode = fitting(workspace.st_mtime_ns), fitting(workspace.st_ino)
+            state = (fitting(events.st_mtime_ns), events.st_size, workspace_ns, inode)
+            if state != known:
+                self._change(name, Row(state, folder_ns, self._examine(name, events.st_mtime)))
+            elif complete and folder_ns != known_ns:
+                self._settle(table, name, folder_ns)
 
-    def _forget(self, names: Iterable[str]) -> None:
-        assert self._entries is not None, "nothing is forgotten before the first look"
-        for name in names:
-            if self._entries.pop(name, None) is not None:
-                self._sorted = self._joined = None
+    def _state(self, table: Table, name: str) -> tuple[State | None, int]:
+        """Return the state of a session and the time of its folder, as far as they are known."""
+        if name in self._changed:
+            row = self._changed[name]
+            return (row.state, row.folder_ns) if row is not None else (None, 0)
+        number = table.numbers.get(name)
+        return (table.state(number), table.folder_ns[number]) if number is not None else (None, 0)
+
+    def _change(self, name: str, row: Row) -> None:
+        self._changed[name] = row
+        self._parts = None
+        self._examined += 1
+        self._watch(name, row.folder_ns, row.entry.json is not None)
+
+    def _settle(self, table: Table, name: str, folder_ns: int) -> None:
+        """Note the time of the folder of a session whose files have not changed."""
+        self._examined += 1
+        row = self._changed.get(name)
+        if row is not None:
+            row.folder_ns = folder_ns
+            self._watch(name, folder_ns, row.entry.json is not None)
+        else:
+            number = table.numbers[name]
+            table.folder_ns[number] = folder_ns
+            self._watch(name, folder_ns, number < table.listed)
+
+    def _watch(self, name: str, folder_ns: int, is_listed: bool) -> None:
+        if folder_ns and is_listed:
+            self._watched.discard(name)
+        else:
+            self._watched.add(name)
+
+    def _forget(self, table: Table, name: str) -> None:
+        self._watched.discard(name)
+        known = name in table.numbers if name not in self._changed else self._changed[name] is not None
+        if not known:
+            return
+        self._parts = None
+        if name in table.numbers:
+            self._changed[name] = None
+        else:
+            del self._changed[name]
 
     def _names(self) -> set[str]:
-        known = self._entries or {}
         try:
-            return {name for name in os.listdir(self._root) if name in known or self._is_name(name)}
+            return {*os.listdir(self._root)}
         except OSError:
             return set()
 
@@ -158,25 +264,37 @@ class SessionIndex:
             return None
         return found.st_mtime_ns, found.st_nlink
 
-    def _load(self) -> dict[str, Entry]:
+    # --- the file -------------------------------------------------------------------------------------------------
+
+    def _load(self) -> Table:
         try:
             content = self._files.read(_FILE)
         except OSError as error:
             log.info("%s is ignored: %s", self._files.path(_FILE), error)
-            return {}
-        head, _, lines = (content or b"").partition(b"\n")
-        if head != _digest(lines):
-            if content is not None:
-                log.info("%s is ignored: it is damaged, or of another version", self._files.path(_FILE))
-            return {}
-        return dict(map(_parse, lines.splitlines()))
+            content = None
+        if content is None:
+            return Table.of(())
+        data = memoryview(content)[_DIGEST_BYTES:]
+        if content[:_DIGEST_BYTES] == _digest([data]):
+            return Table.decode(data)
+        log.info("%s is ignored: it is damaged, or of another version", self._files.path(_FILE))
+        return Table.of(())
 
-    def _save(self, entries: dict[str, Entry]) -> None:
-        lines = b"".join(_format(name, entry) for name, entry in entries.items())
+    def _save(self, table: Table) -> Table:
+        """Make a table of all rows, and write it to the file."""
+        order = self._order(table)
+        order += [name for name, row in self._changed.items() if row is not None and row.entry.json is None]
+        for number in range(table.listed, len(table.names)):
+            if table.names[number] not in self._changed:
+                order.append(range(number, number + 1))
+        table = self._table = Table.of(self._rows(table, order))
+        self._changed, self._parts, self._examined = {}, None, 0
+        parts = table.encode()
         try:
-            self._files.write(_FILE, _digest(lines) + b"\n" + lines)
+            self._files.write(_FILE, b"".join((_digest(parts), *parts)))
         except OSError as error:
             log.debug("%s is not written: %s", self._files.path(_FILE), error)
+        return table
 
 
 def join(entries: Iterable[Entry]) -> bytes:
@@ -184,18 +302,25 @@ def join(entries: Iterable[Entry]) -> bytes:
     return b"[%b]" % b",".join(entry.json for entry in entries if entry.json is not None)
 
 
-def _digest(lines: bytes) -> bytes:
-    return hashlib.blake2b(_VERSION + lines, digest_size=16).hexdigest().encode()
+def _is_settled(changed_ns: int, now_ns: int) -> bool:
+    return changed_ns + (SETTLED_NS if changed_ns % 1_000_000_000 else COARSELY_SETTLED_NS) < now_ns
 
 
-def _format(name: str, entry: Entry) -> bytes:
-    # JSON has no tabs and line ends of its own.
-    values = (name, *entry.state, entry.created_by)
-    return b"%b\t%b\n" % (orjson.dumps(values), entry.json or b"")
+def _join_short(parts: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """Join neighbouring parts, but for large ones, which would be copied."""
+    short: list[bytes | memoryview] = []
+    for part in parts:
+        if len(part) < _LARGE_BYTES:
+            short.append(part)
+            continue
+        yield b"".join(short)
+        yield part
+        short.clear()
+    yield b"".join(short)
 
 
-def _parse(line: bytes) -> tuple[str, Entry]:
-    values, _, json = line.partition(b"\t")
-    name, log_ns, log_size, workspace_ns, workspace_inode, created_by = orjson.loads(values)
-    state = (log_ns, log_size, workspace_ns, workspace_inode)
-    return name, Entry(state, created_by, json or None)
+def _digest(parts: Iterable[bytes | memoryview]) -> bytes:
+    digest = hashlib.blake2b(_VERSION, digest_size=_DIGEST_BYTES // 2)
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest().encode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -28,10 +28,11 @@ from jumpseat.store.forks import copy_small_files, events_of_fork, log_of_fork, 
 from jumpseat.store.log_syncer import LogSyncer
 from jumpseat.store.ownership import Ownership, marked_by_other_program
 from jumpseat.store.session_database import SessionDatabase
-from jumpseat.store.session_index import Entry, SessionIndex, State, join
-from jumpseat.store.session_storage import SessionStorage
+from jumpseat.store.session_index import SessionIndex, join
+from jumpseat.store.session_storage import WORKSPACE, SessionStorage
+from jumpseat.store.session_table import Entry
 from jumpseat.store.state_files import DiskFiles
-from jumpseat.store.workspace import Workspace
+from jumpseat.store.workspace import Workspace, parse_workspace
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 
 SUMMARY_LENGTH: Final = 100
@@ -109,16 +110,8 @@ class SessionFolder(SessionStorage):
         if changed_s is None:
             return None
         workspace = self.read_workspace()
-        return None if workspace is None else self.metadata_of(workspace, changed_s)
-
-    def metadata_of(self, workspace: Workspace, changed_s: float) -> SessionMetadata | None:
-        """Return the metadata of a session with this workspace; ``None`` if it was never prompted."""
-        if workspace.summary is None and _PROMPT not in self._beginning():
-            return None
-        metadata = workspace.metadata(iso_time(changed_s))
-        if not workspace.answered and self._is_unanswered():
-            metadata.unanswered = True
-        return metadata
+        listed = _listed(workspace, f"{self.path}/events.jsonl", changed_s) if workspace is not None else None
+        return None if listed is None else SessionMetadata.model_validate(listed)
 
     def claim(self) -> None:
         self._ownership.claim(self.path)
@@ -144,21 +137,6 @@ class SessionFolder(SessionStorage):
         delete_folder(self.path)
         self.release()
 
-    def _is_unanswered(self) -> bool:
-        """Return whether the log has a prompt and no answer.
-
-        Logs of other programs, and of processes that were killed, have no mark that tells it.
-        """
-        beginning = self._beginning()
-        return len(beginning) < SCAN_BYTES and _PROMPT in beginning and _ANSWER not in beginning
-
-    def _beginning(self) -> bytes:
-        try:
-            with self.log.path.open("rb") as file:
-                return file.read(SCAN_BYTES)
-        except OSError:
-            return b""
-
 
 class SessionStore:
     """All sessions under one home."""
@@ -166,6 +144,7 @@ class SessionStore:
     def __init__(self, home: Path, tasks: TaskGroup) -> None:
         self.ownership = Ownership(home)
         self._root = home / "session-state"
+        self._files = DiskFiles(self._root)
         self._syncer = LogSyncer(tasks)
         self._sees: Callable[[str | None], bool] | None = None
         self._index = SessionIndex(self._root, self._examine, _is_name)
@@ -206,30 +185,31 @@ class SessionStore:
         found = (entry.json for entry in self._entries(context))
         return [SessionMetadata.model_validate_json(json) for json in found if json is not None]
 
-    def list_json(self, context: Mapping[str, str] | None = None) -> bytes:
-        """Return :meth:`list` as a JSON array of its entries on the wire."""
+    def list_json(self, context: Mapping[str, str] | None = None) -> Sequence[bytes | memoryview]:
+        """Return :meth:`list` as a JSON array of its entries on the wire, in parts."""
         if not context and self._sees is None:
-            return self._index.joined(self.ownership.names())
-        return join(self._entries(context))
+            return self._index.json(self.ownership.names())
+        return (join(self._entries(context)),)
 
-    def _entries(self, context: Mapping[str, str] | None = None) -> list[Entry]:
+    def _entries(self, context: Mapping[str, str] | None = None) -> Iterator[Entry]:
         entries = self._index.entries(self.ownership.names())
-        if self._sees is not None:
-            entries = [entry for entry in entries if self._sees(entry.created_by)]
+        if (sees := self._sees) is not None:
+            entries = (entry for entry in entries if sees(entry.created_by))
         if context:
-            entries = [entry for entry in entries if context.items() <= _context_of(entry).items()]
+            entries = (entry for entry in entries if context.items() <= _context_of(entry).items())
         return entries
 
-    def _examine(self, name: str, state: State, changed_s: float) -> Entry:
+    def _examine(self, name: str, changed_s: float) -> Entry:
         """Return what lists show of a session."""
-        folder = SessionFolder(self._root / name, self._syncer, self.ownership)
-        stored = folder.read_workspace()
-        metadata = folder.metadata_of(stored, changed_s) if stored is not None else None
-        return Entry(
-            state,
-            stored.created_by if stored is not None else None,
-            orjson.dumps(metadata.wire()) if metadata is not None else None,
-        )
+        try:
+            content = self._files.read(f"{name}/{WORKSPACE}")
+        except OSError:
+            content = None
+        workspace = parse_workspace(name, content) if content is not None else None
+        if workspace is None:
+            return Entry(None, None)
+        listed = _listed(workspace, f"{self._root}/{name}/events.jsonl", changed_s)
+        return Entry(workspace.created_by, orjson.dumps(listed) if listed is not None else None)
 
     def last_id(self) -> str | None:
         """Return the id of the session that changed last; ``None`` if there are no sessions."""
@@ -304,6 +284,29 @@ class SessionStore:
 
     def _is_seen(self, folder: SessionFolder) -> bool:
         return self._sees is None or self._sees(folder.created_by)
+
+
+def _listed(workspace: Workspace, log_path: str, changed_s: float) -> dict[str, Any] | None:
+    """Return the entry of lists on the wire; ``None`` for a session that was never prompted.
+
+    Logs of other programs, and of processes that were killed, have no mark that tells whether there is an answer.
+    """
+    beginning = None
+    if workspace.summary is None and _PROMPT not in (beginning := _beginning_of(log_path)):
+        return None
+    unanswered = False
+    if not workspace.answered:
+        beginning = _beginning_of(log_path) if beginning is None else beginning
+        unanswered = len(beginning) < SCAN_BYTES and _PROMPT in beginning and _ANSWER not in beginning
+    return workspace.listed(iso_time(changed_s), unanswered=unanswered)
+
+
+def _beginning_of(log_path: str) -> bytes:
+    try:
+        with open(log_path, "rb") as file:
+            return file.read(SCAN_BYTES)
+    except OSError:
+        return b""
 
 
 def _context_of(entry: Entry) -> dict[str, Any]:

@@ -99,13 +99,18 @@ class DiskFiles:
             fd = os.open(f"{self.root}/{name}", os.O_RDONLY | _FLAGS)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        with open(fd, "rb", buffering=0) as file:
+        try:
             state = os.fstat(fd)
             if not stat.S_ISREG(state.st_mode):
                 raise OSError(errno.EINVAL, "not a regular file")
             if state.st_size > LARGEST_BYTES:
                 raise OSError(errno.EFBIG, f"more than {LARGEST_BYTES} bytes")
-            return file.readall()
+            data = os.read(fd, state.st_size)
+            while rest := os.read(fd, 1 << 16):
+                data += rest
+            return data
+        finally:
+            os.close(fd)
 
     def names(self, folder: str) -> list[str]:
         try:

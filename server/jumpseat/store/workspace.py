@@ -18,7 +18,7 @@ from jumpseat.agent.clock import iso_time
 from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat_protocol.events import WorkingDirectoryContext
 from jumpseat_protocol.lazy_dataclasses import dataclass
-from jumpseat_protocol.sessions import SessionContext, SessionMetadata
+from jumpseat_protocol.sessions import SessionMetadata
 
 # Fields that clients do not get.
 _INTERNAL: Final = ("summary", "created_by", "answered", "one_off", "usage")
@@ -52,19 +52,30 @@ class Workspace:
     one_off: bool | None = None
     usage: str | None = None
 
+    def listed(self, modified_time: str, *, unanswered: bool = False) -> dict[str, Any]:
+        """Return the entry of lists, a :class:`SessionMetadata` on the wire."""
+        context = {
+            "cwd": self.cwd,
+            "gitRoot": self.git_root,
+            "repository": self.repository,
+            "branch": self.branch,
+        }
+        entry = {
+            "sessionId": self.id,
+            "startTime": self.created_at,
+            "modifiedTime": modified_time,
+            "summary": self.name or self.summary,
+            "name": self.name,
+            "isRemote": False,
+            "context": {name: value for name, value in context.items() if value is not None},
+            "oneOff": self.one_off,
+            "unanswered": unanswered or None,
+        }
+        return {name: value for name, value in entry.items() if value is not None}
+
     def metadata(self, modified_time: str) -> SessionMetadata:
         """Return the metadata that lists show."""
-        return SessionMetadata(
-            session_id=self.id,
-            start_time=self.created_at,
-            modified_time=modified_time,
-            summary=self.name or self.summary,
-            name=self.name,
-            context=SessionContext(
-                cwd=self.cwd, git_root=self.git_root, repository=self.repository, branch=self.branch
-            ),
-            one_off=self.one_off,
-        )
+        return SessionMetadata.model_validate(self.listed(modified_time))
 
     def wire(self) -> dict[str, Any]:
         """Return the fields in the form that clients get, without unset ones and without the prompt."""
@@ -172,7 +183,9 @@ def _yaml(value: str | int) -> str:
 
 def _text(value: Any) -> str | None:
     """Return a string that JSON can hold; ``None`` for other types. Other programs may have written the value."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
 def _iso(value: Any) -> str | None:

@@ -9,4 +9,4 @@ from jumpseat_protocol.wire import Encoded
 
 def list_sessions(ctx: Context, params: SessionListParams) -> Encoded[SessionListResult]:
     """Return the sessions that have had a prompt, last changed first."""
-    return Encoded(b'{"sessions":%b}' % ctx.registry.list_json(params.filter))
+    return Encoded((b'{"sessions":', *ctx.registry.list_json(params.filter), b"}"))
