@@ -120,32 +120,45 @@ def _of_events(log: Sequence[JsonObject], places: dict[str, int], attachment: At
 
 
 def _of_answers(history: History) -> Iterator[Problem]:
-    accepted = [answer.request_id for answer in history.answers if answer.accepted]
-    for request_id in _repeated(accepted):
-        yield Problem("answered", f"more than one answer to request {request_id} was accepted")
-    completed = [event["data"]["requestId"] for event in history.log if event["type"] == "external_tool.completed"]
+    # A call is asked for again where a run goes on at another replica: by another request.
+    calls: dict[str, str] = {}
+    completed: list[str] = []
+    for event in history.log:
+        if event["type"] == "external_tool.requested":
+            calls[event["data"]["requestId"]] = event["data"]["toolCallId"]
+        elif event["type"] == "external_tool.completed":
+            completed.append(event["data"]["requestId"])
     for request_id in _repeated(completed):
         yield Problem("answered", f"request {request_id} is completed twice")
-    requests = {
-        event["data"]["toolCallId"]: event["data"]["requestId"]
-        for event in history.log
-        if event["type"] == "external_tool.requested"
-    }
-    given: dict[str, set[str]] = {}
-    refused: dict[str, set[str]] = {}
+    by_call: dict[str, list[Answer]] = {}
     for answer in history.answers:
-        (refused if answer.accepted is False else given).setdefault(answer.request_id, set()).add(answer.text)
+        call = calls.get(answer.request_id)
+        if call is not None:
+            by_call.setdefault(call, []).append(answer)
+        elif answer.accepted:
+            yield Problem("lost", f"request {answer.request_id}, whose answer was accepted, is not stored")
+    for call, answers in by_call.items():
+        accepted = [answer for answer in answers if answer.accepted]
+        if len(accepted) > 1:
+            names = [f"{answer.client} ({answer.request_id})" for answer in accepted]
+            yield Problem("answered", f"more than one answer to call {call} was accepted: {names}")
     for event in history.log:
         data = event["data"]
-        if event["type"] != "tool.execution_complete" or not data["success"]:
-            continue
-        request_id = requests.get(data["toolCallId"])
-        if request_id is None:
-            continue
-        result = data["result"]["content"]
-        if result not in given.get(request_id, set()):
-            why = "an answer that was refused" if result in refused.get(request_id, set()) else "nobody's answer"
-            yield Problem("answered", f"the result of request {request_id} is {why}: {result!r}")
+        if event["type"] == "tool.execution_complete" and data["toolCallId"] in calls.values():
+            yield from _of_result(event, by_call.get(data["toolCallId"], []))
+
+
+def _of_result(event: JsonObject, answers: Sequence[Answer]) -> Iterator[Problem]:
+    data: JsonObject = event["data"]
+    call: str = data["toolCallId"]
+    result: str | None = data["result"]["content"] if data["success"] else None
+    if result is not None and all(answer.text != result for answer in answers):
+        yield Problem("answered", f"the result of call {call} is nobody's answer: {result!r}")
+    for answer in answers:
+        if answer.accepted is False and answer.text == result:
+            yield Problem("answered", f"the result of call {call} is an answer that was refused: {result!r}")
+        elif answer.accepted and answer.text != result:
+            yield Problem("answered", f"the accepted answer of {answer.client} is not the result of call {call}")
 
 
 def _of_idles(attachment: Attachment) -> Iterator[Problem]:

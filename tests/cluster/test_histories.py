@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Final
+from typing import Final, TypeVar
 
 import pytest
 from hypothesis import assume, given
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.cluster.histories import Answer, Attachment, History, JsonObject, Kind, problems
 
+T = TypeVar("T")
 Fault = Callable[[random.Random, History], None]
 
 
@@ -96,6 +97,12 @@ def test_a_correct_history_has_no_problem(seed: int) -> None:
 # --- faults -------------------------------------------------------------------------------------------------------
 
 
+def _pick(choose: random.Random, given: Sequence[T]) -> T:
+    """Return one of what is given; another history is tried if there is nothing."""
+    assume(given)
+    return choose.choice(given)
+
+
 def _rechain(log: list[JsonObject]) -> None:
     """Make each event name the one before, so that only the fault itself can be found."""
     for place, event in enumerate(log):
@@ -109,7 +116,7 @@ def _told(history: History) -> list[JsonObject]:
 def _place(choose: random.Random, history: History, kind: str | None = None) -> int:
     """Return the place in the log of an announced event of a kind."""
     ids = {event["id"] for event in _told(history) if kind in (None, event["type"])}
-    return choose.choice([place for place, event in enumerate(history.log) if event["id"] in ids])
+    return _pick(choose, [place for place, event in enumerate(history.log) if event["id"] in ids])
 
 
 def lose_an_event(choose: random.Random, history: History) -> None:
@@ -141,14 +148,14 @@ def ask_twice(choose: random.Random, history: History) -> None:
 
 
 def announce_twice(choose: random.Random, history: History) -> None:
-    attachment = choose.choice([one for one in history.attachments if one.events])
-    attachment.events.append(choose.choice(attachment.events))
+    attachment = _pick(choose, [one for one in history.attachments if one.events])
+    attachment.events.append(_pick(choose, attachment.events))
 
 
 def swap_stored_events(choose: random.Random, history: History) -> None:
     # Two that one client was told of.
     attachment = max(history.attachments, key=lambda one: len(one.persisted()))
-    first = choose.choice(attachment.persisted()[:-1])
+    first = _pick(choose, attachment.persisted()[:-1])
     place = history.log.index(first)
     history.log[place : place + 2] = reversed(history.log[place : place + 2])
 
@@ -156,7 +163,7 @@ def swap_stored_events(choose: random.Random, history: History) -> None:
 def swap_announcements(choose: random.Random, history: History) -> None:
     attachment = max(history.attachments, key=lambda one: len(one.events))
     places = [place for place, event in enumerate(attachment.events) if not event.get("ephemeral")]
-    first = choose.randrange(len(places) - 1)
+    first = _pick(choose, range(len(places) - 1))
     one, other = places[first : first + 2]
     events = attachment.events
     events[one], events[other] = events[other], events[one]
@@ -164,7 +171,7 @@ def swap_announcements(choose: random.Random, history: History) -> None:
 
 def withhold_an_event(choose: random.Random, history: History) -> None:
     attachment = max(history.attachments, key=lambda one: len(one.events))
-    del attachment.events[attachment.events.index(choose.choice(attachment.persisted()[1:-1]))]
+    del attachment.events[attachment.events.index(_pick(choose, attachment.persisted()[1:-1]))]
 
 
 def withhold_the_last_events(_choose: random.Random, history: History) -> None:
@@ -174,23 +181,23 @@ def withhold_the_last_events(_choose: random.Random, history: History) -> None:
 
 
 def accept_two_answers(choose: random.Random, history: History) -> None:
-    answer = choose.choice(history.answers)
+    answer = _pick(choose, history.answers)
     history.answers += [Answer("a", answer.request_id, "x", True), Answer("b", answer.request_id, "x", True)]
 
 
 def complete_a_request_twice(choose: random.Random, history: History) -> None:
     completed = [event for event in history.log if event["type"] == "external_tool.completed"]
-    history.log.append({**choose.choice(completed), "id": "another"})
+    history.log.append({**_pick(choose, completed), "id": "another"})
 
 
 def store_two_results(choose: random.Random, history: History) -> None:
     results = [event for event in history.log if event["type"] == "tool.execution_complete"]
-    history.log.append({**choose.choice(results), "id": "another"})
+    history.log.append({**_pick(choose, results), "id": "another"})
 
 
 def store_no_result(choose: random.Random, history: History) -> None:
     results = [place for place, event in enumerate(history.log) if event["type"] == "tool.execution_complete"]
-    del history.log[choose.choice(results)]
+    del history.log[_pick(choose, results)]
 
 
 def _replace_result(choose: random.Random, history: History, text: Callable[[JsonObject], str]) -> None:
@@ -199,8 +206,23 @@ def _replace_result(choose: random.Random, history: History, text: Callable[[Jso
         for place, event in enumerate(history.log)
         if event["type"] == "tool.execution_complete" and event["data"]["success"]
     ]
-    event = history.log[choose.choice(places)]
+    event = history.log[_pick(choose, places)]
     event["data"]["result"] = {"content": text(event)}
+
+
+def replace_an_accepted_answer(choose: random.Random, history: History) -> None:
+    accepted = [answer for answer in history.answers if answer.accepted]
+    assume(accepted)
+    answer = _pick(choose, accepted)
+    other = Answer("other", answer.request_id, "other", None)
+    history.answers.append(other)
+    for event in history.log:
+        if event["type"] == "tool.execution_complete" and f"r{event['data']['toolCallId']}" == answer.request_id:
+            event["data"]["result"] = {"content": "other"}
+
+
+def lose_an_answered_request(choose: random.Random, history: History) -> None:
+    history.answers.append(Answer("a", f"unknown {choose.random()}", "x", True))
 
 
 def store_an_invented_result(choose: random.Random, history: History) -> None:
@@ -226,11 +248,11 @@ def withhold_an_idle(choose: random.Random, history: History) -> None:
     assume(len(places) > 1 and events[-1]["type"] == "session.idle")
     # Of the first run, the client may have seen nothing; without the last one, it may have left.
     assume(any(event["type"] == "user.message" for event in events[: places[0]]))
-    del events[choose.choice(places[:-1])]
+    del events[_pick(choose, places[:-1])]
 
 
 def withhold_the_last_idle(choose: random.Random, history: History) -> None:
-    attachment = choose.choice([one for one in history.attachments if one.to_the_end])
+    attachment = _pick(choose, [one for one in history.attachments if one.to_the_end])
     places = [-1, *_idles(attachment)]
     assume(any(event["type"] == "assistant.message" for event in attachment.events[places[-2] + 1 :]))
     del attachment.events[-1]
@@ -238,7 +260,7 @@ def withhold_the_last_idle(choose: random.Random, history: History) -> None:
 
 def announce_a_second_idle(choose: random.Random, history: History) -> None:
     attachment = max(history.attachments, key=lambda one: len(one.events))
-    place = choose.choice(_idles(attachment))
+    place = _pick(choose, _idles(attachment))
     attachment.events.insert(place, {**attachment.events[place], "id": "another"})
 
 
@@ -258,6 +280,8 @@ FAULTS: Final[dict[Fault, Kind]] = {
     complete_a_request_twice: "answered",
     store_two_results: "answered",
     store_no_result: "answered",
+    replace_an_accepted_answer: "answered",
+    lose_an_answered_request: "lost",
     store_an_invented_result: "answered",
     use_a_refused_answer: "answered",
     withhold_an_idle: "idle",
