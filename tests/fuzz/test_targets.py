@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.corpus import SEEDS, kept_seeds, seeds
 from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
 from tests.support.cases import all_cases
+from tests.support.properties import REPRODUCIBLE
 
 MOST_SEED_BYTES = 1 << 20
-SHORT = settings(
-    deadline=None,
-    derandomize=True,
-    database=None,
-    phases=(Phase.explicit, Phase.generate, Phase.shrink),
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+SHORT = settings(REPRODUCIBLE, phases=(Phase.explicit, Phase.generate, Phase.shrink))
 
 
 def test_each_folder_of_seeds_belongs_to_a_target_and_all_are_small() -> None:

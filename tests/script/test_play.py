@@ -119,7 +119,7 @@ async def test_raw_bytes_are_sent_and_the_error_for_them_is_matched() -> None:
 
 async def test_a_missing_event_is_reported_with_the_closest_one() -> None:
     # All events have come when the step begins, so that its short time limit does not matter.
-    send: dict[str, Any] = {**SEND, "params": {**SEND["params"], "wait": True}}
+    send = {"call": "session.send", "params": {"sessionId": "${session}", "prompt": "go", "wait": True}}
     failure = await last_step_failure(
         CREATE, send, {"events": [{"type": "assistant.message", "data": {"content": "Bye"}}]}
     )

@@ -8,12 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumpseat.agent.permissions.rules import Facts, Rule, allows, host_of, parse_rule
 from jumpseat.agent.shell.commands import verbatim_command
 from jumpseat.agent.shell.syntax import ShellSegment, parse_shell
+from tests.support.properties import REPRODUCIBLE
 
 BASH = shutil.which("bash")
 SAME = settings(derandomize=True, database=None)
@@ -38,14 +39,7 @@ def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
-# The same examples each time, so that a failure can be reproduced.
-@settings(
-    max_examples=1500,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+@settings(REPRODUCIBLE, max_examples=1500)
 @given(pieces=st.lists(st.sampled_from(PIECES), min_size=2, max_size=9))
 def test_bash_runs_only_programs_that_were_found(stubs: Path, pieces: list[str]) -> None:
     text = "".join(pieces)
