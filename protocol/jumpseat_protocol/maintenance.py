@@ -126,7 +126,8 @@ class OpenOptions(SessionOptions):
 
 class SessionsOpenParams(WireModel):
     """``create`` creates a session, ``resume`` resumes the one whose id begins with ``session_id``, ``resumeLast``
-    the one that matches ``context`` best, and ``attach`` joins a live one. The other kinds are not supported.
+    the one that matches ``context`` best (none without a context), and ``attach`` joins a live one. The other kinds
+    are not supported.
 
     ``resume: false`` suppresses the event ``session.resume``.
     """

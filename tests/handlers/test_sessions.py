@@ -407,6 +407,7 @@ async def test_a_session_is_opened_by_id_by_context_or_new(tmp_path: Path) -> No
         await server.wire.call("session.destroy", {"sessionId": session})
         await stored(server.wire, workingDirectory=there)
         since = len(server.wire.messages)
+        assert await opened("resumeLast", options={"provider": HELLO}) == {"status": "not_found"}
         last = await opened("resumeLast", context={"cwd": here}, resume=False, options={"provider": HELLO})
         assert last == resumed
         await server.wire.prompt(session)

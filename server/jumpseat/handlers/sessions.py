@@ -87,7 +87,9 @@ async def open_session(ctx: Context, params: SessionsOpenParams) -> SessionsOpen
         case "resume":
             return await _resume(ctx, params, ctx.registry.store.find(_required_id(params)))
         case "resumeLast":
-            return await _resume(ctx, params, ctx.registry.store.find_best(params.context))
+            # Without a context, no session is more relevant than another.
+            best = ctx.registry.store.find_best(params.context) if params.context is not None else None
+            return await _resume(ctx, params, best)
         case "attach":
             return _attach(ctx, _required_id(params))
         case "remote" | "cloud" | "handoff":

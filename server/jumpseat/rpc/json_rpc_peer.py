@@ -274,8 +274,8 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         """Run a handler's awaitable in our task group: pygls would start a task without a parent."""
         if future.exception() is None and inspect.isawaitable(work := future.result()):
             if self._running >= MAX_OPEN_REQUESTS:
-                if inspect.iscoroutine(work):
-                    work.close()
+                if (close := getattr(work, "close", None)) is not None:
+                    close()
                 message = f"more than {MAX_OPEN_REQUESTS} requests are open, expected fewer"
                 self._send_response(msg_id, error=json_rpc.ResponseError(code=INVALID_REQUEST, message=message))
                 self._request_futures.pop(msg_id, None)

@@ -8,7 +8,8 @@ arrival; coroutine functions run as tasks.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import ExitStack
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_type_hints
@@ -454,7 +455,8 @@ SERVER_WIDE: Final = frozenset(
 """The methods that show or change what all sessions of the server share; only tokens with the right ``all`` may."""
 
 
-OPENING: Final = frozenset({"session.create", "session.resume"})
+CREATE: Final = "session.create"
+OPENING: Final = frozenset({CREATE, "session.resume"})
 """The methods that open sessions; requests about a session that is being opened wait for them."""
 
 
@@ -511,17 +513,45 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
         result = route.handler(ctx, _validate(method, route.params, params))
         if unknown and (warnings := ignored.note(method, unknown)):
             result = warn_later(ctx, warnings, params, result)
-        return _encode_later(result) if inspect.isawaitable(result) else _encode(result)
+        if not inspect.isawaitable(result):
+            return _encode(result)
+        work = _encode_later(result)
+        return _Opening(ctx, method, params, work) if method in OPENING else work
 
     return serve
 
 
 def _awaited(ctx: Context, method: str, params: Any) -> anyio.Event | None:
     """Return what a request about a session has to wait for: the session may still be on its way."""
-    if not method.startswith("session.") or method in OPENING or not isinstance(params, dict):
-        return None
-    session_id = cast("dict[str, Any]", params).get("sessionId")
-    return ctx.all_sessions.awaited(session_id) if isinstance(session_id, str) else None
+    session_id = _session_id(params) if method.startswith("session.") and method != CREATE else None
+    return None if session_id is None else ctx.all_sessions.awaited(session_id, to_resume=method in OPENING)
+
+
+def _session_id(params: Any) -> str | None:
+    session_id = cast("dict[str, Any]", params).get("sessionId") if isinstance(params, dict) else None
+    return session_id if isinstance(session_id, str) else None
+
+
+class _Opening(Awaitable[Any]):
+    """The work of a request that opens a session.
+
+    The session counts as being opened from the arrival of the request, because those that arrive with it are served
+    before the work begins. ``close`` drops work that never begins.
+    """
+
+    def __init__(self, ctx: Context, method: str, params: Any, work: Coroutine[Any, Any, Any]) -> None:
+        self._work = work
+        self._opening = ExitStack()
+        if (session_id := _session_id(params)) is not None:
+            self._opening.enter_context(ctx.all_sessions.opening(session_id, is_new=method == CREATE))
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        with self._opening:
+            return (yield from self._work.__await__())
+
+    def close(self) -> None:
+        self._work.close()
+        self._opening.close()
 
 
 async def _serve_later(opened: anyio.Event, serve: Callable[[Any], Any], params: Any) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, 
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup
@@ -72,6 +72,13 @@ log = logging.getLogger(__name__)
 LOG_FORMAT_VERSION: Final = 1
 
 
+class _Opening(NamedTuple):
+    """A session that is being created (``is_new``) or loaded; ``ended`` is set at the end."""
+
+    ended: anyio.Event
+    is_new: bool
+
+
 class SessionRegistry:
     """Creates, loads, closes and deletes sessions.
 
@@ -110,7 +117,7 @@ class SessionRegistry:
         self._live: dict[str, Session] = {}
         self._closing: dict[str, anyio.Event] = {}
         # Set once the request that creates or loads the session has ended.
-        self._opening: dict[str, anyio.Event] = {}
+        self._opening: dict[str, _Opening] = {}
         self._storages: dict[str, SessionStorage] = {}
         self._access = EVERYTHING
         self.persisted_reads = PersistedReads()
@@ -241,22 +248,28 @@ class SessionRegistry:
         return session
 
     @contextmanager
-    def opening(self, session_id: str) -> Generator[None]:
-        """Mark a session as being created or loaded; requests about it wait until the end of the block."""
+    def opening(self, session_id: str, *, is_new: bool) -> Generator[None]:
+        """Mark a session as being created (``is_new``) or loaded; requests about it wait until the block ends."""
         if session_id in self._opening:
             # Another request opens the session, too, and the first one counts.
             yield
             return
-        opened = self._opening[session_id] = anyio.Event()
+        opening = self._opening[session_id] = _Opening(anyio.Event(), is_new)
         try:
             yield
         finally:
             del self._opening[session_id]
-            opened.set()
+            opening.ended.set()
 
-    def awaited(self, session_id: str) -> anyio.Event | None:
-        """Return the end of the opening of a session that is not live yet; ``None`` if nothing opens it."""
-        return None if session_id in self._live else self._opening.get(session_id)
+    def awaited(self, session_id: str, *, to_resume: bool) -> anyio.Event | None:
+        """Return the end of the opening that a request about a session waits for; ``None`` if it need not wait.
+
+        A request ``to_resume`` a session waits until the session is created, but not for another resume.
+        """
+        opening = self._opening.get(session_id)
+        if opening is None or session_id in self._live or (to_resume and not opening.is_new):
+            return None
+        return opening.ended
 
     def _find(self, session_id: str) -> Session | None:
         session = self._live.get(session_id)

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from jumpseat.agent.conversation.conversation import INTERRUPTED
-from tests.support.server import READABLE, JsonObject, Wire, calls, running_server, scripted
+from tests.support.server import READABLE, JsonObject, Wire, calls, frame, request, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -581,6 +581,49 @@ async def test_a_request_waits_for_the_session_that_is_being_opened(tmp_path: Pa
     assert mode["result"] == "interactive"
     assert "error" in refused
     assert unknown["error"]["message"] == f"Session not found: {failed}"
+
+
+async def test_requests_that_arrive_together_with_the_one_that_opens_their_session_wait_for_it(
+    tmp_path: Path,
+) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session, unknown = str(uuid.uuid4()), str(uuid.uuid4())
+
+        async def burst(*sent: tuple[str, JsonObject]) -> list[JsonObject]:
+            """Send requests in one write, and return their responses."""
+            ids = [wire.new_id() for _ in sent]
+            frames = [frame(request(msg_id, *one)) for msg_id, one in zip(ids, sent, strict=True)]
+            await wire.send(b"".join(frames))
+            return [await wire.response(msg_id) for msg_id in ids]
+
+        of, opened = {"sessionId": session}, {"sessionId": session, "provider": HELLO}
+        created, mode, resumed, sent = await burst(
+            ("session.create", opened),
+            ("session.mode.get", of),
+            ("session.resume", opened),
+            ("session.send", {**of, "prompt": "hi"}),
+        )
+        await wire.event("session.idle", session=session)
+        await wire.call("session.destroy", of)
+        loaded, messages, destroyed, late = await burst(
+            ("session.resume", opened),
+            ("session.getMessages", of),
+            ("session.destroy", of),
+            ("session.mode.get", of),
+        )
+        bad = {"sessionId": unknown, "provider": {"type": "nonsense"}}
+        refused, missing = await burst(("session.create", bad), ("session.mode.get", {"sessionId": unknown}))
+    assert (
+        created["result"]["sessionId"] == resumed["result"]["sessionId"] == loaded["result"]["sessionId"] == session
+    )
+    assert mode["result"] == "interactive"
+    assert sent["result"]["messageId"]
+    assert messages["result"]["events"][0]["type"] == "session.start"
+    assert destroyed["result"] == {"success": True}
+    assert late["error"]["message"] == f"Session not found: {session}"
+    assert "nonsense" in refused["error"]["message"]
+    assert missing["error"]["message"] == f"Session not found: {unknown}"
 
 
 async def test_a_client_lists_the_tool_calls_that_wait_for_an_answer(tmp_path: Path) -> None:

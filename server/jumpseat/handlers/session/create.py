@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.opening import create_session
@@ -12,8 +10,7 @@ from jumpseat_protocol.sessions import Capabilities, SessionCreateParams, Sessio
 
 async def create(ctx: Context, params: SessionCreateParams) -> SessionOpenedResult:
     """Create a session. ``session.created`` and ``session.start`` precede the response."""
-    with ctx.registry.opening(params.session_id) if params.session_id is not None else nullcontext():
-        return opened_result(ctx, await create_session(ctx, params))
+    return opened_result(ctx, await create_session(ctx, params))
 
 
 def opened_result(ctx: Context, session: Session) -> SessionOpenedResult:

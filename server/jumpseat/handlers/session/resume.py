@@ -11,8 +11,7 @@ from jumpseat_protocol.sessions import SessionOpenedResult, SessionResumeParams
 
 async def resume(ctx: Context, params: SessionResumeParams) -> SessionOpenedResult:
     """Attach this connection to a session. Options in ``params`` replace those of the session."""
-    with ctx.registry.opening(params.session_id):
-        session = await resume_session(ctx, params)
+    session = await resume_session(ctx, params)
     result = opened_result(ctx, session)
     if session.canvases.provided():
         result.open_canvases = open_canvases(session)
