@@ -626,6 +626,33 @@ async def test_requests_that_arrive_together_with_the_one_that_opens_their_sessi
     assert missing["error"]["message"] == f"Session not found: {unknown}"
 
 
+async def test_the_model_is_told_once_which_tools_have_left_with_their_client(tmp_path: Path) -> None:
+    notice = (
+        "<tools_changed_notice>\nTools no longer available: fleeting\n\nImportant: Do not attempt to call"
+        " tools that are no longer available unless you've been notified that they're available again.\n"
+        "</tools_changed_notice>"
+    )
+
+    def tools(*names: str) -> list[JsonObject]:
+        return [{"name": name} for name in names]
+
+    async with running_server(tmp_path, tcp=True) as server, server.connect() as wire:
+        provider = scripted({"text": "One"}, {"text": "Two"}, {"text": "Three"})
+        session = await wire.create(provider, tools=tools("lasting"), excludedTools=["hidden"])
+        async with server.connect() as other:
+            joined = {"sessionId": session, "provider": provider, "tools": tools("fleeting", "hidden")}
+            await other.call("session.resume", joined)
+            await wire.prompt(session, "first")
+        since = len(wire.messages)
+        sent = [(await wire.prompt(session, prompt))[1:] for prompt in ("second", "third")]
+        prompts = [event["data"] for event in wire.events(session, since=since) if event["type"] == "user.message"]
+    assert len(sent) == 2
+    second, third = (prompt["transformedContent"].split("</current_datetime>\n\n")[1] for prompt in prompts)
+    assert second.startswith(f"{notice}\n\nsecond\n\n<reminder>")
+    assert third.startswith("third\n\n<reminder>")
+    assert [prompt["content"] for prompt in prompts] == ["second", "third"]
+
+
 async def test_a_client_lists_the_tool_calls_that_wait_for_an_answer(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         wire = server.wire

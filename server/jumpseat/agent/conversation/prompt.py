@@ -1,6 +1,7 @@
 """Wrap a prompt in the text that is sent to the model.
 
-The parts, separated by blank lines, are a date, the prompt, a reminder and references to attachments. The recorded
+The parts, separated by blank lines, are a date, a notice about tools that are gone, the prompt, a reminder and
+references to attachments. The recorded
 conversations of the Copilot SDK's own test suite fix the blank lines, so the reminder goes out with every prompt. A
 prompt is wrapped once and stored in that form: a new date in old prompts would break the providers' prompt caches.
 
@@ -10,7 +11,7 @@ Each attachment is kept on one line, so that its name cannot close the surroundi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -39,6 +40,15 @@ COUNTED_ITEMS: Final = 10_000
 TIMEOUT_S: Final = 5.0
 """The longest time that a prompt waits for the disk."""
 
+TOOLS_GONE: Final = (
+    "<tools_changed_notice>\n"
+    "Tools no longer available: {names}\n\n"
+    "Important: Do not attempt to call tools that are no longer available unless you've been notified that they're"
+    " available again.\n"
+    "</tools_changed_notice>"
+)
+"""Told to the model when tools that it was offered have left with their client."""
+
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -49,19 +59,22 @@ async def wrap_prompt_in_thread(
     cwd: Path,
     *,
     after_abort: bool,
+    tools_gone: Sequence[str] = (),
     bare: bool = False,
 ) -> str:
     """Return the text sent to the model for a prompt, given the time ``now`` in ISO 8601.
 
-    ``after_abort`` tells the model that the work on the previous prompt was interrupted. A ``bare`` prompt gets
-    neither the date nor a reminder.
+    ``after_abort`` tells the model that the work on the previous prompt was interrupted, ``tools_gone`` names tools
+    that it cannot call any more. A ``bare`` prompt gets neither the date nor a reminder nor that notice.
     Attached files are examined in a thread, for at most :data:`TIMEOUT_S`; after that their sizes are omitted.
     """
+    wrap = partial(
+        wrap_prompt, prompt, attachments, now, cwd, after_abort=after_abort, tools_gone=tools_gone, bare=bare
+    )
     if any(item.get("type") in ("file", "directory") for item in attachments):
         with anyio.move_on_after(TIMEOUT_S):
-            look = partial(wrap_prompt, prompt, attachments, now, cwd, after_abort=after_abort, bare=bare)
-            return await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
-    return wrap_prompt(prompt, attachments, now, cwd, look=False, after_abort=after_abort, bare=bare)
+            return await anyio.to_thread.run_sync(wrap, abandon_on_cancel=True)
+    return wrap(look=False)
 
 
 def wrap_prompt(
@@ -72,6 +85,7 @@ def wrap_prompt(
     *,
     look: bool = True,
     after_abort: bool = False,
+    tools_gone: Sequence[str] = (),
     bare: bool = False,
 ) -> str:
     """Wrap a prompt synchronously. Without ``look``, attached files are not examined."""
@@ -79,7 +93,8 @@ def wrap_prompt(
     files = [part for item in attachments if (part := _tagged_file(item, cwd, look=look)) is not None]
     references = [_on_one_line(part) for item in attachments if (part := reference(item)) is not None]
     reminder = REMINDER_AFTER_ABORT if after_abort else REMINDER
-    dated = [prompt] if bare else [f"<current_datetime>{now}</current_datetime>", prompt, reminder]
+    notices = [TOOLS_GONE.format(names=", ".join(tools_gone))] if tools_gone else []
+    dated = [prompt] if bare else [f"<current_datetime>{now}</current_datetime>", *notices, prompt, reminder]
     parts = [*selections, *dated]
     if files:
         parts.append("<tagged_files>\n" + "\n".join(files) + "\n</tagged_files>")

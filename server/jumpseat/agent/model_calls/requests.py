@@ -51,6 +51,7 @@ async def next_request(session: Session, text: str | None) -> tuple[ResolvedMode
                 utc_now(),
                 session.settings.cwd,
                 after_abort=session.conversation.interrupted,
+                tools_gone=session.tools_gone(),
             )
             request = replace(request, messages=[*request.messages, UserMessage([TextBlock(wrapped)])])
     finally:

@@ -168,6 +168,8 @@ class Session:
         self.capability = ""
         # Why the model of the custom agent is not available; the client has been warned.
         self.agent_model_missing = ""
+        # The tools of clients that the model was offered and does not know to be gone, in the order of the offer.
+        self._offered: dict[str, None] = {}
         self._event_buffer: EventBuffer | None = None
         # The trace of the request that opened the session here.
         self.opened_in: TraceContext | None = None
@@ -406,6 +408,25 @@ class Session:
         # The client may have attached again in the meantime.
         if self.clients.get(attachment.client) is attachment:
             self.clients.detach(attachment.client)
+
+    def note_offered_tools(self, names: Iterable[str]) -> None:
+        """Remember which tools of clients a request offers to the model."""
+        if of_clients := self.clients.tools():
+            self._offered |= dict.fromkeys(name for name in names if name in of_clients)
+
+    def tools_gone(self) -> list[str]:
+        """Return the tools of clients that the model was offered, and that have left with their clients."""
+        if not self._offered:
+            return []
+        left = self._offered.keys() - self.clients.tools().keys()
+        return [name for name in self._offered if name in left.difference(self.tools.names())] if left else []
+
+    def take_tools_gone(self) -> list[str]:
+        """Return :meth:`tools_gone` for the model, which is told once."""
+        gone = self.tools_gone()
+        for name in gone:
+            del self._offered[name]
+        return gone
 
     def tool_question(self, request_id: str, call: ToolUseBlock) -> events.ExternalToolRequested:
         """Build the event that asks clients to run one of their tools."""

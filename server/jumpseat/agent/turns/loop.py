@@ -203,6 +203,7 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
         utc_now(),
         session.settings.cwd,
         after_abort=session.conversation.interrupted,
+        tools_gone=() if bare else session.take_tools_gone(),
         bare=bare,
     )
     transformed = await session.hooks.user_prompt_transformed(prompt.text, text)
@@ -288,6 +289,7 @@ async def _call_model(
         # An abort may have arrived while the model was resolved.
         await anyio.lowlevel.checkpoint_if_cancelled()
         request = build_request(session, prompt, system, resolved)
+        session.note_offered_tools(tool.name for tool in request.tools)
         if turn_id != "0" and session.conversation.ends_in_summary:
             request = replace(request, unasked=True)
         estimate = tokens.of_request(request)
