@@ -68,6 +68,20 @@ class AgentStopOutput(WireModel):
     reason: str | None = None
 
 
+class SubagentStartOutput(WireModel):
+    """``additional_context`` is put before the first prompt of the sub-agent."""
+
+    additional_context: str | None = None
+
+
+class SubagentStopOutput(WireModel):
+    """With ``block``, the sub-agent goes on for the ``reason``; else ``modified_response`` replaces its answer."""
+
+    decision: Literal["allow", "block"] | None = None
+    reason: str | None = None
+    modified_response: str | None = None
+
+
 class ErrorOccurredOutput(WireModel):
     error_handling: Literal["retry", "skip", "abort"] | None = None
     retry_count: int | None = Field(default=None, ge=0)

@@ -35,7 +35,7 @@ LONGEST_S: Final = 600.0
 HOOK_TYPES: Final = frozenset(
     {
         *("sessionStart", "sessionEnd", "userPromptSubmitted", "userPromptTransformed", "preToolUse"),
-        *("postToolUse", "postToolUseFailure", "agentStop", "errorOccurred"),
+        *("postToolUse", "postToolUseFailure", "agentStop", "errorOccurred", "subagentStart", "subagentStop"),
     }
 )
 _PASCAL_CASE: Final[Mapping[str, str]] = {

@@ -506,3 +506,80 @@ async def test_hooks_see_the_id_of_the_agent_and_deltas_can_be_left_out(tmp_path
             assert seen == {"task": session, "sql": started["agentId"]}
             deltas = [event for event in named(wire.events(), "assistant.message_delta") if "agentId" in event]
             assert bool(deltas) is wanted
+
+
+async def test_hooks_for_the_start_and_the_end_of_a_sub_agent_change_its_prompt_and_its_answer(
+    tmp_path: Path,
+) -> None:
+    model = by_prompt(
+        {
+            "delegate": [turn(task(agent_type="explore")), {"text": "It said {{last_tool_result}}"}],
+            "look": [{"text": "half", "expect": {"user": "Be careful.\n\nlook"}}, {"text": "The code is 1234."}],
+        }
+    )
+    outputs: list[JsonObject] = [
+        {"additionalContext": "Be careful."},
+        {"decision": "block", "reason": "Look on."},
+        {"decision": "allow", "modifiedResponse": "The code is known."},
+    ]
+    asked: list[JsonObject] = []
+    events: list[JsonObject] = []
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(model, hooks=True)
+
+        async def answer() -> None:
+            position = 0
+            while True:
+                message = await wire.until(lambda _: True, since=position)
+                position += 1
+                if message.get("method") == "hooks.invoke":
+                    asked.append(message["params"])
+                    about_agent = message["params"]["hookType"].startswith("subagent")
+                    await wire.answer(message, {"output": outputs.pop(0) if about_agent else None})
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(answer)
+            events += await wire.prompt(session, "delegate")
+            tasks.cancel_scope.cancel()
+    (started,) = named(events, "subagent.started")
+    kinds = [params["hookType"] for params in asked]
+    begin, last = kinds.index("subagentStart"), len(kinds) - kinds[::-1].index("subagentStop") - 1
+    assert kinds[begin - 1 : last + 2] == [
+        *("preToolUse", "subagentStart", "userPromptSubmitted", "userPromptTransformed"),
+        *("agentStop", "subagentStop", "agentStop", "subagentStop", "postToolUse"),
+    ]
+    about = {
+        "sessionId": session,
+        "cwd": str(tmp_path),
+        "transcriptPath": str(server.log_of(session)),
+        "agentName": "explore",
+        "agentType": "explore",
+        "agentId": started["agentId"],
+        "agentDisplayName": "helper",
+        "agentDescription": "help",
+    }
+    for position in (begin, last):
+        assert asked[position]["sessionId"] == session
+        assert isinstance(asked[position]["input"].pop("timestamp"), int)
+    assert asked[begin]["input"] == about
+    assert asked[last]["input"] == {**about, "stopReason": "end_turn", "response": "The code is 1234."}
+    (prompt,) = [e for e in named(events, "user.message") if e["data"].get("source") == f"agent-{session}"]
+    assert prompt["data"]["content"] == "look"
+    assert results(events) == {"call-1": "The code is known."}
+    assert outputs == []
+
+
+async def test_an_agent_within_an_agent_has_the_name_that_its_call_gives(tmp_path: Path) -> None:
+    general = {"agent_type": "general-purpose"}
+    model = by_prompt(
+        {
+            "delegate": [turn(task("outer", name="first", prompt="split", **general)), {"text": "done"}],
+            "split": [turn(task("inner", name="second", prompt="look", **general)), {"text": "split"}],
+            "look": [{"text": "found"}],
+        }
+    )
+    async with running_server(tmp_path) as server:
+        events = await server.wire.prompt(await server.wire.create(model), "delegate")
+    names = [event["data"]["agentDisplayName"] for event in named(events, "subagent.started")]
+    assert names == ["first", "second"]

@@ -143,6 +143,25 @@ class Hooks:
             stop_hook_active=again,
         )
 
+    async def subagent_start(self, transcript_path: str, agent: JsonObject) -> callbacks.SubagentStartOutput:
+        """Report a sub-agent before its first prompt, by the members ``agentId``, ``agentName`` and so on."""
+        return await self._ask(
+            callbacks.SubagentStartOutput, "subagentStart", transcriptPath=transcript_path, **agent
+        )
+
+    async def subagent_stop(
+        self, transcript_path: str, agent: JsonObject, response: str
+    ) -> callbacks.SubagentStopOutput:
+        """Ask whether a sub-agent has done its work with an answer; the hook may replace the answer."""
+        return await self._ask(
+            callbacks.SubagentStopOutput,
+            "subagentStop",
+            stopReason="end_turn",
+            transcriptPath=transcript_path,
+            response=response,
+            **agent,
+        )
+
     async def error_occurred(self, error: str, *, recoverable: bool) -> callbacks.ErrorOccurredOutput:
         """Report a failed model call; the hook may ask for a retry."""
         return await self._ask(
@@ -191,7 +210,7 @@ class Hooks:
 
     async def _ask_commands(self, answer: O, hook_type: str, fields: JsonObject) -> O:
         """Run the commands of a hook, and return ``answer`` with what they have added."""
-        for command in await self.commands.matching(hook_type, fields.get("toolName")):
+        for command in await self.commands.matching(hook_type, fields.get("toolName") or fields.get("agentName")):
             if _is_final(answer):
                 break
             fields |= _changed_fields(answer)
@@ -253,7 +272,8 @@ def _is_final(answer: WireModel) -> bool:
     """Return whether no other hook can change an answer: a denied call, or a run that must go on."""
     if isinstance(answer, callbacks.PreToolUseOutput):
         return answer.permission_decision == "deny"
-    return isinstance(answer, callbacks.AgentStopOutput) and answer.decision == "block"
+    stops = isinstance(answer, callbacks.AgentStopOutput | callbacks.SubagentStopOutput)
+    return stops and answer.decision == "block"
 
 
 def _changed_fields(answer: WireModel) -> JsonObject:
@@ -266,6 +286,8 @@ def _changed_fields(answer: WireModel) -> JsonObject:
             changed["transformedPrompt"] = answer.modified_transformed_prompt
         case callbacks.PreToolUseOutput():
             changed["toolArgs"] = answer.modified_args
+        case callbacks.SubagentStopOutput():
+            changed["response"] = answer.modified_response
         case callbacks.PostToolUseOutput() if answer.modified_result is not None:
             changed["toolResult"] = answer.modified_result.model_dump(mode="json", by_alias=True, exclude_none=True)
         case _:

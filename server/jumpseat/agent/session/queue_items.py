@@ -19,13 +19,15 @@ from jumpseat_protocol.sessions import HostedToolConfig, ResponseFormatConfig, T
 class Run:
     """The outcome of a prompt or a command; complete when ``done`` is set.
 
-    ``steered_by`` are the runs of the prompts that steered this one; they end with the same outcome.
+    ``response`` takes the place of the answer's text for whoever has asked for it. ``steered_by`` are the runs of
+    the prompts that steered this one; they end with the same outcome.
     """
 
     done: anyio.Event = field(default_factory=anyio.Event)
     aborted: bool = False
     error: events.Event | None = None
     answer: events.Event | None = None
+    response: str | None = None
     idle: events.Event | None = None
     steered_by: list[Run] = field(default_factory=lambda: list[Run]())
 

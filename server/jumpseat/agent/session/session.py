@@ -39,7 +39,7 @@ from jumpseat.agent.session.history import History, LoggedEvent
 from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, Hooks
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue import Queue
-from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
+from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, Run
 from jumpseat.agent.session.schedules import Schedules
 from jumpseat.agent.session.stopped import Stopped
 from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity
@@ -408,6 +408,14 @@ class Session:
         # The client may have attached again in the meantime.
         if self.clients.get(attachment.client) is attachment:
             self.clients.detach(attachment.client)
+
+    async def call_start_hook(self) -> str | None:
+        """Report the start of a sub-agent; returns text for its first prompt. The main agent has no such hook."""
+        return None
+
+    async def call_stop_hook(self, run: Run) -> str | None:
+        """Report the answer of a sub-agent; returns why it has to go on, if so. The main agent has no such hook."""
+        return None
 
     def note_offered_tools(self, names: Iterable[str]) -> None:
         """Remember which tools of clients a request offers to the model."""

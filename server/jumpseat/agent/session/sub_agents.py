@@ -14,12 +14,15 @@ from jumpseat_protocol.lazy_dataclasses import dataclass
 class SubAgentIdentity:
     """A sub-agent, within its session.
 
-    ``call_id`` is the tool call that started it, ``parent_id`` the sub-agent that made that call; ``None`` if the
-    main agent did. ``depth`` is one for sub-agents of the main agent. ``cause`` is the prompt of the user that the
-    main agent worked on, if any.
+    ``type`` is its kind, ``name`` what users see. ``call_id`` is the tool call that started it, ``parent_id`` the
+    sub-agent that made that call; ``None`` if the main agent did. ``depth`` is one for those of the main agent.
+    ``cause`` is the prompt of the user that the main agent worked on, if any.
     """
 
     id: str
+    type: str
+    name: str
+    description: str
     call_id: str
     parent_id: str | None
     depth: int

@@ -1,4 +1,4 @@
-"""The outcome of a sub-agent's work: its answer, the reason of its failure, and the events about its end."""
+"""The outcome of a sub-agent's work: the reason of its failure, and the events about its end."""
 
 from __future__ import annotations
 
@@ -9,14 +9,6 @@ from jumpseat.agent.session.queue_items import Run
 from jumpseat.agent.subagents import texts
 from jumpseat.agent.subagents.subagent import INTERRUPTED, SubAgent
 from jumpseat_protocol import events
-
-
-def answer_of(run: Run) -> str | None:
-    """Return the text of a run's answer; ``None`` if it has none, or one that only calls tools."""
-    payload = run.answer.payload if run.answer is not None else None
-    if not isinstance(payload, events.AssistantMessage) or payload.tool_requests or run.aborted:
-        return None
-    return payload.content or None
 
 
 def error_of(agent: SubAgent, run: Run) -> str | None:

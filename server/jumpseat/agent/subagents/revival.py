@@ -42,7 +42,7 @@ def identity_of(agents: Mapping[str, SubAgent], agent: SubAgent, root: Session) 
     depth, parent_id = 1, agent.parent_id
     while parent_id is not None and parent_id in agents:
         depth, parent_id = depth + 1, agents[parent_id].parent_id
-    return SubAgentIdentity(agent.id, agent.call_id, agent.parent_id, depth, root.cause)
+    return agent.identity(depth, root.cause)
 
 
 def with_choice(config: CustomAgentConfig, model: str | None, reasoning_effort: str | None) -> CustomAgentConfig:

@@ -11,12 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.hook_commands import HookCommands
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.clients import Clients
-from jumpseat.agent.session.queue_items import Prompt
+from jumpseat.agent.session.queue_items import Prompt, Run
 from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.session.stopped import Stopped
 from jumpseat.agent.session.sub_agents import SubAgentIdentity
@@ -45,6 +46,8 @@ class SubAgentSession(Session):
         self._root = root
         self._on_event = on_event
         super().__init__(root.id, settings, root.storage, _services(root.services), root.started_at)
+        # Whether the hook for the start of the agent is still to be called.
+        self.is_new = False
         self.canvases.detach()
         self.canvases = root.canvases
         self.start_source = None
@@ -95,6 +98,34 @@ class SubAgentSession(Session):
         """
         return self._unpublished(payload)
 
+    async def call_start_hook(self) -> str | None:
+        if not self.is_new:
+            return None
+        self.is_new = False
+        # Like the events of the call, the hooks for the start and the end are those of the main agent's session.
+        answer = await self.root.hooks.subagent_start(self.transcript_path, self._facts())
+        return answer.additional_context
+
+    async def call_stop_hook(self, run: Run) -> str | None:
+        answer = await self.root.hooks.subagent_stop(self.transcript_path, self._facts(), answer_of(run) or "")
+        if answer.decision == "block":
+            return answer.reason or "Go on."
+        run.response = answer.modified_response
+        return None
+
+    def _facts(self) -> JsonObject:
+        """Return what hooks are told about the agent."""
+        identity = self._identity
+        facts = {
+            "agentName": identity.type,
+            "agentType": identity.type,
+            "agentId": identity.id,
+            "agentDisplayName": identity.name,
+            "agentDescription": identity.description,
+            "parentAgentId": identity.parent_id,
+        }
+        return {name: value for name, value in facts.items() if value is not None}
+
     def abort(self, reason: str) -> Stopped:
         stopped = self.queue.abort(reason)
         self.compactor.cancel()
@@ -116,6 +147,14 @@ class SubAgentSession(Session):
 
     def _unpublished(self, payload: events.EventPayload) -> events.Event:
         return events.Event(new_id(), utc_now(), self.history.last_event_id, payload, ephemeral=True)
+
+
+def answer_of(run: Run) -> str | None:
+    """Return the text of a run's answer; ``None`` if it has none, or one that only calls tools."""
+    payload = run.answer.payload if run.answer is not None else None
+    if not isinstance(payload, events.AssistantMessage) or payload.tool_requests or run.aborted:
+        return None
+    return (run.response if run.response is not None else payload.content) or None
 
 
 def _ignore_change(_session: Session) -> None:

@@ -10,7 +10,8 @@ import anyio
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.session.metrics import Metrics
-from jumpseat.agent.session.queue_items import Run
+from jumpseat.agent.session.queue_items import Prompt, Run
+from jumpseat.agent.session.sub_agents import SubAgentIdentity
 from jumpseat.agent.subagents.session import SubAgentSession
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -87,6 +88,19 @@ class SubAgent:
     done: anyio.Event = field(default_factory=anyio.Event)
     moved: anyio.Event = field(default_factory=anyio.Event)
     """Set when the agent is moved to the background."""
+
+    def identity(self, depth: int, cause: Prompt | None) -> SubAgentIdentity:
+        """Return the identity of the agent in its session."""
+        return SubAgentIdentity(
+            id=self.id,
+            type=self.type,
+            name=self.name,
+            description=self.description,
+            call_id=self.call_id,
+            parent_id=self.parent_id,
+            depth=depth,
+            cause=cause,
+        )
 
     @property
     def answer(self) -> str:

@@ -30,9 +30,9 @@ from jumpseat.agent.subagents.background_commands import BackgroundCommands
 from jumpseat.agent.subagents.definitions import find_agent, startable_agents, user_settings_of, with_user_settings
 from jumpseat.agent.subagents.forgetting import forget_old
 from jumpseat.agent.subagents.history import AgentHistory
-from jumpseat.agent.subagents.outcome import answer_of, end_event, error_of, interruption_events
+from jumpseat.agent.subagents.outcome import end_event, error_of, interruption_events
 from jumpseat.agent.subagents.revival import identity_of, revive, with_choice
-from jumpseat.agent.subagents.session import SubAgentSession, settings_for
+from jumpseat.agent.subagents.session import SubAgentSession, answer_of, settings_for
 from jumpseat.agent.subagents.subagent import INTERRUPTED, AgentMode, Exchange, SubAgent, find_named
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
 from jumpseat_protocol import events
@@ -140,7 +140,7 @@ class SubAgents:
         agent = SubAgent(
             id=agent_id,
             type=type_name,
-            name=config.display_name or name if type_name in _custom(parent) else name,
+            name=config.display_name or name if type_name in self._custom_names() else name,
             description=description,
             call_id=call_id or agent_id,
             parent_id=None if parent.identity is None else parent.identity.id,
@@ -149,11 +149,11 @@ class SubAgents:
             requested_model=model,
             requested_effort=reasoning_effort,
         )
-        identity = SubAgentIdentity(agent_id, agent.call_id, agent.parent_id, depth, parent.cause)
         settings = settings_for(current, config)
         session = agent.session = SubAgentSession(
-            self._root, identity, settings, partial(self._handle_event, agent)
+            self._root, agent.identity(depth, parent.cause), settings, partial(self._handle_event, agent)
         )
+        session.is_new = True
         agent.metrics = session.metrics
         of_model = settings.for_model()
         agent.model = of_model.model
@@ -196,6 +196,10 @@ class SubAgents:
         if not resolved.listed:
             # Unlike the model of a session, this one is chosen by a model, or long before the agent starts.
             raise InvalidRequestError(f"No agent was started: the provider has no model {model!r}.")
+
+    def _custom_names(self) -> set[str]:
+        """Return the names of the custom agents. The session of a sub-agent has its own kind among them, too."""
+        return {agent.name for agent in self._root.settings.agents}
 
     def _check_limits(self, depth: int) -> None:
         of_user = self._root.settings.sub_agent_settings
@@ -540,10 +544,6 @@ def _is_uuid(text: str) -> bool:
         return str(uuid.UUID(text)) == text
     except ValueError:
         return False
-
-
-def _custom(parent: Session) -> set[str]:
-    return {agent.name for agent in parent.settings.agents}
 
 
 def _lower(limit: int, wanted: int | None) -> int:

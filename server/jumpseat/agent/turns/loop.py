@@ -95,7 +95,7 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             session.emit(events.TurnEnd(turn_id=turn_id, tools_status=tools_status))
             if outcome != "again" and not session.queue.has_steering():
                 done = outcome == "done" or session.autopilot.is_complete
-                kept_going = done and await _is_stop_blocked(session, again=kept_going_before)
+                kept_going = done and await _is_stop_blocked(session, prompt, again=kept_going_before)
                 kept_going_before = kept_going_before or kept_going
                 # A steering prompt may have arrived while the hook ran.
                 if not kept_going and not session.queue.has_steering():
@@ -154,13 +154,15 @@ async def _add_steering(session: Session, prompt: Prompt, turn_id: str) -> None:
         _merge_steering(prompt, steering)
 
 
-async def _is_stop_blocked(session: Session, *, again: bool) -> bool:
-    """Call the ``agentStop`` hook. If it blocks the end of the run, tell the model why and return ``True``."""
+async def _is_stop_blocked(session: Session, prompt: Prompt, *, again: bool) -> bool:
+    """Call the hooks for the end of a run. If one blocks it, tell the model why and return ``True``."""
     answer = await session.hooks.agent_stop(session.transcript_path, again=again)
-    if answer.decision != "block":
+    if answer.decision == "block":
+        reason = answer.reason or "Go on."
+    elif (reason := await session.call_stop_hook(prompt.run)) is None:
         return False
     session.autopilot.reopen()
-    session.add_context(answer.reason or "Go on.")
+    session.add_context(reason)
     return True
 
 
@@ -194,11 +196,11 @@ async def _add_user_message(session: Session, prompt: Prompt, turn_id: str | Non
         return
     await session.tools.discover(prompt.text)
     attachments = await complete_attachments(prompt.attachments, session.settings.cwd)
+    preface = await session.call_start_hook()
     submitted = await session.hooks.user_prompt_submitted(prompt.text)
+    wanted = submitted.modified_prompt if submitted.modified_prompt is not None else prompt.text
     text = await wrap_prompt_in_thread(
-        session.tools.expand_mentions(
-            submitted.modified_prompt if submitted.modified_prompt is not None else prompt.text
-        ),
+        session.tools.expand_mentions(f"{preface}\n\n{wanted}" if preface else wanted),
         attachments,
         utc_now(),
         session.settings.cwd,
