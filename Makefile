@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Without compiled modules, the command starts half as fast, and Python may not write them (PYTHONDONTWRITEBYTECODE).
 COMPILE := $(BIN)/python -m compileall -qq server protocol clients/python || true
 
-.PHONY: help demo quick test web test-web check coverage mutants soak kills load long fuzz bench bench-check growth flames dist installs sbom audit clean
+.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants soak kills load long fuzz bench bench-check growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -23,6 +23,8 @@ help:
 	@echo "make test      run the tests            (ARGS='-k resume' to choose)"
 	@echo "make web       build the page for browsers (needs Node.js 20)"
 	@echo "make test-web  test the page in a real Chromium (needs Node.js 20 and chromium; ARGS='--test-name-pattern diff')"
+	@echo "make vsix      build the extension for VS Code as dist/jumpseat-VERSION.vsix (needs Node.js 20)"
+	@echo "make test-vscode  test the extension in a real VS Code (needs Node.js 20 and chromium; ARGS='--test-name-pattern diff')"
 	@echo "make check     format, lint, and types for Linux, macOS and Windows"
 	@echo "make coverage  measure which branches the tests reach"
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
@@ -57,10 +59,17 @@ test-web: $(VENV)/.installed-test web
 	cd clients/web && npm test --silent
 	node --test --test-concurrency=2 $(ARGS) tests/web/*.test.mjs
 
-clients/web/node_modules/.installed: clients/web/package.json clients/web/package-lock.json
+vsix: clients/web/node_modules/.installed clients/vscode/node_modules/.installed
+	cd clients/vscode && npm run --silent check && npm run --silent package
+
+test-vscode: $(VENV)/.installed-test vsix
+	cd clients/vscode && npm test --silent
+	node --test $(ARGS) tests/vscode/*.test.mjs
+
+clients/%/node_modules/.installed: clients/%/package.json clients/%/package-lock.json
 	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' || \
 	  { echo "node is missing or older than 20: install Node.js from https://nodejs.org or your system" >&2; exit 1; }
-	cd clients/web && npm ci --silent --no-audit --no-fund
+	cd clients/$* && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 coverage: $(VENV)/.installed-coverage
@@ -128,6 +137,7 @@ audit: $(VENV)/.installed-release $(VENV)/runtime
 
 clean:
 	rm -rf clients/web/node_modules clients/web/src/generated clients/web/screenshots server/jumpseat/web/static
+	rm -rf clients/vscode/node_modules clients/vscode/dist clients/vscode/screenshots
 	rm -rf $(VENV) .mutants .fuzz .hypothesis .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -30,7 +30,8 @@ class Options:
     ``environ`` holds the variables that are not empty, ``empty`` the names of the others: empty variables count as
     unset for the server itself, but as set where a declaration names them. ``metrics_port`` is that of health and
     metrics. Sessions are closed after ``session_idle_s`` seconds without a client. ``allow_old_clients`` applies
-    unless the configuration has the setting.
+    unless the configuration has the setting. ``keep_model_calls`` keeps the usage of each call, as servers
+    with a page always do.
     """
 
     environ: Mapping[str, str] = field(repr=False)
@@ -50,6 +51,7 @@ class Options:
     record: str | None = None
     replay: Replay | None = None
     plugin_dirs: tuple[str, ...] = ()
+    keep_model_calls: bool = False
 
     @property
     def whole_environ(self) -> Mapping[str, str]:
@@ -221,6 +223,11 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         metavar="S",
         help="close sessions that no client has used for this time, in seconds; they can be resumed",
     )
+    parser.add_argument(
+        "--keep-model-calls",
+        action="store_true",
+        help="keep the tokens, cost and times of each model call with its session, for clients that plot them",
+    )
     # Flags of the SDKs that have no effect here.
     parser.add_argument("--no-auto-update", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-auto-login", action="store_true", help="do not get a GitHub token from gh")
@@ -384,6 +391,7 @@ def _options(parser: CommandParser, known: Any, environ: Mapping[str, str], empt
         record=known.record or environ.get("JUMPSEAT_RECORD"),
         replay=Replay(replay, known.replay_in_order, known.replay_delays) if replay else None,
         plugin_dirs=tuple(known.plugin_dir),
+        keep_model_calls=known.keep_model_calls,
     )
 
 

@@ -13,10 +13,10 @@ const require = createRequire(join(ROOT, "clients/web/package.json"));
 const { chromium } = require("playwright-core");
 export const AXE = require.resolve("axe-core/axe.min.js");
 export const SHOTS = join(ROOT, "clients/web/screenshots");
-const JUMPSEAT = join(ROOT, ".venv/bin/jumpseat");
-const CHROMIUM = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+export const JUMPSEAT = join(ROOT, ".venv/bin/jumpseat");
+export const CHROMIUM = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const WAIT_MS = 20_000;
-const CONFIG = `
+export const CONFIG = `
 default_model = "demo/large"
 
 [adapters.demo]
@@ -116,7 +116,7 @@ export class Client {
   }
 }
 
-function within(promise, what) {
+export function within(promise, what) {
   let timer;
   const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`no ${what} within ${WAIT_MS} ms`)), WAIT_MS); });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
@@ -208,9 +208,9 @@ export async function show(page, sessionId, tab = "transcript") {
   await page.locator(".session-head .pill:not(:text-is('loading'))").waitFor();
 }
 
-export async function shot(page, name) {
-  mkdirSync(SHOTS, { recursive: true });
-  await page.screenshot({ path: join(SHOTS, `${name}.png`) });
+export async function shot(page, name, folder = SHOTS) {
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`) });
 }
 
 export const call = (name, args, id = undefined) => ({ name, arguments: args, ...(id ? { id } : {}) });

@@ -1,6 +1,6 @@
-// The place in the page, in the fragment of the address: "#/session/ID/timeline".
+// The place in the page, written as the fragment of an address: "#/session/ID/timeline".
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 
 export const TABS = ["transcript", "timeline", "usage", "decisions", "wire"] as const;
 export type Tab = (typeof TABS)[number];
@@ -28,11 +28,25 @@ export function href(to: Route): string {
 }
 
 export function go(to: Route): void {
-  location.hash = href(to);
+  route.value = to;
 }
 
-export function follow(): void {
-  const read = (): void => { route.value = parse(location.hash); };
+/** Keep the route and the address of the page the same, so that a browser goes back and forward. */
+export function followAddress(): void {
+  const read = (): void => {
+    const to = parse(location.hash);
+    if (href(to) !== href(route.value)) route.value = to;
+  };
   addEventListener("hashchange", read);
   read();
+  effect(() => {
+    const hash = href(route.value);
+    if (href(parse(location.hash)) !== hash) location.hash = hash;
+  });
+}
+
+/** Begin at a kept place, and keep each later one. */
+export function followPlace(kept: unknown, keep: (hash: string) => void): void {
+  if (typeof kept === "string") route.value = parse(kept);
+  effect(() => keep(href(route.value)));
 }

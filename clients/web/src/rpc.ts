@@ -32,7 +32,6 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** The number of messages that are kept; the oldest are dropped. */
 const MOST_MESSAGES = 5000;
 /** Requests of the server that a person answers through a method of their session, until they are withdrawn. */
 const ANSWERED_ELSEWHERE = new Set(["userInput.request", "exitPlanMode.request", "autoModeSwitch.request"]);
@@ -45,6 +44,9 @@ export class Rpc {
   private lastId = 0;
   private lastNumber = 0;
   private readonly waiting = new Map<number, Waiting>();
+
+  /** `most` is the number of messages that are kept for the view of the wire; the oldest are dropped. */
+  constructor(private readonly most = MOST_MESSAGES) {}
 
   attach(transport: Transport): void {
     this.transport = transport;
@@ -105,13 +107,14 @@ export class Rpc {
   }
 
   private record(sent: boolean, bytes: number, body: any, method: string): void {
+    if (this.most === 0) return;
     if (body.result?.token) body = { ...body, result: { ...body.result, token: "[redacted]" } };
     const kind = body.method === undefined ? (body.error ? "error" : "response") : body.id === undefined ? "notification" : "request";
     this.messages.push({
       number: ++this.lastNumber, time: Date.now(), sent, method, kind, id: body.id ?? null, bytes, body,
       sessionId: body.params?.sessionId ?? body.result?.sessionId ?? null,
     });
-    if (this.messages.length > MOST_MESSAGES) this.messages = this.messages.slice(-MOST_MESSAGES + 500);
+    if (this.messages.length > this.most) this.messages = this.messages.slice(Math.floor(this.most / 10) - this.most);
     this.onMessage();
   }
 }

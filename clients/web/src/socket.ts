@@ -1,9 +1,7 @@
 // The connection of the page in a browser: a WebSocket to its own origin, opened again after it has ended.
 
-import { signal } from "@preact/signals";
+import { Connection } from "./host.ts";
 import { Rpc, RpcError } from "./rpc.ts";
-
-export type Link = "connecting" | "open" | "lost" | "locked";
 
 const TOKEN = "jumpseat.token";
 const FIRST_DELAY_MS = 250;
@@ -17,14 +15,13 @@ export function takePass(place: Location, past: History): string | null {
   return decodeURIComponent(found[2]!);
 }
 
-export class Connection {
-  readonly link = signal<Link>("connecting");
-  readonly problem = signal("");
-  readonly version = signal("");
+export class SocketConnection extends Connection {
   onOpen: () => void = () => undefined;
   private delayMs = FIRST_DELAY_MS;
 
-  constructor(readonly rpc: Rpc, private pass: string | null) {}
+  constructor(readonly rpc: Rpc, private pass: string | null) {
+    super();
+  }
 
   start(): void {
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/rpc`);
@@ -43,7 +40,7 @@ export class Connection {
   }
 
   /** Connect with a token that a person has typed. */
-  unlock(token: string): void {
+  override unlock(token: string): void {
     this.pass = token.trim();
     this.link.value = "connecting";
     this.start();

@@ -29,10 +29,10 @@ export interface OpenSession {
   queued: string[];
 }
 
-export interface Picture {
+/** Something that is sent with a prompt; `wire` is an attachment of `session.send`. */
+export interface Attached {
   name: string;
-  mimeType: string;
-  data: string;
+  wire: Record<string, unknown>;
 }
 
 const PAGE_EVENTS = 1000;
@@ -47,6 +47,8 @@ export class Store {
   readonly problem = signal("");
   readonly said = signal("");
   readonly messagesVersion = signal(0);
+  /** Attachments that the host of the page gives to the prompt box, which takes them. */
+  readonly offered = signal<readonly Attached[]>([]);
   private readonly opened = new Map<string, Signal<OpenSession>>();
   private readonly arrived = new Map<string, WireEvent[]>();
   private readonly loading = new Set<string>();
@@ -82,6 +84,8 @@ export class Store {
 
   /** Load everything again, after a connection. */
   async begin(): Promise<void> {
+    // What failed because the server had gone is over.
+    this.problem.value = "";
     await this.list();
     for (const id of this.opened.keys()) void this.load(id);
     try {
@@ -102,7 +106,7 @@ export class Store {
       });
       await this.describe();
     } catch (error) {
-      this.fail(error);
+      if (!(error instanceof RpcError && error.code === 0)) this.fail(error);
     }
   }
 
@@ -323,11 +327,11 @@ export class Store {
     });
   }
 
-  send(id: string, prompt: string, pictures: Picture[], steer: boolean): Promise<boolean> {
+  send(id: string, prompt: string, attached: readonly Attached[], steer: boolean): Promise<boolean> {
     return this.attempt(() => this.rpc.call("session.send", {
       sessionId: id, prompt, mode: steer ? "immediate" : "enqueue",
-      ...(pictures.length > 0 ? { attachments: pictures.map((one) => ({ type: "blob", data: one.data, mimeType: one.mimeType, displayName: one.name })) } : {}),
-    }));
+      ...(attached.length > 0 ? { attachments: attached.map((one) => one.wire) } : {}),
+    } as Methods["session.send"]["params"]));
   }
 
   stop(id: string): Promise<boolean> {

@@ -1,11 +1,12 @@
 // Build the page into server/jumpseat/web/static, and fail if it is larger than the budget.
 
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { licenses } from "./licenses.mjs";
 
 const BUDGET_KB = 170;
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -34,7 +35,7 @@ rmSync(STATIC, { recursive: true, force: true });
 mkdirSync(STATIC, { recursive: true });
 for (const file of result.outputFiles) writeFileSync(join(STATIC, relative(STATIC, file.path)), file.contents);
 for (const name of ["index.html", "icon.svg"]) writeFileSync(join(STATIC, name), readFileSync(join(ROOT, name)));
-writeFileSync(join(STATIC, "LICENSES.txt"), licenses(Object.keys(result.metafile.inputs)));
+writeFileSync(join(STATIC, "LICENSES.txt"), licenses(Object.keys(result.metafile.inputs), ROOT));
 writeFileSync(join(STATIC, "SOURCES"), `${sourcesHash()}\n`);
 
 let total = 0;
@@ -48,19 +49,6 @@ console.log(`${"page".padEnd(14)} ${"".padStart(10)}  ${(total / 1024).toFixed(1
 if (total > BUDGET_KB * 1024) {
   console.error(`the page is larger than its budget of ${BUDGET_KB} KB`);
   process.exit(1);
-}
-
-/** The licences of the packages in the bundle. */
-function licenses(inputs) {
-  const names = new Set(
-    inputs.map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter(Boolean),
-  );
-  return [...names].sort().map((name) => {
-    const folder = join(ROOT, "node_modules", name);
-    const about = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry) && statSync(join(folder, entry)).isFile());
-    return `${name} ${about.version} (${about.license})\n\n${file ? readFileSync(join(folder, file), "utf8") : ""}`;
-  }).join(`\n${"-".repeat(80)}\n`);
 }
 
 /** The hash of everything that the page is built from; packaging/page_hook.py computes the same. */

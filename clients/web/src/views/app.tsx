@@ -1,13 +1,16 @@
 // The frame of the page: the list of sessions, the chosen view, and what concerns the connection.
 
-import { useEffect, useState } from "preact/hooks";
-import type { Connection } from "../socket.ts";
+import { useContext, useEffect, useState } from "preact/hooks";
+import { HostContext, type Connection } from "../host.ts";
 import type { Store } from "../store.ts";
 import { go, href, route } from "../route.ts";
 import { Compare } from "./compare.tsx";
 import { Icon } from "./common.tsx";
-import { SessionList } from "./list.tsx";
+import { Entry, SessionList } from "./list.tsx";
 import { SessionView } from "./session.tsx";
+
+/** The sessions that the first view shows on narrow screens. */
+const LATEST = 12;
 
 export function App({ store, connection }: { store: Store; connection: Connection }) {
   const [drawer, setDrawer] = useState(false);
@@ -32,6 +35,7 @@ export function App({ store, connection }: { store: Store; connection: Connectio
     return () => removeEventListener("keydown", key);
   }, [drawer]);
   if (connection.link.value === "locked") return <Unlock connection={connection} />;
+  if (connection.link.value === "failed") return <Failed connection={connection} />;
   return (
     <div class={drawer ? "frame drawer-open" : "frame"}>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); (document.querySelector("#main [tabindex='0'], #main a, #main button") as HTMLElement | null)?.focus(); }}>Skip to the session</a>
@@ -46,7 +50,7 @@ export function App({ store, connection }: { store: Store; connection: Connectio
       {drawer && <div class="shade" onClick={() => setDrawer(false)} />}
       {to.view === "session" ? <SessionView key={to.id} store={store} id={to.id} tab={to.tab} at={to.at} />
         : to.view === "compare" ? <Compare key={`${to.left} ${to.right}`} store={store} left={to.left} right={to.right} />
-        : to.view === "new" ? <NewSession store={store} /> : <Home store={store} />}
+        : to.view === "new" ? <NewSession store={store} /> : <Home store={store} connection={connection} />}
       {connection.link.value === "lost" && <p class="toast warning" role="status">The server has gone. The page connects again as soon as it is back.</p>}
       {store.problem.value && <p class="toast error" role="alert"><span>{store.problem.value}</span><button type="button" class="quiet" aria-label="Close" onClick={() => { store.problem.value = ""; }}><Icon name="cross" /></button></p>}
       <p class="hidden" role="status" aria-live="polite">{store.said.value}</p>
@@ -54,20 +58,32 @@ export function App({ store, connection }: { store: Store; connection: Connectio
   );
 }
 
-function Home({ store }: { store: Store }) {
+function Home({ store, connection }: { store: Store; connection: Connection }) {
+  const { folders } = useContext(HostContext);
+  const begin = async (): Promise<void> => {
+    const id = await store.create(folders[0]!, "");
+    if (id) go({ view: "session", id, tab: "transcript", at: null });
+  };
   useEffect(() => { document.title = "jumpseat"; }, []);
   return (
     <main class="main" id="main"><div class="page home">
       <h1>Sessions</h1>
       <p>{store.sessions.value.length === 0 && store.listed.value ? "There are no sessions yet." : "Choose a session, or begin a new one."}</p>
-      <p><a class="button primary" href={href({ view: "new" })}><Icon name="plus" size={15} /> New session</a></p>
+      <p>{folders.length === 1
+        ? <button type="button" class="primary" disabled={connection.link.value !== "open"} onClick={() => void begin()}><Icon name="plus" size={15} /> New session</button>
+        : <a class="button primary" href={href({ view: "new" })}><Icon name="plus" size={15} /> New session</a>}</p>
       <p class="faint"><kbd>/</kbd> searches sessions, <kbd>i</kbd> goes to the prompt, <kbd>Enter</kbd> sends it, <kbd>Shift</kbd>+<kbd>Enter</kbd> begins a line.</p>
+      {/* Where the list of all sessions is behind a button. */}
+      <nav class="latest" aria-label="Latest sessions"><ul>
+        {store.sessions.value.filter((one) => !one.oneOff && !one.unanswered).slice(0, LATEST).map((one) => <Entry key={one.sessionId} session={one} description={store.descriptions.value.get(one.sessionId)} />)}
+      </ul></nav>
     </div></main>
   );
 }
 
 function NewSession({ store }: { store: Store }) {
-  const [folder, setFolder] = useState(store.folders.value[0] ?? "");
+  const { folders } = useContext(HostContext);
+  const [folder, setFolder] = useState(folders[0] ?? store.folders.value[0] ?? "");
   const [model, setModel] = useState("");
   const [busy, setBusy] = useState(false);
   useEffect(() => { document.title = "New session – jumpseat"; }, []);
@@ -85,7 +101,7 @@ function NewSession({ store }: { store: Store }) {
         <label class="field">Folder, on the machine of the server
           <input value={folder} list="folders" spellcheck={false} placeholder="the working directory of the server" onInput={(event) => setFolder(event.currentTarget.value)} />
         </label>
-        <datalist id="folders">{store.folders.value.map((one) => <option key={one} value={one} />)}</datalist>
+        <datalist id="folders">{[...new Set([...folders, ...store.folders.value])].map((one) => <option key={one} value={one} />)}</datalist>
         <label class="field">Model
           <select value={model} onChange={(event) => setModel(event.currentTarget.value)}>
             <option value="">the server's default</option>
@@ -94,6 +110,16 @@ function NewSession({ store }: { store: Store }) {
         </label>
         <div class="choices"><button type="submit" class="primary" disabled={busy}>Begin</button></div>
       </form>
+    </div></main>
+  );
+}
+
+function Failed({ connection }: { connection: Connection }) {
+  return (
+    <main class="unlock" id="main"><div>
+      <h1>jumpseat</h1>
+      <p class="note error" role="alert">{connection.problem.value}</p>
+      <div class="choices">{connection.remedies.value.map((one, at) => <button type="button" key={one.label} class={at === 0 ? "primary" : ""} onClick={one.run}>{one.label}</button>)}</div>
     </div></main>
   );
 }

@@ -88,12 +88,3 @@ export function Menu({ label, icon, children }: { label: string; icon: string; c
 export function MenuItem({ onClick, children }: { onClick: () => void; children: ComponentChildren }) {
   return <button type="button" role="menuitem" tabIndex={-1} onClick={onClick}>{children}</button>;
 }
-
-export function save(name: string, content: string, type: string): void {
-  const url = URL.createObjectURL(new Blob([content], { type }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-}

@@ -1,14 +1,14 @@
 // The prompt box: text, attachments, steering, stopping and the model.
 
-import { useRef, useState } from "preact/hooks";
-import type { OpenSession, Picture, Store } from "../store.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Attached, OpenSession, Store } from "../store.ts";
 import { Icon } from "./common.tsx";
 
 const LARGEST_BYTES = 8 * 1024 * 1024;
 
 export function Composer({ store, session }: { store: Store; session: OpenSession }) {
   const [text, setText] = useState("");
-  const [files, setFiles] = useState<Picture[]>([]);
+  const [files, setFiles] = useState<Attached[]>([]);
   const box = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const { state } = session;
@@ -29,9 +29,18 @@ export function Composer({ store, session }: { store: Store; session: OpenSessio
         continue;
       }
       const data = await base64(file);
-      setFiles((before) => [...before, { name: file.name, mimeType: file.type || "application/octet-stream", data }]);
+      const wire = { type: "blob", data, mimeType: file.type || "application/octet-stream", displayName: file.name };
+      setFiles((before) => [...before, { name: file.name, wire }]);
     }
   };
+
+  useEffect(() => {
+    const offered = store.offered.value;
+    if (offered.length === 0) return;
+    store.offered.value = [];
+    setFiles((before) => [...before, ...offered]);
+    box.current?.focus();
+  }, [store.offered.value]);
 
   return (
     <form
@@ -87,8 +96,10 @@ export function Composer({ store, session }: { store: Store; session: OpenSessio
 }
 
 function ModelChoice({ store, session }: { store: Store; session: OpenSession }) {
-  const current = session.state.model ?? "";
   const models = store.models.value;
+  const known = session.state.model ?? store.descriptions.value.get(session.id)?.model ?? "";
+  // The name of a model does not always have that of its adapter.
+  const current = models.find((model) => model.id === known || model.id.endsWith(`/${known}`))?.id ?? known;
   if (models.length === 0) return <span class="faint">{current}</span>;
   const ids = models.map((model) => model.id);
   return (

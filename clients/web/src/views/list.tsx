@@ -1,6 +1,7 @@
 // The list of sessions: searchable, by day, with state, model, tokens and cost.
 
-import { useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
+import { HostContext } from "../host.ts";
 import { day, dollars, shortPath, tokens } from "../state/format.ts";
 import type { Description, Listed, Store } from "../store.ts";
 import { href, route } from "../route.ts";
@@ -22,7 +23,9 @@ export function titleOf(session: Listed | undefined): string {
 
 export function SessionList({ store, onChoose }: { store: Store; onChoose: () => void }) {
   const [text, setText] = useState("");
-  const [folder, setFolder] = useState("");
+  const { folders: own } = useContext(HostContext);
+  const [chosen, setFolder] = useState(own.length === 1 ? own[0]! : "");
+  const folder = store.folders.value.includes(chosen) ? chosen : "";
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const now = Date.now();
   const shown = store.sessions.value.filter((session) => {
@@ -66,7 +69,7 @@ export function SessionList({ store, onChoose }: { store: Store; onChoose: () =>
 
 const STATES: Record<Description["state"], string> = { working: "works", idle: "open", elsewhere: "open in another process", stored: "" };
 
-function Entry({ session, description, onChoose }: { session: Listed; description: Description | undefined; onChoose: () => void }) {
+export function Entry({ session, description, onChoose }: { session: Listed; description: Description | undefined; onChoose?: () => void }) {
   const used = usageOf(description);
   const current = route.value.view === "session" && route.value.id === session.sessionId;
   const asks = description && (description.openQuestions ?? 0) > 0;

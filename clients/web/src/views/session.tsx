@@ -1,16 +1,18 @@
 // One session: its heading, its facts and its views.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useState } from "preact/hooks";
+import { HostContext } from "../host.ts";
 import { asJsonLines, asMarkdown } from "../state/exports.ts";
 import { factsOf } from "../state/facts.ts";
 import { dateTime } from "../state/format.ts";
 import type { OpenSession, Store } from "../store.ts";
 import { go, href, TABS, type Tab } from "../route.ts";
 import { Composer } from "./composer.tsx";
-import { Icon, Menu, MenuItem, save } from "./common.tsx";
+import { Icon, Menu, MenuItem } from "./common.tsx";
 import { Decisions } from "./decisions.tsx";
 import { FactStrip } from "./facts.tsx";
 import { Questions } from "./questions.tsx";
+import { RenameDialog } from "./rename.tsx";
 import { RewindDialog } from "./rewind.tsx";
 import { RowView } from "./rows.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -25,6 +27,8 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
   const { state } = session;
   const description = store.descriptions.value.get(id);
   const facts = useMemo(() => factsOf(state, description?.usage ?? null), [state, description]);
+  const { save } = useContext(HostContext);
+  const [renaming, setRenaming] = useState(false);
   const [rewindTo, setRewindTo] = useState<string | null>(null);
   useEffect(() => {
     document.title = `${state.questions.length > 0 ? "❓ " : state.working ? "▸ " : ""}${state.title || "Session"} – jumpseat`;
@@ -33,10 +37,6 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
   const fork = async (eventId: string | null): Promise<void> => {
     const made = await store.fork(id, eventId);
     if (made) go({ view: "session", id: made, tab: "transcript", at: null });
-  };
-  const rename = (): void => {
-    const name = prompt("Name of this session", state.title);
-    if (name?.trim()) void store.rename(id, name.trim());
   };
   if (session.status === "missing") return <main class="main" id="main"><div class="page"><h1>Not found</h1><p>{session.problem}</p></div></main>;
   return (
@@ -48,7 +48,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
         </div>
         <Status session={session} />
         <Menu label="Actions for this session" icon="more">
-          {session.status === "live" && <MenuItem onClick={rename}>Rename…</MenuItem>}
+          {session.status === "live" && <MenuItem onClick={() => setRenaming(true)}>Rename…</MenuItem>}
           <MenuItem onClick={() => void fork(null)}>Fork</MenuItem>
           <MenuItem onClick={() => go({ view: "compare", left: id, right: null })}>Compare with another session</MenuItem>
           <MenuItem onClick={() => save(`${id}.md`, asMarkdown(state, facts), "text/markdown")}>Export as Markdown</MenuItem>
@@ -67,6 +67,7 @@ export function SessionView({ store, id, tab, at }: { store: Store; id: string; 
       {tab === "decisions" && <Decisions store={store} session={session} />}
       {tab === "wire" && <WireView store={store} state={state} at={at} />}
       {tab !== "transcript" && state.questions.length > 0 && <div class="dock"><Questions store={store} state={state} /></div>}
+      {renaming && <RenameDialog store={store} id={id} title={state.title} onClose={() => setRenaming(false)} />}
       {rewindTo !== null && <RewindDialog store={store} session={session} eventId={rewindTo} onClose={() => setRewindTo(null)} />}
     </main>
   );

@@ -1,6 +1,7 @@
 // Plots of the model calls: tokens, the cache, the cost and how full the context is; and the sums by model.
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { onSchemeChange } from "../host.ts";
 import uPlot from "uplot";
 import type { Facts } from "../state/facts.ts";
 import { clock, count, dollars, duration, tokens } from "../state/format.ts";
@@ -100,18 +101,21 @@ function Plot({ title, about, x, series, format, top }: PlotProps) {
   const data = [x, ...series.map((one) => one.values)] as uPlot.AlignedData;
   useEffect(() => {
     const place = ref.current!;
-    const dark = matchMedia("(prefers-color-scheme: dark)");
     const make = (): void => {
       plot.current?.destroy();
-      const style = getComputedStyle(document.documentElement);
-      const color = (name: string): string => style.getPropertyValue(name).trim();
+      // As a canvas takes it: a property may hold a function of the scheme.
+      const color = (name: string): string => {
+        place.style.color = `var(${name})`;
+        return getComputedStyle(place).color;
+      };
+      const pale = (name: string): string => color(name).replace(/^rgb\((.*)\)$/, "rgba($1, 0.13)");
       const axis = { stroke: color("--faint"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
       plot.current = new uPlot({
         width: place.clientWidth, height: HEIGHT, cursor: { sync: { key: "usage" }, drag: { x: true, y: false } }, legend: { live: true },
-        scales: { x: { time: false, range: (_plot, from, to) => [Math.min(from, 0.5), Math.max(to, from + 1)] }, y: { range: (_plot, _low, high) => [0, top ?? Math.max(high * 1.08, 1e-6)] } },
+        scales: { x: { time: false, range: (_plot, from, to) => [Math.min(from, 0.5), Math.max(to, from + 1)] }, y: { range: (_plot, _low, high) => [0, top ?? (high > 0 ? high * 1.08 : 1)] } },
         axes: [{ ...axis, size: 30, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], values: (_plot, values) => values.map((value) => (Number.isInteger(value) ? String(value) : "")) }, { ...axis, size: 54, values: (_plot, values) => values.map(format) }],
         series: [{ label: "call" }, ...series.map((one, at) => ({
-          label: one.label, stroke: color(one.color), width: 2, fill: at === 0 ? `${color(one.color)}22` : undefined,
+          label: one.label, stroke: color(one.color), width: 2, fill: at === 0 ? pale(one.color) : undefined,
           points: { show: x.length < 60, size: 6, fill: color(one.color) }, value: (_plot: uPlot, value: number | null) => (value === null ? "" : format(value)),
         }))],
       }, data, place);
@@ -119,10 +123,10 @@ function Plot({ title, about, x, series, format, top }: PlotProps) {
     make();
     const resize = new ResizeObserver(() => plot.current?.setSize({ width: place.clientWidth, height: HEIGHT }));
     resize.observe(place);
-    dark.addEventListener("change", make);
+    const ignore = onSchemeChange(make);
     return () => {
       resize.disconnect();
-      dark.removeEventListener("change", make);
+      ignore();
       plot.current?.destroy();
       plot.current = null;
     };

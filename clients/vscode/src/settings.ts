@@ -1,0 +1,45 @@
+// The settings of the server's process, and the keys of providers, which the editor keeps in its secret storage.
+
+import { homedir } from "node:os";
+import { join } from "node:path";
+import * as vscode from "vscode";
+import type { Command } from "./server.ts";
+
+const SECRET = "environment";
+/** Variables of the editor that would change how a child process works. */
+const OF_THE_EDITOR = /^(VSCODE_|ELECTRON_|NODE_OPTIONS$)/;
+
+export function setting<T>(name: string): T {
+  return vscode.workspace.getConfiguration("jumpseat").get(name) as T;
+}
+
+/** Return the folders of the window on the disk. */
+export function folders(): string[] {
+  return (vscode.workspace.workspaceFolders ?? []).filter((one) => one.uri.scheme === "file").map((one) => one.uri.fsPath);
+}
+
+/** Return how to start the server. Settings of a folder that is not trusted are left out by the editor itself. */
+export async function serverCommand(secrets: vscode.SecretStorage): Promise<Command> {
+  const path = setting<string>("path").trim() || "jumpseat";
+  const own = Object.entries(process.env).filter(([name]) => !OF_THE_EDITOR.test(name));
+  return {
+    path: path.startsWith("~") ? join(homedir(), path.slice(1)) : path,
+    arguments: setting<string[]>("arguments"),
+    environment: { ...Object.fromEntries(own), ...await keys(secrets), ...setting<Record<string, string>>("environment") },
+    folder: (vscode.workspace.isTrusted ? folders()[0] : undefined) ?? homedir(),
+  };
+}
+
+export async function keys(secrets: vscode.SecretStorage): Promise<Record<string, string>> {
+  try {
+    return JSON.parse((await secrets.get(SECRET)) ?? "{}");
+  } catch {
+    return {};
+  }
+}
+
+/** Keep a key by the environment variable that the server reads it from; an empty one is removed. */
+export async function setKey(secrets: vscode.SecretStorage, name: string, value: string): Promise<void> {
+  const { [name]: _before, ...others } = await keys(secrets);
+  await secrets.store(SECRET, JSON.stringify(value ? { ...others, [name]: value } : others));
+}

@@ -1,0 +1,59 @@
+// What the page needs of the program that shows it: a browser (main.tsx), or an editor, which brings its own.
+
+import { signal } from "@preact/signals";
+import { createContext } from "preact";
+
+export type Link = "connecting" | "open" | "lost" | "locked" | "failed";
+
+/** Something that a person can do about a failed connection. */
+export interface Remedy {
+  label: string;
+  run: () => void;
+}
+
+/** The connection to the server, as the page shows it. */
+export class Connection {
+  readonly link = signal<Link>("connecting");
+  readonly problem = signal("");
+  readonly version = signal("");
+  readonly remedies = signal<readonly Remedy[]>([]);
+
+  /** Connect with a token that a person has typed; a `locked` connection asks for one. */
+  unlock(_token: string): void {
+    throw new Error("this connection needs no token");
+  }
+}
+
+export interface Host {
+  /** The folders that new sessions are offered first; with one, a session begins there without a question. */
+  folders: readonly string[];
+  save(name: string, content: string, type: string): void;
+  /** Show a file; a browser cannot. The path is absolute; lines are counted from 1. */
+  openFile?(path: string, line: number | null): void;
+}
+
+export const browserHost: Host = {
+  folders: [],
+  save(name, content, type) {
+    const url = URL.createObjectURL(new Blob([content], { type }));
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  },
+};
+
+export const HostContext = createContext<Host>(browserHost);
+
+/** Call a function when the colours change: with the system, or with the theme of an editor. Returns how to stop that. */
+export function onSchemeChange(change: () => void): () => void {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const theme = new MutationObserver(change);
+  dark.addEventListener("change", change);
+  theme.observe(document.body, { attributeFilter: ["class"] });
+  return () => {
+    dark.removeEventListener("change", change);
+    theme.disconnect();
+  };
+}

@@ -1,0 +1,169 @@
+// The extension in a real VS Code: from the installation to a change that was approved.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { join } from "node:path";
+import { AXE, call, shot as shotIn } from "../web/support.mjs";
+import { Editor, missing, SHOTS } from "./support.mjs";
+
+const PROMPTS = [
+  { when: "greet in French", turns: [{ tool_calls: [call("edit", { path: "greet.py", old_str: "Hello", new_str: "Bonjour" }, "change")] }, { text: "It says: {{last_tool_result}}" }] },
+  { when: "write a note", turns: [{ tool_calls: [call("create", { path: "note.txt", file_text: "remember\n" }, "note")] }, { text: "The result: {{last_tool_result}}" }] },
+  { when: "which problems", turns: [{ tool_calls: [call("vscode_diagnostics", { path: "broken.json" }, "look")] }, { text: "The editor says: {{last_tool_result}}" }] },
+  { when: "what is selected", turns: [{ tool_calls: [call("vscode_selection", {}, "one"), call("vscode_open_files", {}, "two")] }, { text: "Both: {{last_tool_result}}" }] },
+  { when: "explain this", turns: [{ text: "Attached: {{last_user}}" }] },
+];
+const GREET = 'def greet(name):\n    """Greet a person."""\n    return f"Hello, {name}"\n\n\nprint(greet("Ada"))\n';
+
+const why = await missing();
+if (why && process.env.CI) throw new Error(why);
+const options = why ? { skip: why } : {};
+const shot = (name) => shotIn(editor.page, name, SHOTS);
+let editor;
+
+before(async () => {
+  if (why) return;
+  editor = await Editor.start({ prompts: PROMPTS, files: { "greet.py": GREET, "broken.json": '{\n  "one": 1,\n  "two": \n}\n' } });
+  await editor.command("jumpseat: Open the Sessions");
+});
+
+after(async () => {
+  const problems = editor?.problems ?? [];
+  await editor?.stop();
+  assert.deepEqual(problems, []);
+});
+
+const composer = () => editor.frame().getByRole("textbox", { name: "Prompt" });
+const answer = (text) => editor.frame().locator(".answer", { hasText: text }).last();
+
+const pageFrame = async () => (await editor.page.locator("iframe.webview.ready").first().contentFrame().locator("#active-frame").elementHandle()).contentFrame();
+
+async function fresh() {
+  await editor.command("jumpseat: New Session");
+  await editor.frame().getByText("Nothing has happened in this session yet.").waitFor();
+}
+
+async function send(text) {
+  await composer().fill(text);
+  await composer().press("Enter");
+}
+
+test("the first session begins in the folder of the window, and the status bar says that it is ready", options, async () => {
+  await editor.frame().getByRole("button", { name: "New session" }).first().click();
+  await send("Hello there");
+  await answer("You said: Hello there").waitFor();
+  await editor.frame().locator(".fact", { hasText: "Finished" }).waitFor();
+  await shot("first-chat");
+  await editor.page.locator(".statusbar-item", { hasText: /^\s*jumpseat$/ }).waitFor();
+});
+
+test("a change opens as a diff, is made once it is allowed there, and the diff is closed", options, async () => {
+  await fresh();
+  await send("Please greet in French");
+  const tab = editor.page.locator(".tab", { hasText: "greet.py (proposed change)" });
+  await tab.waitFor();
+  await editor.page.locator(".monaco-diff-editor .modified-in-monaco-diff-editor .view-line", { hasText: "Bonjour" }).waitFor();
+  await editor.page.locator(".monaco-diff-editor .original-in-monaco-diff-editor .view-line", { hasText: "Hello" }).waitFor();
+  await editor.page.getByRole("button", { name: /asks you/ }).waitFor();
+  await shot("diff");
+  assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET);
+  await tab.click();
+  await editor.page.getByRole("button", { name: "Allow This Change Once" }).click();
+  await answer("It says:").waitFor();
+  await tab.waitFor({ state: "detached" });
+  assert.equal(readFileSync(join(editor.project, "greet.py"), "utf8"), GREET.replace("Hello", "Bonjour"));
+  await editor.frame().getByRole("link", { name: /^Decisions/ }).click();
+  await editor.frame().getByRole("cell", { name: /change .*greet\.py/ }).waitFor();
+  await shot("decisions");
+});
+
+test("a change that is denied in the diff is not made, and the model is told why", options, async () => {
+  await fresh();
+  await send("Please write a note");
+  const tab = editor.page.locator(".tab", { hasText: "note.txt (new, proposed)" });
+  await tab.click();
+  await editor.page.getByRole("button", { name: "Deny This Change" }).click();
+  await editor.page.locator(".quick-input-box input").fill("Not in this folder");
+  await editor.page.keyboard.press("Enter");
+  await answer("Not in this folder").waitFor();
+  await tab.waitFor({ state: "detached" });
+  assert.equal(existsSync(join(editor.project, "note.txt")), false);
+});
+
+test("an answer in the page closes the diff, too", options, async () => {
+  await fresh();
+  await send("Please write a note");
+  const tab = editor.page.locator(".tab", { hasText: "note.txt (new, proposed)" });
+  await tab.waitFor();
+  await editor.frame().getByRole("button", { name: /^Allow once/ }).click();
+  await answer("The result:").waitFor();
+  await tab.waitFor({ state: "detached" });
+  assert.equal(readFileSync(join(editor.project, "note.txt"), "utf8"), "remember\n");
+});
+
+test("the model reads the diagnostics of the editor without a question", options, async () => {
+  await editor.open("broken.json");
+  await editor.page.locator(".squiggly-error").first().waitFor();
+  await editor.command("jumpseat: Open the Sessions");
+  await fresh();
+  await send("which problems are there?");
+  await answer(/broken\.json:4:1: error: Value expected/).waitFor();
+  await shot("diagnostics");
+});
+
+test("the model reads the selection and the open files, and a selection is added to a prompt", options, async () => {
+  await editor.open("greet.py");
+  await editor.page.locator(".monaco-editor .view-line", { hasText: "def greet" }).click();
+  await editor.page.keyboard.press("Home");
+  await editor.page.keyboard.press("Shift+End");
+  await editor.command("jumpseat: Add the Selection to the Prompt");
+  await editor.frame().getByRole("button", { name: "Remove greet.py:1-1" }).waitFor();
+  await send("explain this");
+  await editor.frame().locator(".prompt .badge", { hasText: "greet.py:1-1" }).waitFor();
+  await send("what is selected?");
+  await answer(/greet\.py \(the user is here, line 1\)/).waitFor();
+  await editor.frame().locator(".call", { hasText: "vscode_selection" }).last().click();
+  await editor.frame().locator(".output", { hasText: "greet.py, lines 1 to 1:\ndef greet(name):" }).waitFor();
+});
+
+test("the page in an editor has the timeline and the usage of each call", options, async () => {
+  await editor.command("jumpseat: Open the Sessions in an Editor");
+  const frame = editor.frame("last");
+  await frame.locator(".entry:visible", { hasText: "greet in French" }).click();
+  await frame.getByRole("link", { name: "Timeline" }).click();
+  await frame.locator(".bar-row").first().waitFor();
+  await shot("timeline");
+  await frame.getByRole("link", { name: "Usage" }).click();
+  await frame.getByRole("img", { name: /^Tokens of each call/ }).locator("canvas").waitFor();
+  await shot("usage");
+});
+
+test("nothing but the script of the page runs in the page", options, async () => {
+  const frame = await pageFrame();
+  const ran = await frame.evaluate(async () => {
+    const script = document.createElement("script");
+    try {
+      script.textContent = "window.ran = true";
+    } catch {
+      return "refused by Trusted Types";
+    }
+    document.body.append(script);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return window.ran ? "ran" : "blocked";
+  });
+  assert.match(ran, /^(refused|blocked)/);
+  editor.problems.length = 0;
+});
+
+for (const [theme, name] of [["Default Light Modern", "vscode-light"], ["Default Dark Modern", "vscode-dark"], ["Default High Contrast", "vscode-high-contrast"]]) {
+  test(`the page follows the rules of axe-core in the theme ${theme}`, options, async () => {
+    await editor.set({ "workbench.colorTheme": theme });
+    await editor.frame().locator(`body.${name}`).waitFor({ state: "attached" });
+    await shot(`theme-${name.slice("vscode-".length)}`);
+    const frame = await pageFrame();
+    await frame.evaluate(readFileSync(AXE, "utf8"));
+    const { violations } = await frame.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
+    assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 200)} ${one.nodes[0].failureSummary}`), []);
+  });
+}
