@@ -58,6 +58,18 @@ test("the first session begins in the folder of the window, and the status bar s
   await editor.page.locator(".statusbar-item", { hasText: /^\s*jumpseat$/ }).waitFor();
 });
 
+test("the walkthrough knows which of its steps are done", options, async () => {
+  await editor.command("Welcome: Open Walkthrough...");
+  await editor.page.locator(".quick-input-list .monaco-list-row", { hasText: "Begin with jumpseat" }).click();
+  const steps = editor.page.locator(".getting-started-step");
+  await steps.filter({ hasText: "Install the server" }).locator(".complete").first().waitFor();
+  await steps.filter({ hasText: "Ask for something" }).locator(".complete").first().waitFor();
+  await steps.filter({ hasText: "Approve a change" }).locator(":not(.complete)").first().waitFor();
+  await steps.filter({ hasText: "Approve a change" }).click();
+  await shot("walkthrough");
+  await editor.command("View: Close Editor");
+});
+
 test("a change opens as a diff, is made once it is allowed there, and the diff is closed", options, async () => {
   await fresh();
   await send("Please greet in French");

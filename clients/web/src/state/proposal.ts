@@ -7,7 +7,7 @@ export function proposedText(request: { newFileContents?: string; diff?: string 
   if (typeof request.newFileContents === "string") return request.newFileContents;
   try {
     const patches = parsePatch(request.diff ?? "");
-    if (patches.length !== 1) return null;
+    if (patches.length !== 1 || patches[0]!.hunks.length === 0) return null;
     const after = applyPatch(before, patches[0]!);
     return after === false ? null : after;
   } catch {
