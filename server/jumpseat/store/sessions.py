@@ -217,7 +217,7 @@ class SessionStore:
         if self._sees is not None:
             entries = [entry for entry in entries if self._sees(entry.created_by)]
         if context:
-            entries = [entry for entry in entries if context.items() <= _context_of(entry).items()]
+            entries = [entry for entry in entries if context.items() <= context_of(entry).items()]
         return entries
 
     def _examine(self, name: str, state: State, changed_s: float) -> Entry:
@@ -306,7 +306,8 @@ class SessionStore:
         return self._sees is None or self._sees(folder.created_by)
 
 
-def _context_of(entry: Entry) -> dict[str, Any]:
+def context_of(entry: Entry) -> dict[str, Any]:
+    """Return the context of a session, as lists show it."""
     return orjson.loads(entry.json or b"{}").get("context", {})
 
 

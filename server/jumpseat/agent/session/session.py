@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -172,6 +173,8 @@ class Session:
         # The trace of the request that opened the session here.
         self.opened_in: TraceContext | None = None
         self._log = storage.log
+        # Holds announcements until the events before are stored; `None` where they are at once.
+        self.announcements = self._log.announcements
         self._changed = False
         # The sub-agents, and the tasks of clients, once the session has had one.
         self.agents: RunningAgents | None = None
@@ -305,8 +308,14 @@ class Session:
             self.canvases.apply(payload)
 
     def _announce(self, event: events.Event, only: Client | None = None) -> None:
+        if self.announcements is None:
+            self._deliver(event, only, self.history.event_count)
+        else:
+            self.announcements.announce(partial(self._deliver, event, only, self.history.event_count))
+
+    def _deliver(self, event: events.Event, only: Client | None, written: int) -> None:
         if self._event_buffer is not None:
-            self._event_buffer.add(event, self.history.event_count)
+            self._event_buffer.add(event, written)
         for client in self.clients if only is None else [only]:
             client.deliver(self.id, event)
 
