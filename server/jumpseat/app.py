@@ -432,7 +432,7 @@ class App:
     async def close(self) -> None:
         """Close everything: sessions first, so that their last events reach their clients."""
         with anyio.CancelScope(shield=True):
-            if self._cluster is not None:
+            if self._cluster is not None and not self._on_stdio:
                 await self._cluster.drain()
             await self.close_sessions()
             if self._cluster is not None:

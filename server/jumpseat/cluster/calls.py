@@ -39,13 +39,19 @@ LISTING: Final = frozenset(
     }
 )
 """The methods about the sessions of the whole cluster."""
+SEEN: Final = "$seen"
+"""The member of the params of ``session.resume`` between replicas: see :class:`Call`."""
 _NOT_REPEATED: Final = ("model", "reasoningEffort", "workingDirectory", "agent", "cloud", "takeOver")
 """The options that a session stores itself: repeating those of the beginning would undo later changes."""
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request of a client about a session. ``made_id`` says that this server has chosen the session's id."""
+    """A request of a client about a session.
+
+    ``made_id`` says that this server has chosen the session's id, or has made the request itself. ``seen`` is the
+    last event that the client has got from the replica before.
+    """
 
     method: str
     params: dict[str, Any]
@@ -54,6 +60,7 @@ class Call:
     later: Later
     scope: anyio.CancelScope
     made_id: bool = False
+    seen: str | None = None
     attempts: int = 0
 
     async def wait(self) -> None:

@@ -26,7 +26,7 @@ from jumpseat.cluster.remote import RemoteReplica
 from jumpseat.cluster.routing import ClientRoutes, Handler, RelayCounters
 from jumpseat.cluster.settings import ClusterSettings
 from jumpseat.cluster.store import ClusterStore
-from jumpseat.cluster.tunnel import Tunnel, TunnelTransport
+from jumpseat.cluster.tunnel import RESET_FRAME, Tunnel, TunnelTransport, needs_reset
 from jumpseat.deep_folders import delete_folder
 from jumpseat.errors import JumpseatError, StoreError
 from jumpseat.rpc.connection import Connection
@@ -119,6 +119,7 @@ class Cluster:
         return (
             time.monotonic() - self._connected_s > DISCONNECTED_S
             or self.membership.cut_off
+            or self.membership.doubtful
             or self.ownerships.stalled_s > STALLED_S
         )
 
@@ -150,6 +151,9 @@ class Cluster:
 
     async def _check(self) -> None:
         while True:
+            if self.membership.doubtful and not self.membership.cut_off:
+                await self.ownerships.check()
+                self.membership.doubtful = False
             if self._stream.connected:
                 self._connected_s = time.monotonic()
             if self.ownerships.stalled_s > GIVE_UP_S:
@@ -253,6 +257,7 @@ class Cluster:
         tunnel = Tunnel(
             self._stream,
             self.tasks,
+            self._stream.names.to(self.membership.id, f"tunnel.{tunnel_id}"),
             self._stream.names.to(replica, f"tunnel.{tunnel_id}"),
             connection.wire.data_received,
             connection.wire.eof_received,
@@ -261,10 +266,13 @@ class Cluster:
         connection.wire.connection_made(TunnelTransport(tunnel, connection.wire))
         connection.admit()
 
-    def _handle_frame(self, subject: str, data: bytes, _reply: str) -> None:
+    def _handle_frame(self, subject: str, data: bytes, reply: str) -> None:
         tunnel = self._tunnels.get(subject.rpartition(".")[2])
         if tunnel is not None:
             tunnel.receive(data)
+        elif reply and needs_reset(data):
+            # This replica has ended the connection, because it took the other one for dead.
+            self.tasks.start_soon(self._stream.send, reply, RESET_FRAME)
 
     def _handle_reconnect(self) -> None:
         for tunnel in list(self._tunnels.values()):
@@ -295,6 +303,7 @@ class Cluster:
         """Stop the work of a session that another replica has taken, and let its clients have it from there."""
         concerned = [routes for routes in self._routes.values() if session_id in routes.sessions()]
         session = self.session(session_id)
+        seen = session.delivered if session is not None else None
         try:
             with anyio.CancelScope(shield=True):
                 if session is not None:
@@ -304,7 +313,7 @@ class Cluster:
         except JumpseatError as error:
             log.error("session %s: cannot be closed: %s", session_id, error)
         for routes in concerned:
-            routes.handle_loss(session_id)
+            routes.handle_loss(session_id, seen)
 
     async def recover(self, session: Session, *, go_on: bool) -> None:
         """Complete a session whose owner was killed: record the interruption, and end the run."""
@@ -327,7 +336,10 @@ class Cluster:
     # --- the end --------------------------------------------------------------------------------------------------
 
     async def drain(self) -> None:
-        """Take no more sessions, let turns end, and hand the sessions over: the replica is about to end."""
+        """Take no more sessions, let turns end, and hand the sessions over: the replica is about to end.
+
+        A turn that waits for a client that has left does not end by itself.
+        """
         self.membership.draining = True
         await self.membership.beat()
         with anyio.move_on_after(self.settings.drain_s):
@@ -337,11 +349,12 @@ class Cluster:
                         tasks.start_soon(self._hand_over, session)
 
     async def _hand_over(self, session: Session) -> None:
-        await session.queue.wait()
+        if not session.waits_for_absent_client():
+            await session.queue.wait()
         concerned = [routes for routes in self._routes.values() if session.id in routes.sessions()]
         await self.server.registry.close(session, keep=True)
         for routes in concerned:
-            routes.handle_loss(session.id)
+            routes.handle_loss(session.id, session.delivered)
 
     async def close(self) -> None:
         """Leave the cluster. The sessions are closed before."""

@@ -365,10 +365,10 @@ class JetStream:
 
         await self._client.subscribe(subject, cb=receive, pending_bytes_limit=256 << 20, pending_msgs_limit=1 << 20)
 
-    async def send(self, subject: str, data: bytes) -> None:
-        """Send a message, which may be lost where the connection breaks."""
+    async def send(self, subject: str, data: bytes, reply: str = "") -> None:
+        """Send a message, which may be lost where the connection breaks; answers go to ``reply``."""
         with suppress(nats.errors.Error, OSError):
-            await self._client.publish(subject, data)
+            await self._client.publish(subject, data, reply=reply)
 
     async def ask(self, subject: str, data: bytes, timeout_s: float) -> bytes:
         """Send a request and return the answer.

@@ -90,6 +90,8 @@ class Lease:
         self.session_id = session_id
         self.epoch = epoch
         self.seq = seq
+        self.objects: dict[str, str] = {}
+        """The objects of large files, by the names of the files."""
         self.lost = False
         self.ended = False
         self.on_lost: Callable[[], None] = lambda: None
@@ -264,11 +266,12 @@ class Lease:
         return Record("events", b"".join(lines)), last
 
     async def _store(self, record: Record) -> None:
+        name = record.name
         if record.kind == "file" and len(record.data) > LARGE_BYTES:
             # An object of its own for each version: a reader of the older record finds what it names.
-            name = f"{self.session_id}/{self.epoch}-{self.seq}-{record.name}"
-            await self._stream.put_object(name, record.data)
-            record = Record("object", name.encode(), record.name)
+            stored = f"{self.session_id}/{self.epoch}-{self.seq}-{name}"
+            await self._stream.put_object(stored, record.data)
+            record = Record("object", stored.encode(), name)
         for number, (part, more) in enumerate(parts(record.data, self._stream.most_bytes)):
             self._messages += 1
             message_id = f"{self.session_id}:{self.epoch}:{self._messages}"
@@ -277,6 +280,12 @@ class Lease:
                 self._subject, part, message_id, self.seq, record.headers(self.epoch, number, more=more)
             )
             self._on_append(time.perf_counter() - began)
+        if record.kind in ("file", "object", "remove"):
+            before = self.objects.pop(name, None)
+            if record.kind == "object":
+                self.objects[name] = record.data.decode()
+            if before is not None:
+                await self._stream.delete_object(before)
 
     def _finish(self, count: int) -> None:
         """Remove the first items, which are stored, and make the announcements among them and behind them."""

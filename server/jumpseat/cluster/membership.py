@@ -31,8 +31,8 @@ DEAD_S: Final = 15.0
 CUT_OFF_S: Final = 10.0
 """A replica whose own heartbeat is older serves no requests about sessions, because others may have taken them."""
 PING_S: Final = 0.5
-GONE_PINGS: Final = 2
-"""Pings without a listener after which a replica is gone. One may come while it connects to another server."""
+GONE_PINGS: Final = 4
+"""Pings without a listener after which a replica is gone: it may be connecting to another server of NATS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class Membership:
         self.id = uuid.uuid4().hex[:12]
         self.host = settings.host
         self.draining = False
+        self.doubtful = False
+        """Whether others may have taken sessions of this replica since it looked."""
         self.on_gone: list[Callable[[str], None]] = []
         self._stream = stream
         self._tasks = tasks
@@ -88,6 +90,7 @@ class Membership:
             **self._describe(),
         }
         began = time.monotonic()
+        self.doubtful = self.doubtful or self.cut_off
         try:
             await self._stream.put(self._stream.names.replicas, self.id, beat, BEAT_S)
         except StoreError as error:

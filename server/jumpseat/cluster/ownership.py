@@ -130,6 +130,13 @@ class Ownerships:
             return None
         return replica
 
+    async def check(self) -> None:
+        """Find the sessions that others have taken while this replica was cut off, and give them up."""
+        for session_id, lease in list(self._leases.items()):
+            revision, _ = await self._stream.value(self._stream.names.owners, token_of(session_id))
+            if revision != lease.epoch and self._leases.get(session_id) is lease:
+                lease.lose()
+
     # --- claiming -------------------------------------------------------------------------------------------------
 
     async def claim_new(self, session_id: str, host: str | None, *, check: bool) -> None:
@@ -171,7 +178,7 @@ class Ownerships:
             with anyio.CancelScope(shield=True):
                 await self._forget(session_id, epoch)
             raise
-        self._begin(session_id, epoch, content.seq)
+        self._begin(session_id, epoch, content.seq, content.objects)
         if taken:
             self.counters.takeovers += 1
         return taken
@@ -262,8 +269,9 @@ class Ownerships:
         finally:
             await self.release(session_id)
 
-    def _begin(self, session_id: str, epoch: int, seq: int) -> None:
+    def _begin(self, session_id: str, epoch: int, seq: int, objects: dict[str, str] | None = None) -> None:
         lease = Lease(self._stream, self._tasks, session_id, epoch, seq, self.counters.count_append)
+        lease.objects.update(objects or {})
         lease.on_lost = partial(self._handle_loss, session_id)
         self._leases[session_id] = lease
 

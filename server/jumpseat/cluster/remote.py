@@ -12,6 +12,7 @@ import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.cluster.calls import Call
+from jumpseat.cluster.catching_up import SeenEvents
 from jumpseat.cluster.jetstream import JetStream, NoReplyError
 from jumpseat.cluster.tunnel import Tunnel, TunnelTransport
 from jumpseat.errors import ClientCallError, OutcomeUnknownError
@@ -52,6 +53,7 @@ class RemoteReplica:
         self.there = there
         self.tunnel_id = tunnel_id
         self.relayed = 0
+        self.seen = SeenEvents()
         self._stream = stream
         self._tasks = tasks
         self._here = here
@@ -68,6 +70,7 @@ class RemoteReplica:
         self.tunnel = Tunnel(
             stream,
             tasks,
+            stream.names.to(here, f"tunnel.{tunnel_id}"),
             stream.names.to(there, f"tunnel.{tunnel_id}"),
             self._wire.data_received,
             self._wire.eof_received,
@@ -105,11 +108,7 @@ class RemoteReplica:
             await self._stream.ask(self._stream.names.to(self.there, "open"), orjson.dumps(hello), OPEN_S)
         except NoReplyError as error:
             log.warning("replica %s does not accept a connection: %s", self.there, error)
-            calls, self._open = list(self._open.values()), {}
             self.lose()
-            for call in calls:
-                # Nothing was sent.
-                self._again(call)
             return
         self._opened = True
         early, self._early = self._early, []
@@ -128,6 +127,7 @@ class RemoteReplica:
     def _handle_body(self, body: bytes) -> None:
         self.relayed += 1
         if body.startswith(_EVENT):
+            self.seen.note(body)
             self._connection.wire.send(body)
             return
         message = orjson.loads(body)
@@ -177,6 +177,10 @@ class RemoteReplica:
         for scope in list(self._asked.values()):
             scope.cancel()
         calls, self._open = list(self._open.values()), {}
-        for call in calls:
-            call.fail(OutcomeUnknownError(call.method))
         self._on_close(self)
+        for call in calls:
+            if self._opened and call.method != "session.resume":
+                call.fail(OutcomeUnknownError(call.method))
+            else:
+                # It was not sent, or can be repeated.
+                self._again(call)

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 import anyio
+import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.session import Session
@@ -22,6 +23,7 @@ from jumpseat.cluster.calls import (
     LISTING,
     OPENING,
     READING,
+    SEEN,
     Call,
     creates,
     opening_again,
@@ -29,6 +31,7 @@ from jumpseat.cluster.calls import (
     with_session,
     working_directory_of,
 )
+from jumpseat.cluster.catching_up import missed
 from jumpseat.cluster.index import Index
 from jumpseat.cluster.lease import Response
 from jumpseat.cluster.membership import Membership
@@ -120,6 +123,7 @@ class ClientRoutes:
         self._tasks: TaskGroup = cluster.tasks
         self._openings: dict[str, tuple[str, dict[str, Any]]] = {}
         self._places: dict[str, str] = {}
+        self._seen: dict[str, str | None] = {}
         self._remotes: dict[str, RemoteReplica] = {}
         # The requests about a session whose owner is being looked for.
         self._waiting: dict[str, list[Call]] = {}
@@ -161,7 +165,9 @@ class ClientRoutes:
                 and not self._cluster.unavailable
             ):
                 return self._serve_at_once(method, serve, given, session_id)
+            seen = given.pop(SEEN, None) if self._relayed else None
             call = self._call(method, given, session_id, serve)
+            call.seen = seen
         self._queue(call)
         return call.later
 
@@ -223,6 +229,11 @@ class ClientRoutes:
             await self._open_here(call)
             return
         owner = await cluster.ownerships.owner(session_id)
+        if owner is None and call.method not in OPENING and session_id in self._openings:
+            # The replica that ran it is gone.
+            await self._carry_out(self._opening_again(session_id))
+            if self._go_on(call):
+                return
         if owner is not None and owner != cluster.membership.id:
             await self._go_to(owner, call)
         elif call.method in OPENING:
@@ -245,6 +256,8 @@ class ClientRoutes:
         self._places[call.session_id] = remote.there
         self._remember_when_done(call)
         self._cluster.counters.relayed += 1
+        if call.seen is not None:
+            call.params = {**call.params, SEEN: call.seen}
         remote.call(call)
 
     def _remote(self, replica: str) -> RemoteReplica:
@@ -268,6 +281,8 @@ class ClientRoutes:
         return call.later
 
     def _serve_here(self, call: Call) -> None:
+        if call.seen is not None:
+            self._connection.keep_back(call.session_id)
         try:
             result = call.serve(call.params)
         except Exception as error:
@@ -286,14 +301,31 @@ class ClientRoutes:
         with call.scope:
             try:
                 result = await work
+                if call.seen is not None:
+                    await self._catch_up(call, call.seen)
                 if call.method == "sessions.fork":
                     await self._cluster.store_fork(cast("dict[str, str]", result)["sessionId"])
             except Exception as error:
+                self._connection.give(call.session_id)
                 self._respond(call, partial(call.fail, error))
             else:
                 self._respond(call, partial(call.later.succeed, result))
             return
         call.later.fail(ErrorObject(code=REQUEST_CANCELLED, message="request cancelled"))
+
+    async def _catch_up(self, call: Call, seen: str) -> None:
+        """Send the client the events that it has missed while the session had no owner, or another one."""
+        session, lease = self._cluster.session(call.session_id), self._cluster.ownerships.lease(call.session_id)
+        if session is None or lease is None:
+            self._connection.give(call.session_id)
+            return
+        await lease.wait()
+        kept = self._connection.keep_back(call.session_id)
+        until = next((event.id for event in kept if event.persisted), None)
+        records = missed(self._ctx.all_sessions.storage(session).log.read().records, seen, until)
+        self._connection.give(call.session_id, map(orjson.dumps, records))
+        if records and not session.working and not any(event.type == "session.idle" for event in kept):
+            session.announce_idle_to(self._connection)
 
     def _respond(self, call: Call, respond: Callable[[], None]) -> None:
         """Respond when everything is stored that the request has changed."""
@@ -367,7 +399,10 @@ class ClientRoutes:
     # --- what the client has opened -------------------------------------------------------------------------------
 
     def _remember_when_done(self, call: Call) -> None:
-        if call.method in OPENING or call.method in LEAVING:
+        # Openings by this server leave some options out.
+        if (call.method in OPENING and not (call.made_id and call.method == "session.resume")) or (
+            call.method in LEAVING
+        ):
             call.later.add_done_callback(lambda later: self._remember(call, failed=later.exception() is not None))
 
     def _remember(self, call: Call, *, failed: bool) -> None:
@@ -379,30 +414,44 @@ class ClientRoutes:
         else:
             self._openings[call.session_id] = (call.method, call.params)
 
-    def handle_loss(self, session_id: str) -> None:
-        """Open a session elsewhere that this replica has lost, or tell the replica of the client."""
+    def handle_loss(self, session_id: str, seen: str | None) -> None:
+        """Open a session elsewhere that this replica has lost, or tell the replica of the client.
+
+        ``seen`` is the last event that the clients here have got.
+        """
         if self._relayed:
             self._connection.notify(MOVED_NOTE, {"sessionId": session_id})
-        else:
-            self._handle_moved(session_id)
+            return
+        self._seen[session_id] = seen or self._seen.get(session_id)
+        self._handle_moved(session_id)
 
     def _handle_moved(self, session_id: str) -> None:
-        self._places.pop(session_id, None)
+        remote = self._remotes.get(self._places.pop(session_id, ""))
+        if remote is not None:
+            self._note_seen(session_id, remote)
         if session_id in self._openings and self._connection.connected:
             self._tasks.start_soon(self._open_again, session_id)
+
+    def _opening_again(self, session_id: str) -> Call:
+        """Return a request of this server that opens a session for the client, as the client has opened it."""
+        params = opening_again(*self._openings[session_id], session_id)
+        call = self._call(
+            "session.resume", params, session_id, self._cluster.find_here(self._ctx, "session.resume")
+        )
+        call.made_id = True
+        call.seen = self._seen.get(session_id)
+        return call
+
+    def _note_seen(self, session_id: str, remote: RemoteReplica) -> None:
+        self._seen[session_id] = remote.seen.latest(session_id) or self._seen.get(session_id)
 
     async def _open_again(self, session_id: str) -> None:
         with anyio.move_on_after(REOPEN_S):
             while session_id in self._openings and self._connection.connected:
-                opening = self._openings[session_id]
-                params = opening_again(*opening, session_id)
-                serve = self._cluster.find_here(self._ctx, "session.resume")
-                call = self._call("session.resume", params, session_id, serve)
+                call = self._opening_again(session_id)
                 self._queue(call)
                 await call.wait()
                 if (failure := call.later.exception()) is None:
-                    # Not the options of this opening, which leave some out.
-                    self._openings[session_id] = opening
                     return
                 log.info("session %s: cannot be opened again yet: %s", session_id, failure)
                 await anyio.sleep(10 * AGAIN_S)
@@ -435,6 +484,7 @@ class ClientRoutes:
             del self._remotes[remote.there]
         self._cluster.forget_remote(remote)
         for session_id in [name for name, place in self._places.items() if place == remote.there]:
+            self._note_seen(session_id, remote)
             self._handle_moved(session_id)
 
     def handle_gone(self, replica: str) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import struct
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 import anyio
@@ -23,10 +24,14 @@ DATA: Final = b"D"
 ACK: Final = b"A"
 NAK: Final = b"N"
 CLOSE: Final = b"C"
+RESET: Final = b"R"
+RESET_FRAME: Final = _HEAD.pack(RESET, 0, 0)
+"""The answer to a frame of a tunnel that has ended here."""
 ACK_FRAMES: Final = 32
 """Frames after which an acknowledgement is sent at once."""
 ACK_S: Final = 0.1
 RESEND_S: Final = 1.0
+RESENT_FRAMES: Final = 16
 CLOSING_S: Final = 10.0
 """Time in which the other end may still acknowledge the end."""
 
@@ -34,20 +39,22 @@ CLOSING_S: Final = 10.0
 class Tunnel:
     """One end of a stream of bytes. ``on_data`` takes what arrives; ``on_close`` is called once, at the end.
 
-    ``subject`` is where the other end listens.
+    ``here`` is the subject where this end listens, ``there`` that of the other end.
     """
 
     def __init__(
         self,
         stream: JetStream,
         tasks: TaskGroup,
-        subject: str,
+        here: str,
+        there: str,
         on_data: Callable[[bytes], None],
         on_close: Callable[[], object],
     ) -> None:
         self._stream = stream
         self._tasks = tasks
-        self._subject = subject
+        self._here = here
+        self._there = there
         self._on_data = on_data
         self._on_close = on_close
         self._unsent: deque[tuple[int, bytes]] = deque()
@@ -92,6 +99,10 @@ class Tunnel:
         if len(frame) < _HEAD.size:
             return
         kind, number, acked = _HEAD.unpack_from(frame)
+        if kind == RESET:
+            self._unacked.clear()
+            self.lose()
+            return
         self._forget(acked)
         if kind == NAK:
             self._resend()
@@ -137,8 +148,11 @@ class Tunnel:
         self._send_soon()
         self._keep_time()
 
-    def _resend(self) -> None:
-        self._unsent = deque(self._unacked)
+    def _resend(self, most: int | None = None) -> None:
+        # Frames that were not sent yet follow.
+        first = self._unsent[0][0] if self._unsent else self._next
+        again = [entry for entry in islice(self._unacked, most) if entry[0] < first]
+        self._unsent.extendleft(reversed(again))
         self._send_soon()
 
     def _send_soon(self) -> None:
@@ -151,15 +165,14 @@ class Tunnel:
             while self._unsent:
                 number, content = self._unsent.popleft()
                 self._acked = self._expected
-                await self._stream.send(
-                    self._subject, _HEAD.pack(content[:1], number, self._expected) + content[1:]
-                )
+                frame = _HEAD.pack(content[:1], number, self._expected) + content[1:]
+                await self._stream.send(self._there, frame, self._here)
         finally:
             self._sending = False
 
     def _answer(self, kind: bytes) -> None:
         self._acked = self._expected
-        self._tasks.start_soon(self._stream.send, self._subject, _HEAD.pack(kind, 0, self._expected))
+        self._tasks.start_soon(self._stream.send, self._there, _HEAD.pack(kind, 0, self._expected), self._here)
 
     def _forget(self, acked: int) -> None:
         forgotten = False
@@ -189,9 +202,15 @@ class Tunnel:
                 now = asyncio.get_running_loop().time()
                 if self._unacked and now - self._progress_s > RESEND_S:
                     self._progress_s = now
-                    self._resend()
+                    # A replica that is paused would get everything many times.
+                    self._resend(RESENT_FRAMES)
         finally:
             self._timing = False
+
+
+def needs_reset(frame: bytes) -> bool:
+    """Return whether the sender of a frame has to learn that the tunnel has ended here."""
+    return frame[:1] == DATA
 
 
 class TunnelTransport(asyncio.WriteTransport):
