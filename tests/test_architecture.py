@@ -163,7 +163,9 @@ ROOMS: dict[str, set[str]] = {
     },
     # The handlers are imported by their names in `rpc/routes.py`.
     "rpc": {"validation", "errors", "json_text", "log_fields", "handlers", "sessions"},
+    "cluster_console": {"cluster", "command_output", "config", "errors"},
     "cluster": {
+        "observability",
         *("agent", "agent.conversation", "agent.session", "config", "deep_folders", "errors", "owner_only", "rpc"),
         *("sessions", "store"),
     },
@@ -212,6 +214,7 @@ ROOMS: dict[str, set[str]] = {
     "__main__": {
         "app",
         "cli",
+        "cluster_console",
         "console",
         "mcp_console",
         "plugins_console",

@@ -145,6 +145,7 @@ class App:
     """The server behind all connections."""
 
     def __init__(self, options: Options, tasks: TaskGroup, cluster: Cluster | None = None) -> None:
+        self._cluster = cluster
         self._home = home = home_folder(options.environ)
         for folder in restrict_home(home, WRITTEN):
             tasks.start_soon(partial(anyio.to_thread.run_sync, abandon_on_cancel=True), restrict_contents, folder)
@@ -174,7 +175,6 @@ class App:
         self.observability = Observability(options, home, self.secrets, self.gauges())
         self.models.observers = self.observability.observers
         self.user_settings = UserSettings(home)
-        self._cluster = cluster
         store = cluster.store if cluster is not None else SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
         self.marketplaces = Marketplaces(home, children.variables)
@@ -380,6 +380,7 @@ class App:
             gauge("jumpseat.prompts.waiting", "{prompt}", "Prompts in queues.", lambda now: now.waiting),
             gauge("jumpseat.questions.open", "{question}", "Unanswered questions.", lambda now: now.questions),
             Gauge("jumpseat.connections", "{connection}", "Connected clients.", lambda: len(self.connections)),
+            *(self._cluster.gauges() if self._cluster is not None else ()),
         ]
 
     def status(self) -> dict[str, Any]:
@@ -396,6 +397,10 @@ class App:
     def problems(self) -> list[str]:
         """Return the reasons why no new client should be sent to this server."""
         problems = ["the server is ending"] if self.ending or self._stopping.is_set() else []
+        if self._cluster is not None and self._cluster.unavailable:
+            problems.append("the store of the cluster cannot be reached")
+        if self._cluster is not None and self._cluster.membership.draining:
+            problems.append("the server hands its sessions over")
         if not os.access(self._home, os.W_OK):
             problems.append(f"the folder {str(self._home)!r} is not writable")
         elif (free := shutil.disk_usage(self._home).free) < LEAST_FREE_BYTES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -28,16 +28,20 @@ class Replicas:
 
 @asynccontextmanager
 async def running_replicas(
-    folder: Path, count: int = 3, nodes: int = 1, limit_s: float = 55, **config: str | float | list[str]
+    folder: Path,
+    count: int = 3,
+    nodes: int = 1,
+    limit_s: float = 55,
+    hosts: Sequence[str] = (),
+    **config: str | float | list[str],
 ) -> AsyncGenerator[Replicas]:
-    """Start servers of NATS and replicas."""
+    """Start servers of NATS and replicas, each on a host of ``hosts`` if there are any."""
     async with running_nats(folder, nodes) as nats, AsyncExitStack() as stack:
-        servers = [
-            await stack.enter_async_context(
-                running_server(folder / f"replica{number}", tcp=True, config=nats.config(**config), limit_s=limit_s)
-            )
-            for number in range(count)
-        ]
+        servers: list[RunningServer] = []
+        for number in range(count):
+            settings = nats.config(**config, **({"host": hosts[number]} if hosts else {}))
+            server = running_server(folder / f"replica{number}", tcp=True, config=settings, limit_s=limit_s)
+            servers.append(await stack.enter_async_context(server))
         async with AsyncExitStack() as connections:
             yield Replicas(folder, nats, servers, connections)
 

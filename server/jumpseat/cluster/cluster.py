@@ -29,6 +29,7 @@ from jumpseat.cluster.store import ClusterStore
 from jumpseat.cluster.tunnel import RESET_FRAME, Tunnel, TunnelTransport, needs_reset
 from jumpseat.deep_folders import delete_folder
 from jumpseat.errors import JumpseatError, StoreError
+from jumpseat.observability.gauge import Gauge
 from jumpseat.rpc.connection import Connection
 from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context
@@ -43,6 +44,7 @@ STALLED_S: Final = 5.0
 GIVE_UP_S: Final = 12.0
 """Time that responses wait for what they have changed to be stored."""
 CHECK_S: Final = 0.5
+RETENTION_CHECK_S: Final = 600.0
 
 
 class Server(Protocol):
@@ -100,6 +102,8 @@ class Cluster:
         await self.index.start()
         await self.membership.start()
         self.tasks.start_soon(self._check)
+        if self.settings.retention_s is not None:
+            self.tasks.start_soon(self._remove_old, self.settings.retention_s)
 
     def serve(self, server: Server) -> None:
         """Serve the clients of ``server``, and those of other replicas."""
@@ -133,6 +137,44 @@ class Cluster:
             return None
         path = Path(cwd)
         return None if any(path.is_relative_to(shared) for shared in self.settings.shared) else self.settings.host
+
+    def gauges(self) -> list[Gauge]:
+        """Return the numbers of this replica that metrics show."""
+        counters = self.ownerships.counters
+
+        def append_s(share: float) -> float:
+            appends = sorted(counters.append_s)
+            return appends[int(len(appends) * share)] if appends else 0.0
+
+        def gauge(name: str, unit: str, description: str, read: Callable[[], float]) -> Gauge:
+            return Gauge(f"jumpseat.cluster.{name}", unit, description, read)
+
+        return [
+            gauge("owned", "{session}", "Sessions of this replica.", lambda: len(self.ownerships.owned())),
+            gauge("relayed", "{request}", "Requests sent to other replicas.", lambda: self.counters.relayed),
+            gauge("takeovers", "{session}", "Sessions taken over.", lambda: counters.takeovers),
+            gauge("lost", "{session}", "Sessions lost to others.", lambda: counters.lost),
+            gauge("appends", "{message}", "Messages stored.", lambda: counters.appends),
+            gauge("append.median", "s", "Median time of the latest appends.", lambda: append_s(0.5)),
+            gauge("append.p99", "s", "99th percentile of the latest appends.", lambda: append_s(0.99)),
+        ]
+
+    async def _remove_old(self, retention_s: float) -> None:
+        """Remove the sessions that nobody has changed for ``retention_s``. One replica does it for all."""
+        while True:
+            await anyio.sleep(RETENTION_CHECK_S)
+            if self.membership.id != min(replica.id for replica in self.membership.replicas()):
+                continue
+            before_ns = int((time.time() - retention_s) * 1e9)
+            for entry in self.index.all():
+                if entry.changed_ns >= before_ns:
+                    continue
+                try:
+                    if await self.ownerships.owner(entry.session_id) is None:
+                        await self.ownerships.remove(entry.session_id)
+                        log.info("session %s is removed: it is older than store.retention_days", entry.session_id)
+                except JumpseatError as error:
+                    log.warning("session %s cannot be removed: %s", entry.session_id, error)
 
     def _describe(self) -> dict[str, Any]:
         appends = sorted(self.ownerships.counters.append_s)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final, TypeAlias, cast
 
 import anyio
@@ -312,7 +312,37 @@ class JetStream:
         except (nats.errors.Error, TimeoutError, OSError) as error:
             raise StoreError(f"NATS does not answer: {_text(error)}") from None
 
-    async def watch(self, bucket: str) -> AsyncIterator[tuple[str, Any, int] | None]:
+    async def values(self, bucket: str) -> dict[str, Any]:
+        """Return all keys of a bucket with their JSON values."""
+        found: dict[str, Any] = {}
+        async with aclosing(self.watch(bucket)) as changes:
+            async for change in changes:
+                if change is None:
+                    break
+                key, value, _ = change
+                if value is not None:
+                    found[key] = value
+        return found
+
+    async def describe(self, stream: str) -> dict[str, Any]:
+        """Return the size of a stream, and where it is, as a JSON object.
+
+        Raises:
+            StoreError: NATS does not answer.
+        """
+        try:
+            info = await self._js.stream_info(stream)
+        except (nats.errors.Error, TimeoutError, OSError) as error:
+            raise StoreError(f"NATS does not answer: {_text(error)}") from None
+        return {
+            "name": stream,
+            "messages": info.state.messages,
+            "bytes": info.state.bytes,
+            "copies": info.config.num_replicas,
+            "leader": info.cluster.leader if info.cluster is not None else None,
+        }
+
+    async def watch(self, bucket: str) -> AsyncGenerator[tuple[str, Any, int] | None]:
         """Yield the keys of a bucket with their JSON values and revisions, then all changes, for ever.
 
         ``None`` follows the keys that exist. A removed key has the value ``None``.

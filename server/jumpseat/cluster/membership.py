@@ -86,6 +86,7 @@ class Membership:
             "pid": os.getpid(),
             "version": __version__,
             "draining": self.draining,
+            "timeS": time.time(),
             "nats": self._stream.server,
             **self._describe(),
         }

@@ -43,6 +43,12 @@ class Names:
         return f"{self.cluster}-files"
 
     @property
+    def streams(self) -> list[str]:
+        """All streams, those of buckets included."""
+        buckets = [f"KV_{bucket}" for bucket in (self.owners, self.index, self.replicas)]
+        return [self.log_stream, *buckets, f"OBJ_{self.objects}"]
+
+    @property
     def logs(self) -> str:
         """The subjects of all sessions' records."""
         return f"{self.cluster}.log.*"

@@ -183,14 +183,18 @@ class Ownerships:
             self.counters.takeovers += 1
         return taken
 
-    async def copy(self, session_id: str) -> bool:
-        """Make a working copy of a session that nobody has open; return whether there is such a session."""
+    async def copy(self, session_id: str, target: ReplicatedFolder | None = None) -> bool:
+        """Make a copy of a session that nobody has open, as a working copy or in another folder.
+
+        Returns:
+            Whether there is such a session.
+        """
         last = await self._stream.last(self._stream.names.log(session_id))
         if last is None:
             return False
         content = await self._read(session_id, last.seq)
         if content.exists:
-            await self._fill(session_id, content)
+            await self._fill(session_id, content, target)
         return content.exists
 
     async def drop_copy(self, session_id: str) -> None:
@@ -243,23 +247,24 @@ class Ownerships:
             folder.add(message)
         return folder.content
 
-    async def _fill(self, session_id: str, content: Content) -> None:
+    async def _fill(self, session_id: str, content: Content, target: ReplicatedFolder | None = None) -> None:
         objects = {name: await self._stream.get_object(stored) for name, stored in content.objects.items()}
-        await anyio.to_thread.run_sync(self._folder(session_id).fill, content, objects)
+        folder = target if target is not None else self._folder(session_id)
+        await anyio.to_thread.run_sync(folder.fill, content, objects)
 
     def _folder(self, session_id: str) -> ReplicatedFolder:
         assert self.store is not None, "set when the cluster is composed"
         return self.store.folder(session_id)
 
-    async def store_folder(self, session_id: str, folder: ReplicatedFolder) -> None:
-        """Store a session that exists in its folder only, and give it up.
+    async def store_folder(self, session_id: str, folder: ReplicatedFolder, host: str | None = None) -> None:
+        """Store a session that exists in its folder only, and give it up. ``host`` is the one that it needs.
 
         Raises:
             StoreError: it cannot be stored.
             InvalidRequestError: there is a session with this id.
         """
         async with self.locked(session_id):
-            await self.claim_new(session_id, None, check=True)
+            await self.claim_new(session_id, host, check=True)
         lease = self._leases[session_id]
         for record in await anyio.to_thread.run_sync(folder.records):
             lease.store(record)
