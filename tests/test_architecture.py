@@ -164,6 +164,12 @@ ROOMS: dict[str, set[str]] = {
     },
     # The handlers are imported by their names in `rpc/routes.py`.
     "rpc": {"validation", "errors", "json_text", "log_fields", "handlers", "sessions"},
+    "cluster_console": {"cluster", "command_output", "config", "errors"},
+    "cluster": {
+        "observability",
+        *("agent", "agent.conversation", "agent.session", "config", "deep_folders", "errors", "owner_only", "rpc"),
+        *("sessions", "store"),
+    },
     "acp.translation": {"agent", "errors", "rpc", "store"},
     "acp.editor": {
         *("acp.translation", "agent", "agent.session", "commands", "errors", "regular_files", "sessions"),
@@ -200,7 +206,7 @@ ROOMS: dict[str, set[str]] = {
     "status_console": {"command_output", "config", "errors", "store"},
     "token_console": {"command_output", "config", "errors", "store"},
     "app": {
-        *("log_fields", "log_setup", "network", "observability"),
+        *("cluster", "log_fields", "log_setup", "network", "observability"),
         *("acp", "adapters.models", "adapters.providers", "agent", "agent.permissions", "agent.session"),
         *("child_environment", "cli", "commands", "config", "descendants", "errors"),
         *("mcp", "owner_only", "process_memory", "rpc", "sandbox", "services", "sessions", "store", "tools"),
@@ -209,6 +215,7 @@ ROOMS: dict[str, set[str]] = {
     "__main__": {
         "app",
         "cli",
+        "cluster_console",
         "console",
         "mcp_console",
         "plugins_console",

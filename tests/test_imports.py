@@ -21,7 +21,7 @@ from tests.tools.test_schema_check import FITTING, SCHEMA
 PROTOCOL: Final = Path(jumpseat_protocol.__file__).parent
 HEAVY: Final = {
     *("httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"),
-    *("rich", "prompt_toolkit", "jumpseat_terminal", "websockets"),
+    *("rich", "prompt_toolkit", "jumpseat_terminal", "websockets", "nats"),
 }
 
 

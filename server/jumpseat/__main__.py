@@ -93,6 +93,10 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
             from jumpseat.status_console import main as run_status_command
 
             return lambda: run_status_command(argv[1:], os.environ)
+        case ["cluster" | "store"]:
+            from jumpseat.cluster_console import main as run_cluster_command
+
+            return lambda: run_cluster_command(argv, os.environ)
         case ["web"]:
             from jumpseat.web.command import main as open_page
 

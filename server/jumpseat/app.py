@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,7 @@ from jumpseat.config import (
     Config,
     RetryConfig,
     SandboxSection,
+    has_store_section,
     home_folder,
     load_config,
 )
@@ -98,6 +100,7 @@ from jumpseat_protocol.sessions import SessionMetadata
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
+    from jumpseat.cluster.cluster import Cluster
     from jumpseat.store.agents import AgentLibrary
 
 log = logging.getLogger(__name__)
@@ -141,7 +144,8 @@ class ClientConnection(Client, Protocol):
 class App:
     """The server behind all connections."""
 
-    def __init__(self, options: Options, tasks: TaskGroup) -> None:
+    def __init__(self, options: Options, tasks: TaskGroup, cluster: Cluster | None = None) -> None:
+        self._cluster = cluster
         self._home = home = home_folder(options.environ)
         for folder in restrict_home(home, WRITTEN):
             tasks.start_soon(partial(anyio.to_thread.run_sync, abandon_on_cancel=True), restrict_contents, folder)
@@ -171,7 +175,7 @@ class App:
         self.observability = Observability(options, home, self.secrets, self.gauges())
         self.models.observers = self.observability.observers
         self.user_settings = UserSettings(home)
-        store = SessionStore(home, tasks)
+        store = cluster.store if cluster is not None else SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
         self.marketplaces = Marketplaces(home, children.variables)
         self.installed_plugins = InstalledPlugins(home, self.marketplaces, children.variables)
@@ -307,21 +311,30 @@ class App:
 
     def connect(self, peer: str | None = None, framing: Framing = HEADERS) -> Connection:
         """Open a new connection; the caller connects its wire to a transport. ``peer`` is a TCP address."""
-        connection = Connection(
-            self._handle_disconnect,
-            self._tasks,
-            self.secrets,
-            access=self.gate.initial_access,
-            peer=peer,
-            framing=framing,
-        )
-        context = Context(connection, self.registry, self.models, self, self.mcp)
+        connection = self.new_connection(self._handle_disconnect, peer, framing)
+        context = self.context_of(connection)
         connection.serve(
-            lambda method: find_route(context, self._ignored_members, method),
+            partial(self.find, context) if self._cluster is None else self._cluster.route(context, connection),
             lambda session_id, question: self.registry.answers(connection, session_id, question),
         )
         self.connections.add(connection)
         return connection
+
+    def new_connection(
+        self, on_close: Callable[[Connection], None], peer: str | None, framing: Framing = HEADERS
+    ) -> Connection:
+        """Create a connection that serves nothing yet."""
+        return Connection(
+            on_close, self._tasks, self.secrets, access=self.gate.initial_access, peer=peer, framing=framing
+        )
+
+    def context_of(self, connection: Connection) -> Context:
+        """Return the parts of the server for a connection."""
+        return Context(connection, self.registry, self.models, self, self.mcp)
+
+    def find(self, ctx: Context, method: str) -> Callable[[Any], Any] | None:
+        """Return the function that serves a method on one connection; ``None`` if there is no such method."""
+        return find_route(ctx, self._ignored_members, method)
 
     def _connect_acp(self) -> Wire:
         # Imported here, because a process serves only one of the protocols.
@@ -340,6 +353,12 @@ class App:
         if metadata is not None:
             times = {"startTime": metadata.start_time, "modifiedTime": metadata.modified_time}
             params["metadata"] = times | ({"summary": metadata.summary} if metadata.summary else {})
+        self.announce_here(params, created_by)
+        if self._cluster is not None:
+            self._cluster.announce(params, created_by)
+
+    def announce_here(self, params: dict[str, Any], created_by: str | None) -> None:
+        """Notify the connections of this process about the life of a session."""
         for connection in self.connections:
             connection.announce(params, created_by)
 
@@ -361,6 +380,7 @@ class App:
             gauge("jumpseat.prompts.waiting", "{prompt}", "Prompts in queues.", lambda now: now.waiting),
             gauge("jumpseat.questions.open", "{question}", "Unanswered questions.", lambda now: now.questions),
             Gauge("jumpseat.connections", "{connection}", "Connected clients.", lambda: len(self.connections)),
+            *(self._cluster.gauges() if self._cluster is not None else ()),
         ]
 
     def status(self) -> dict[str, Any]:
@@ -377,6 +397,10 @@ class App:
     def problems(self) -> list[str]:
         """Return the reasons why no new client should be sent to this server."""
         problems = ["the server is ending"] if self.ending or self._stopping.is_set() else []
+        if self._cluster is not None and self._cluster.unavailable:
+            problems.append("the store of the cluster cannot be reached")
+        if self._cluster is not None and self._cluster.membership.draining:
+            problems.append("the server hands its sessions over")
         if not os.access(self._home, os.W_OK):
             problems.append(f"the folder {str(self._home)!r} is not writable")
         elif (free := shutil.disk_usage(self._home).free) < LEAST_FREE_BYTES:
@@ -413,7 +437,11 @@ class App:
     async def close(self) -> None:
         """Close everything: sessions first, so that their last events reach their clients."""
         with anyio.CancelScope(shield=True):
+            if self._cluster is not None and not self._on_stdio:
+                await self._cluster.drain()
             await self.close_sessions()
+            if self._cluster is not None:
+                await self._cluster.close()
             with anyio.move_on_after(CLOSE_S):
                 await self.models.connections.close()
                 await self.web.aclose()
@@ -435,6 +463,8 @@ class App:
 
     def _handle_disconnect(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
+        if self._cluster is not None and isinstance(connection, Connection):
+            self._cluster.disconnected(connection)
         self.registry.detach_client(connection)
         self.models.connections.release(connection)
         if self._on_stdio or (self.ending and not self.connections):
@@ -555,8 +585,11 @@ def _exit(code: int) -> NoReturn:
 
 
 async def _serve(options: Options, pipes: tuple[int, int] | None) -> None:
-    async with anyio.create_task_group() as tasks:
-        app = App(options, tasks)
+    async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
+        cluster = await _join_cluster(options, tasks, stack)
+        app = App(options, tasks, cluster)
+        if cluster is not None:
+            cluster.serve(app)
         loop = asyncio.get_running_loop()
         for number in _ENDING:
             if sys.platform == "win32":
@@ -578,3 +611,27 @@ async def _serve(options: Options, pipes: tuple[int, int] | None) -> None:
             await serve_tcp(options.tcp, app, home_folder(options.environ))
         await app.close()
         tasks.cancel_scope.cancel()
+
+
+async def _join_cluster(options: Options, tasks: TaskGroup, stack: AsyncExitStack) -> Cluster | None:
+    """Join the cluster of the configuration until ``stack`` ends; returns ``None`` if there is none.
+
+    Raises:
+        ConfigError: a setting of the cluster is wrong.
+        StoreError: the store of the cluster cannot be reached.
+    """
+    home = home_folder(options.environ)
+    if not has_store_section(home):
+        return None
+    config = load_config(home, environment_providers()).store
+    if config.url is None:
+        return None
+    if options.acp:
+        raise ConfigError("store.url is not available with --acp: editors keep their sessions in files")
+    try:
+        from jumpseat.cluster.cluster import join_cluster
+        from jumpseat.cluster.settings import cluster_settings
+    except ImportError:
+        raise ConfigError("store.url needs the package nats-py: install jumpseat[cluster]") from None
+    settings = cluster_settings(config, options.environ)
+    return await stack.enter_async_context(join_cluster(settings, home, tasks))

@@ -143,6 +143,8 @@ commands ('jumpseat COMMAND --help' describes each):
   token           make and revoke connection tokens
   sessions        list, show, export and delete stored sessions
   status          print the health of running servers
+  cluster status  list the replicas of a cluster
+  store copy      copy sessions between files and a cluster
   script FILE     play a script against a server
   schema          print the protocol as JSON Schema
 """

@@ -89,6 +89,14 @@
     [tools.memory]
     enabled = false                     # true: sessions keep memories unless their options say otherwise
 
+    [store]                             # of sessions; default: files in the home folder
+    url = "nats://n1:4222,nats://n2:4222"   # NATS JetStream, for many replicas: docs/cluster.md
+    name = "jumpseat"                   # of the cluster: several can share the servers of NATS
+    credentials = "~/nats.creds"        # or token_env, or user and password_env: names of variables
+    tls_ca = "~/ca.pem"                 # and tls_cert, tls_key of a client certificate
+    shared = ["/mnt/work"]              # folders that all hosts have: sessions in them move freely
+    drain_s = 20.0                      # time that turns have to end when the server ends
+
     [mcp.servers.files]                 # an MCP server of every session: docs/mcp.md
     command = "npx"
     args = ["-y", "@modelcontextprotocol/server-filesystem", "/srv/data"]
@@ -396,12 +404,43 @@ class McpConfig(_Section):
     servers: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]], repr=False)
 
 
+class StoreConfig(_Section):
+    """Where sessions are stored: in files, or in NATS JetStream at ``url``, for many replicas of the server.
+
+    ``shared`` are folders that all hosts have. The rest is checked where it is used.
+    """
+
+    url: str | None = None
+    name: str = "jumpseat"
+    host: str | None = None
+    shared: list[str] = Field(default_factory=list)
+    copies: Literal[1, 3, 5] | None = None
+    drain_s: float = Field(default=20.0, ge=0, le=3600, allow_inf_nan=False)
+    retention_days: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    user: str | None = None
+    password_env: str | None = None
+    token_env: str | None = None
+    credentials: str | None = None
+    tls_ca: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+
+    @field_validator("shared")
+    @classmethod
+    def _absolute(cls, paths: list[str]) -> list[str]:
+        for path in paths:
+            if not path.startswith(("/", "~")):
+                raise ValueError(f"expected a path that begins with / or ~, got {path!r}")
+        return paths
+
+
 class Config(_Section):
     default_model: str | None = None
     trusted_folders: list[str] = Field(default_factory=list)
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     models: dict[str, AliasConfig] = Field(default_factory=dict)
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig.model_construct)
+    store: StoreConfig = Field(default_factory=StoreConfig.model_construct)
     sandbox: SandboxSection = Field(default_factory=SandboxSection.model_construct)
     retry: RetryConfig = Field(default_factory=RetryConfig.model_construct)
     compaction: CompactionConfig = Field(default_factory=CompactionConfig.model_construct)
@@ -463,6 +502,14 @@ def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:
             # Not Path.expanduser, which raises an error for unknown users.
             adapter.script = str(home / os.path.expanduser(adapter.script))
     return config
+
+
+def has_store_section(home: Path) -> bool:
+    """Return whether the configuration may have a section ``[store]``. Parsing it takes much longer."""
+    try:
+        return b"store" in read_whole(home / "config.toml", LARGEST_BYTES)
+    except (OSError, ValueError):
+        return False
 
 
 def _unknown_adapters(config: Config, known: Collection[str]) -> Iterator[str]:

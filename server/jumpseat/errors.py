@@ -11,6 +11,9 @@
     ├── UnsupportedError             a method of the protocol that this server does not implement
     ├── AuthenticationRequiredError  wrong or missing connection token
     ├── StoreError                   the session store cannot read or write
+    │   ├── StoreUnavailableError    the store of the cluster cannot be reached at the moment
+    │   └── OutcomeUnknownError      the replica that ran the request is gone
+    ├── SessionElsewhereError        the session needs the files of another host
     ├── ClientCallError              a request to the client failed or the client has disconnected
     ├── ResponseFormatError          the model's answer does not match the requested schema
     ├── TurnFailedError              the awaited prompt ended with a session.error
@@ -92,6 +95,32 @@ class AuthenticationRequiredError(JumpseatError):
 
 class StoreError(JumpseatError):
     """The session store cannot read or write."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store of the cluster cannot be reached at the moment. The request was not carried out."""
+
+    def __init__(self) -> None:
+        super().__init__("the session store cannot be reached at the moment: try again later")
+
+
+class OutcomeUnknownError(StoreError):
+    """The replica that ran the request is gone. The request may have been carried out."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(f"the replica that ran the session is gone: {method} may have been carried out or not")
+
+
+class SessionElsewhereError(JumpseatError):
+    """The session has a local working folder, on a ``host`` without a living replica."""
+
+    def __init__(self, session_id: str, host: str) -> None:
+        super().__init__(
+            f"session {session_id!r} works in a folder of host {host!r}, where no replica runs: start one there, "
+            "or declare the folder in store.shared if all hosts have it"
+        )
+        self.session_id = session_id
+        self.host = host
 
 
 class ClientCallError(JumpseatError):

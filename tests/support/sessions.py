@@ -167,6 +167,7 @@ class RecordingClient:
 class MemoryLog:
     """An event log that keeps encoded lines; while ``broken`` is set, writing fails."""
 
+    announcements: None = None
     lines: list[bytes] = field(default_factory=list[bytes])
     broken: bool = False
     syncs: int = 0

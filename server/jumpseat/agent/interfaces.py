@@ -16,8 +16,29 @@ from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import ClientTool
 
 
+class Announcements(Protocol):
+    """The announcements that wait for events to be stored."""
+
+    def announce(self, announcement: Callable[[], None]) -> None:
+        """Call ``announcement`` when all events that were appended before are stored; at once if they are."""
+        ...
+
+    async def wait(self) -> None:
+        """Wait until all events are stored.
+
+        Raises:
+            StoreError: they cannot be stored, or another process has taken the session over.
+        """
+        ...
+
+
 class EventLog(Protocol):
     """The log of a session's persisted events."""
+
+    @property
+    def announcements(self) -> Announcements | None:
+        """What holds announcements until the events before are stored; ``None`` if they are at once."""
+        ...
 
     def append(self, event: Event) -> None:
         """Write one event. On the disk, it survives the death of the process from then on.

@@ -276,16 +276,26 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
             if self._running >= MAX_OPEN_REQUESTS:
                 if (close := getattr(work, "close", None)) is not None:
                     close()
-                message = f"more than {MAX_OPEN_REQUESTS} requests are open, expected fewer"
-                self._send_response(msg_id, error=json_rpc.ResponseError(code=INVALID_REQUEST, message=message))
-                self._request_futures.pop(msg_id, None)
+                self._refuse_one_more(msg_id)
                 return
             running = self._request_futures[msg_id] = _RunningRequest()
             running.add_done_callback(partial(super()._send_handler_result, msg_id=msg_id))
             self._running += 1
             self._tasks.start_soon(self._run, work, running)
+        elif future.exception() is None and isinstance(later := future.result(), Later):
+            if len(self._request_futures) >= MAX_OPEN_REQUESTS:
+                later.cancel()
+                self._refuse_one_more(msg_id)
+                return
+            self._request_futures[msg_id] = later
+            later.add_done_callback(partial(super()._send_handler_result, msg_id=msg_id))
         else:
             super()._send_handler_result(future, msg_id=msg_id)
+
+    def _refuse_one_more(self, msg_id: RequestId) -> None:
+        message = f"more than {MAX_OPEN_REQUESTS} requests are open, expected fewer"
+        self._send_response(msg_id, error=json_rpc.ResponseError(code=INVALID_REQUEST, message=message))
+        self._request_futures.pop(msg_id, None)
 
     async def _run(self, work: Awaitable[Any], request: _RunningRequest) -> None:
         try:
@@ -359,6 +369,31 @@ class OutgoingId(int):
         return isinstance(other, OutgoingId) and int.__eq__(self, other)
 
     __hash__ = int.__hash__
+
+
+class Later(Future[Any]):
+    """The response of a handler that gives it in a callback, in an order with other messages of the connection.
+
+    ``on_cancel`` is called when the peer cancels the request, or hangs up; the handler responds nevertheless.
+    """
+
+    def __init__(self, on_cancel: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
+        self.on_cancel = on_cancel
+
+    def succeed(self, result: Any) -> None:
+        """Send a result. Does nothing after the first response."""
+        if not self.done():
+            self.set_result(result)
+
+    def fail(self, error: ErrorObject) -> None:
+        """Send an error. Does nothing after the first response."""
+        if not self.done():
+            self.set_exception(json_rpc.JsonRpcException(error.message, error.code, error.data))
+
+    def cancel(self) -> bool:
+        self.on_cancel()
+        return True
 
 
 class _RunningRequest(Future[Any]):

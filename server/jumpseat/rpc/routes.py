@@ -486,18 +486,7 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
         return None
 
     def serve(params: Any) -> Any:
-        access = ctx.connection.access
-        if access is not None:
-            ctx.connection.admit()
-        elif method != "connect":
-            raise AuthenticationRequiredError("AUTHENTICATION_FAILED: connect with the connection token first")
-        if method in SERVER_WIDE:
-            ctx.require_all(method)
-        if ctx.connection.protocol is None:
-            # SDKs that send `ping` first know only protocol 2 (0.1), or both versions (0.2, 0.3).
-            ctx.connection.protocol = ctx.process.protocol or (2 if method == "ping" else PROTOCOL_VERSION)
-        if ctx.process.ending:
-            raise InvalidRequestError("the server is shutting down")
+        check_call(ctx, method)
         if (opened := _awaited(ctx, method, params)) is not None:
             return _serve_later(opened, serve, params)
         if is_fixed:
@@ -519,6 +508,27 @@ def find_route(ctx: Context, ignored: IgnoredMembers, method: str) -> Callable[[
         return _Opening(ctx, method, params, work) if method in OPENING else work
 
     return serve
+
+
+def check_call(ctx: Context, method: str) -> None:
+    """Check that a connection may call a method now, and note what its first call tells about the client.
+
+    Raises:
+        AuthenticationRequiredError: the client has not presented a token.
+        InvalidRequestError: the method needs the right ``all``, or the server is ending.
+    """
+    access = ctx.connection.access
+    if access is not None:
+        ctx.connection.admit()
+    elif method != "connect":
+        raise AuthenticationRequiredError("AUTHENTICATION_FAILED: connect with the connection token first")
+    if method in SERVER_WIDE:
+        ctx.require_all(method)
+    if ctx.connection.protocol is None:
+        # SDKs that send `ping` first know only protocol 2 (0.1), or both versions (0.2, 0.3).
+        ctx.connection.protocol = ctx.process.protocol or (2 if method == "ping" else PROTOCOL_VERSION)
+    if ctx.process.ending:
+        raise InvalidRequestError("the server is shutting down")
 
 
 def _awaited(ctx: Context, method: str, params: Any) -> anyio.Event | None:

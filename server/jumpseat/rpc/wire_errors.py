@@ -28,6 +28,7 @@ CODES: Final[Mapping[type[errors.JumpseatError], int]] = {
     errors.UnsupportedError: envelope.UNSUPPORTED,
     errors.AuthenticationRequiredError: envelope.AUTHENTICATION_FAILED,
     errors.StoreError: envelope.INTERNAL_ERROR,
+    errors.SessionElsewhereError: envelope.SESSION_IN_USE,
     errors.ClientCallError: envelope.INTERNAL_ERROR,
     errors.ResponseFormatError: envelope.PROVIDER_FAILED,
     errors.TurnFailedError: envelope.PROVIDER_FAILED,
@@ -65,6 +66,12 @@ def _data(exc: Exception) -> Any:
         return {"completionEventId": exc.completion_event_id}
     if isinstance(exc, errors.SessionInUseError):
         return {"sessionId": exc.session_id, "pid": exc.pid}
+    if isinstance(exc, errors.SessionElsewhereError):
+        return {"code": "session_elsewhere", "sessionId": exc.session_id, "host": exc.host}
+    if isinstance(exc, errors.StoreUnavailableError):
+        return {"code": "store_unavailable", "retryable": True}
+    if isinstance(exc, errors.OutcomeUnknownError):
+        return {"code": "outcome_unknown", "retryable": False}
     if isinstance(exc, errors.UnknownItemError):
         return {"code": "unknown_id"}
     return None

@@ -453,8 +453,8 @@ class SessionRegistry:
         for session in self._live.values():
             session.clients.detach(client)
 
-    async def close(self, session: Session, grace_s: float | None = None) -> None:
-        """Close a live session. Its files stay, unless it is new and never had a prompt."""
+    async def close(self, session: Session, grace_s: float | None = None, *, keep: bool = False) -> None:
+        """Close a live session. Its files stay, unless it is new and never had a prompt, and not to ``keep``."""
         if not self.is_live(session):
             return
         storage = self._storages[session.id]
@@ -464,7 +464,7 @@ class SessionRegistry:
         try:
             await session.close(grace_s)
         finally:
-            keep = session.history.first_prompt is not None or session.id in self._loaded
+            keep = keep or session.history.first_prompt is not None or session.id in self._loaded
             self._loaded.discard(session.id)
             try:
                 await storage.close(keep=keep)

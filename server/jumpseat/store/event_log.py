@@ -16,6 +16,7 @@ from typing import Any, cast
 import anyio.to_thread
 import orjson
 
+from jumpseat.agent.interfaces import Announcements
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat.store.log_syncer import LogSyncer, sync_and_close
 from jumpseat_protocol.events import Event
@@ -64,6 +65,11 @@ class FileEventLog:
         self._fd: int | None = None
         self.written = 0
         self._ended = False
+
+    @property
+    def announcements(self) -> Announcements | None:
+        """Nothing: an event is in the file before it is announced."""
+        return None
 
     @property
     def path(self) -> Path:

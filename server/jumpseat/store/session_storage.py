@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import orjson
 
 from jumpseat.agent.clock import iso_time, utc_now
-from jumpseat.agent.interfaces import VirtualFiles
+from jumpseat.agent.interfaces import Announcements, VirtualFiles
 from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat.store.checkpoints import Checkpoint, Checkpoints
 from jumpseat.store.client_metadata import ClientMetadata
@@ -34,6 +34,11 @@ OBJECTIVE: Final = "autopilot-objective.json"
 
 class StoredLog(Protocol):
     """The event log of one session."""
+
+    @property
+    def announcements(self) -> Announcements | None:
+        """See :class:`jumpseat.agent.interfaces.EventLog`."""
+        ...
 
     def append(self, event: Event) -> None:
         """See :class:`jumpseat.agent.interfaces.EventLog`, also for the next two methods."""

@@ -110,8 +110,12 @@ class SessionFolder(SessionStorage):
         if changed_s is None:
             return None
         workspace = self.read_workspace()
-        listed = _listed(workspace, f"{self.path}/events.jsonl", changed_s) if workspace is not None else None
+        listed = self.listed(workspace, changed_s) if workspace is not None else None
         return None if listed is None else SessionMetadata.model_validate(listed)
+
+    def listed(self, workspace: Workspace, changed_s: float) -> dict[str, Any] | None:
+        """Return the entry of lists on the wire; ``None`` for a session that was never prompted."""
+        return _listed(workspace, f"{self.path}/events.jsonl", changed_s)
 
     def claim(self) -> None:
         self._ownership.claim(self.path)
@@ -196,7 +200,7 @@ class SessionStore:
         if (sees := self._sees) is not None:
             entries = (entry for entry in entries if sees(entry.created_by))
         if context:
-            entries = (entry for entry in entries if context.items() <= _context_of(entry).items())
+            entries = (entry for entry in entries if context.items() <= context_of(entry).items())
         return entries
 
     def _examine(self, name: str, changed_s: float) -> Entry:
@@ -310,7 +314,8 @@ def _beginning_of(log_path: str) -> bytes:
         return b""
 
 
-def _context_of(entry: Entry) -> dict[str, Any]:
+def context_of(entry: Entry) -> dict[str, Any]:
+    """Return the context of a session, as lists show it."""
     return orjson.loads(entry.json or b"{}").get("context", {})
 
 

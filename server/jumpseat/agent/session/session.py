@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -174,6 +175,10 @@ class Session:
         # The trace of the request that opened the session here.
         self.opened_in: TraceContext | None = None
         self._log = storage.log
+        # Holds announcements until the events before are stored; `None` where they are at once.
+        self.announcements = self._log.announcements
+        # The last stored event that was announced, where announcements wait.
+        self.delivered: str | None = None
         self._changed = False
         # The sub-agents, and the tasks of clients, once the session has had one.
         self.agents: RunningAgents | None = None
@@ -307,8 +312,19 @@ class Session:
             self.canvases.apply(payload)
 
     def _announce(self, event: events.Event, only: Client | None = None) -> None:
+        if self.announcements is None:
+            self._deliver(event, only, self.history.event_count)
+        else:
+            self.announcements.announce(partial(self._deliver_stored, event, only, self.history.event_count))
+
+    def _deliver_stored(self, event: events.Event, only: Client | None, written: int) -> None:
+        self._deliver(event, only, written)
+        if event.persisted:
+            self.delivered = event.id
+
+    def _deliver(self, event: events.Event, only: Client | None, written: int) -> None:
         if self._event_buffer is not None:
-            self._event_buffer.add(event, self.history.event_count)
+            self._event_buffer.add(event, written)
         for client in self.clients if only is None else [only]:
             client.deliver(self.id, event)
 
@@ -655,6 +671,10 @@ class Session:
         event = events.Event(new_id(), utc_now(), self.history.last_event_id, payload)
         self._announce(event, only)
         return event
+
+    def announce_idle_to(self, client: Client) -> None:
+        """Tell a client that has missed the end of a run that the session is idle."""
+        self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode), client)
 
     def record_abort(self) -> None:
         """Publish that the user aborted the run. Called when a run is cancelled."""

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 import anyio
 import anyio.lowlevel
 
+from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.compaction.compaction import compact_after_refusal, compact_if_needed
 from jumpseat.agent.conversation import tokens
@@ -71,7 +72,8 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
         session.emit(events.PendingMessagesModified())
         for notification in session.untold_notifications():
             session.emit(notification)
-        await _add_user_messages(session, prompt, turn_id=None)
+        if not prompt.continues:
+            await _add_user_messages(session, prompt, turn_id=None)
         agent = session.settings.custom_agent
         system = await system_message(session)
         kept_going_before = False
@@ -89,7 +91,11 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             if agent is not (agent := session.settings.custom_agent):
                 # Another agent was selected while the prompt runs.
                 system = await system_message(session)
-            outcome, tools_status = await _take_turn(session, prompt, system, turn_id)
+            await _wait_until_stored(session)
+            if prompt.continues and (calls := session.conversation.open_calls()):
+                outcome, tools_status = await _run_calls(session, calls, turn_id)
+            else:
+                outcome, tools_status = await _take_turn(session, prompt, system, turn_id)
             open_turn = None
             session.autopilot.end_turn(again=outcome == "again")
             session.emit(events.TurnEnd(turn_id=turn_id, tools_status=tools_status))
@@ -264,8 +270,26 @@ async def _take_turn(
             return "again", None
         done = _check_response_format(session, prompt, request, answer.completed)
         return "done" if done else "again", None
+    return await _run_calls(session, calls, turn_id)
+
+
+async def _run_calls(
+    session: Session, calls: list[ToolUseBlock], turn_id: str
+) -> tuple[TurnOutcome, events.ToolsStatus | None]:
+    """Run the tool calls of an answer; return the outcome of the turn, and the status of the calls."""
+    await _wait_until_stored(session)
     result = await session.tools.run(calls, turn_id)
     return "rejected" if result.ends_turn else "again", result.status
+
+
+async def _wait_until_stored(session: Session) -> None:
+    """Wait until the events so far are stored: nothing is done for a session that another process has taken over.
+
+    Raises:
+        StoreError: the session is lost, or cannot be stored.
+    """
+    if session.announcements is not None:
+        await session.announcements.wait()
 
 
 async def _call_model(

@@ -30,6 +30,11 @@ class ClientEventLog:
         self._changed_s: float | None = None
         self._ended = False
 
+    @property
+    def announcements(self) -> None:
+        """Nothing: events are announced before they are stored."""
+        return None
+
     def append(self, event: Event) -> None:
         if self._ended:
             raise StoreError("cannot write the session log: the session is closed")

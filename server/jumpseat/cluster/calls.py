@@ -1,0 +1,117 @@
+"""The requests of clients about sessions, on their way to the replica that runs the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+
+import anyio
+
+from jumpseat.rpc.json_rpc_peer import Later
+from jumpseat.rpc.wire_errors import error_of
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+OPENING: Final = frozenset({"session.create", "session.resume", "sessions.open"})
+READING: Final = frozenset(
+    {
+        "session.getMetadata",
+        "sessions.getMetadata",
+        "sessions.fork",
+        "sessions.getClientMetadata",
+        "sessions.getEventFilePath",
+        "sessions.readPersistedEvents",
+        "jumpseat.session.modelCalls",
+    }
+)
+"""The methods that read a session that nobody has open, from a working copy that is made for them."""
+LEAVING: Final = frozenset(
+    {"session.detach", "session.destroy", "session.delete", "session.shutdown", "sessions.close"}
+)
+LISTING: Final = frozenset(
+    {
+        "session.list",
+        "session.getLastId",
+        "sessions.list",
+        "sessions.findByPrefix",
+        "sessions.getLastForContext",
+        "sessions.listNonEmptySessionIds",
+        "sessions.checkInUse",
+    }
+)
+"""The methods about the sessions of the whole cluster."""
+SEEN: Final = "$seen"
+"""The member of the params of ``session.resume`` between replicas: see :class:`Call`."""
+_NOT_REPEATED: Final = ("model", "reasoningEffort", "workingDirectory", "agent", "cloud", "takeOver")
+"""The options that a session stores itself: repeating those of the beginning would undo later changes."""
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A request of a client about a session.
+
+    ``made_id`` says that this server has chosen the session's id, or has made the request itself. ``seen`` is the
+    last event that the client has got from the replica before.
+    """
+
+    method: str
+    params: dict[str, Any]
+    session_id: str
+    serve: Callable[[Any], Any]
+    later: Later
+    scope: anyio.CancelScope
+    made_id: bool = False
+    seen: str | None = None
+    attempts: int = 0
+
+    async def wait(self) -> None:
+        """Wait for the response."""
+        done = anyio.Event()
+        self.later.add_done_callback(lambda _: done.set())
+        await done.wait()
+
+    def fail(self, error: Exception) -> None:
+        """Respond with an error."""
+        self.later.fail(error_of(error))
+
+
+def creates(method: str, params: Any) -> bool:
+    """Return whether a request creates a session."""
+    if method == "sessions.open":
+        return isinstance(params, dict) and cast("dict[str, Any]", params).get("kind") == "create"
+    return method == "session.create"
+
+
+def session_of_call(method: str, params: Any) -> str | None:
+    """Return the session that a request is about; ``None`` for other requests and for invalid params."""
+    if not isinstance(params, dict):
+        return None
+    given = cast("dict[str, Any]", params)
+    if method == "sessions.open" and given.get("kind") == "create":
+        options = given.get("options")
+        given = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
+    session_id = given.get("sessionId")
+    return session_id if isinstance(session_id, str) and session_id else None
+
+
+def with_session(method: str, params: dict[str, Any], session_id: str) -> dict[str, Any]:
+    """Return the params of a request that creates a session, with an id."""
+    if method == "sessions.open":
+        options: Any = params.get("options")
+        return {**params, "options": {**(options if isinstance(options, dict) else {}), "sessionId": session_id}}
+    return {**params, "sessionId": session_id}
+
+
+def working_directory_of(method: str, params: Mapping[str, Any]) -> str | None:
+    """Return the working directory that a client names for a session."""
+    given: Any = params.get("options") if method == "sessions.open" else params
+    cwd = cast("dict[str, Any]", given).get("workingDirectory") if isinstance(given, dict) else None
+    return cwd if isinstance(cwd, str) and cwd else None
+
+
+def opening_again(method: str, params: Mapping[str, Any], session_id: str) -> dict[str, Any]:
+    """Return the params with which a client resumes a session that it has opened with ``params`` elsewhere."""
+    given: Any = params.get("options") if method == "sessions.open" else params
+    options = dict(cast("dict[str, Any]", given)) if isinstance(given, dict) else {}
+    for name in _NOT_REPEATED:
+        options.pop(name, None)
+    return {**options, "sessionId": session_id, "disableResume": True}

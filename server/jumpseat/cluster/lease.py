@@ -1,0 +1,322 @@
+"""The ownership of one session by this replica, and the only way to write to the session's records.
+
+Changes are stored one message after the other, in their order. What is queued while a message is on its way goes
+with the next one. Announcements have places in the same queue: they are made when everything before is stored.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+import anyio
+import anyio.from_thread
+from anyio.abc import TaskGroup
+
+from jumpseat.cluster.jetstream import JetStream, WrongSequenceError
+from jumpseat.cluster.records import Record, parts
+from jumpseat.errors import StoreError
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+log = logging.getLogger(__name__)
+
+MOST_BATCH_BYTES: Final = 256 << 10
+"""Events are joined in one message up to this size."""
+LARGE_BYTES: Final = 128 << 10
+"""Larger files become objects: the records of a session are read as a whole."""
+FULL_S: Final = 1.0
+"""Time before a message that NATS has refused, because it has no space, is tried again."""
+_LOST: Final = "another replica has taken over the session"
+
+Announcement: TypeAlias = Callable[[], None]
+
+
+@dataclass(slots=True)
+class Response:
+    """The response to a request, with its place among the announcements. ``fail`` takes its place at a loss."""
+
+    succeed: Announcement
+    fail: Announcement
+    given: bool = False
+
+    def __call__(self) -> None:
+        if not self.given:
+            self.given = True
+            self.succeed()
+
+    def give_up(self) -> None:
+        """Fail, unless the response was given."""
+        if not self.given:
+            self.given = True
+            self.fail()
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Something else to be done in the order of the changes."""
+
+    do: Callable[[], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Waiter:
+    """Somebody who waits until everything before the place ``number`` of the queue is stored."""
+
+    number: int
+    done: anyio.Event
+    error: StoreError | None = None
+
+
+class Lease:
+    """The right of this replica to write the records of a session, until ``on_lost`` is called or it ends.
+
+    ``epoch`` is larger than that of all owners before, ``seq`` the sequence of the session's last message.
+    ``on_append`` gets the duration of each append, in seconds.
+    """
+
+    def __init__(
+        self,
+        stream: JetStream,
+        tasks: TaskGroup,
+        session_id: str,
+        epoch: int,
+        seq: int,
+        on_append: Callable[[float], None] = lambda _s: None,
+    ) -> None:
+        self.session_id = session_id
+        self.epoch = epoch
+        self.seq = seq
+        self.objects: dict[str, str] = {}
+        """The objects of large files, by the names of the files."""
+        self.lost = False
+        self.ended = False
+        self.on_lost: Callable[[], None] = lambda: None
+        self._stream = stream
+        self._tasks = tasks
+        self._on_append = on_append
+        self._subject = stream.names.log(session_id)
+        self._thread = threading.get_ident()
+        self._queue: deque[Record | _Work | Announcement] = deque()
+        self._taken = 0
+        self._messages = 0
+        self._waiters: list[_Waiter] = []
+        self._running = False
+        self._began_s: float | None = None
+        self._failure: StoreError | None = None
+
+    # --- what the session sees ------------------------------------------------------------------------------------
+
+    def store(self, record: Record) -> None:
+        """Queue a change. May be called from threads.
+
+        Raises:
+            StoreError: this replica no longer owns the session.
+        """
+        if self.lost or self.ended:
+            raise StoreError(_LOST if self.lost else "the session is closed")
+        self._add(record)
+
+    def do(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Queue work that is done between the changes before and after. May be called from threads."""
+        if not self.lost and not self.ended:
+            self._add(_Work(work))
+
+    def _add(self, item: Record | _Work) -> None:
+        self._queue.append(item)
+        if threading.get_ident() == self._thread:
+            self._start()
+        else:
+            anyio.from_thread.run_sync(self._start)
+
+    def announce(self, announcement: Announcement) -> None:
+        """Call ``announcement`` when everything that was queued before is stored; at once if it is already.
+
+        Nothing is announced after the loss of the session.
+        """
+        if self.lost:
+            return
+        if self._queue or self._running:
+            self._queue.append(announcement)
+        else:
+            announcement()
+
+    @property
+    def settled(self) -> bool:
+        """Return whether everything is stored and announced, and this replica owns the session."""
+        return not (self._queue or self._running or self.lost)
+
+    def respond(self, response: Response) -> None:
+        """Give a response when everything that was queued before is stored; let it fail if that cannot be."""
+        if self.lost:
+            response.give_up()
+        else:
+            self.announce(response)
+
+    def give_up_responses(self) -> None:
+        """Let the responses fail that wait: NATS cannot be reached."""
+        for item in list(self._queue):
+            if isinstance(item, Response):
+                item.give_up()
+
+    async def wait(self) -> None:
+        """Wait until everything that was queued before is stored.
+
+        Raises:
+            StoreError: the session is lost, or NATS refuses to store more.
+        """
+        if self.lost:
+            raise StoreError(_LOST)
+        if not self._queue and not self._running:
+            return
+        waiter = _Waiter(self._taken + len(self._queue), anyio.Event())
+        self._waiters.append(waiter)
+        try:
+            await waiter.done.wait()
+        finally:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+        if waiter.error is not None:
+            raise waiter.error
+
+    async def wait_ended(self) -> None:
+        """Wait until everything is stored, for as long as NATS takes, or the session is lost."""
+        while not self.lost and (self._queue or self._running):
+            try:
+                await self.wait()
+            except StoreError:
+                await anyio.sleep(FULL_S)
+
+    @property
+    def stalled_s(self) -> float:
+        """Return for how long the oldest change has been waiting for NATS, in seconds."""
+        return 0.0 if self._began_s is None else time.monotonic() - self._began_s
+
+    def lose(self) -> None:
+        """Give the session up at once: another replica has it."""
+        if self.lost:
+            return
+        self.lost = True
+        self.give_up_responses()
+        self._queue.clear()
+        self._wake(StoreError(_LOST))
+        self.on_lost()
+
+    def end(self) -> None:
+        """Accept no more changes."""
+        self.ended = True
+
+    # --- storing --------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        if not self._running and not self.lost:
+            self._running = True
+            self._tasks.start_soon(self._run)
+
+    async def _run(self) -> None:
+        try:
+            # What a turn of the event loop brings goes together.
+            while self._queue and not self.lost:
+                item = self._queue[0]
+                if not isinstance(item, Record | _Work):
+                    self._finish(0)
+                    continue
+                self._began_s = self._began_s or time.monotonic()
+                try:
+                    if isinstance(item, _Work):
+                        count = 1
+                        await item.do()
+                    else:
+                        record, count = self._next(item)
+                        await self._store(record)
+                except WrongSequenceError as error:
+                    self._handle_other(error)
+                    return
+                except StoreError as error:
+                    self._fail(error)
+                    await anyio.sleep(FULL_S)
+                    continue
+                if self.lost:
+                    return
+                self._failure = self._began_s = None
+                self._finish(count)
+        finally:
+            self._running = False
+            self._began_s = None
+            if self._queue:
+                self._wake(StoreError("the server is ending"))
+
+    def _next(self, first: Record) -> tuple[Record, int]:
+        """Return the next change, joined with the events behind it, and the number of items that this concerns."""
+        if first.kind != "events":
+            return first, 1
+        lines, size, count, last = [first.data], len(first.data), 0, 1
+        for item in self._queue:
+            count += 1
+            if count == 1 or not isinstance(item, Record | _Work):
+                continue
+            if isinstance(item, _Work) or item.kind != "events" or size + len(item.data) > MOST_BATCH_BYTES:
+                break
+            lines.append(item.data)
+            size += len(item.data)
+            last = count
+        return Record("events", b"".join(lines)), last
+
+    async def _store(self, record: Record) -> None:
+        name = record.name
+        if record.kind == "file" and len(record.data) > LARGE_BYTES:
+            # An object of its own for each version: a reader of the older record finds what it names.
+            stored = f"{self.session_id}/{self.epoch}-{self.seq}-{name}"
+            await self._stream.put_object(stored, record.data)
+            record = Record("object", stored.encode(), name)
+        for number, (part, more) in enumerate(parts(record.data, self._stream.most_bytes)):
+            self._messages += 1
+            message_id = f"{self.session_id}:{self.epoch}:{self._messages}"
+            began = time.perf_counter()
+            self.seq = await self._stream.append(
+                self._subject, part, message_id, self.seq, record.headers(self.epoch, number, more=more)
+            )
+            self._on_append(time.perf_counter() - began)
+        if record.kind in ("file", "object", "remove"):
+            before = self.objects.pop(name, None)
+            if record.kind == "object":
+                self.objects[name] = record.data.decode()
+            if before is not None:
+                await self._stream.delete_object(before)
+
+    def _finish(self, count: int) -> None:
+        """Remove the first items, which are stored, and make the announcements among them and behind them."""
+        announced: list[Announcement] = []
+        for _ in range(count):
+            item = self._queue.popleft()
+            if not isinstance(item, Record | _Work):
+                announced.append(item)
+        self._taken += count
+        while self._queue and not isinstance(next_item := self._queue[0], Record | _Work):
+            self._queue.popleft()
+            self._taken += 1
+            announced.append(next_item)
+        for announcement in announced:
+            announcement()
+        self._wake(None)
+
+    def _handle_other(self, error: WrongSequenceError) -> None:
+        epoch = error.last.headers.get("Jumpseat-Epoch") if error.last is not None else None
+        log.warning("session %s is lost to another replica (epoch %s)", self.session_id, epoch)
+        self.lose()
+
+    def _fail(self, error: StoreError) -> None:
+        if self._failure is None:
+            log.error("session %s cannot be stored: %s", self.session_id, error)
+        self._failure = error
+        self._wake(error)
+
+    def _wake(self, error: StoreError | None) -> None:
+        for waiter in list(self._waiters):
+            if error is not None or waiter.number <= self._taken:
+                waiter.error = error
+                waiter.done.set()
+                self._waiters.remove(waiter)

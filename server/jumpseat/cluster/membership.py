@@ -1,0 +1,208 @@
+"""The replicas of a cluster: which there are, and which are gone.
+
+Each replica writes a heartbeat to a bucket, one for all of its sessions. A replica is taken for dead when its
+heartbeat is ``DEAD_S`` old, or at once when nobody listens to its subject any more: its connection to NATS is gone.
+A replica that was taken for dead by mistake is refused at its next append.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from jumpseat.cluster.jetstream import JetStream, NoReplyError
+from jumpseat.cluster.settings import ClusterSettings
+from jumpseat.errors import StoreError
+from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.version import __version__
+
+log = logging.getLogger(__name__)
+
+BEAT_S: Final = 3.0
+DEAD_S: Final = 15.0
+"""Longer than an election of NATS, during which no heartbeat can be written."""
+CUT_OFF_S: Final = 10.0
+"""A replica whose own heartbeat is older serves no requests about sessions, because others may have taken them."""
+PING_S: Final = 0.5
+GONE_PINGS: Final = 4
+"""Pings without a listener after which a replica is gone: it may be connecting to another server of NATS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A replica as its last heartbeat describes it, and when that came, by the monotonic clock."""
+
+    id: str
+    host: str
+    draining: bool
+    beat: dict[str, Any]
+    seen_s: float
+
+
+class Membership:
+    """This replica and the others. ``describe`` returns what a heartbeat tells besides."""
+
+    def __init__(
+        self, stream: JetStream, settings: ClusterSettings, tasks: TaskGroup, describe: Callable[[], dict[str, Any]]
+    ) -> None:
+        self.id = uuid.uuid4().hex[:12]
+        self.host = settings.host
+        self.draining = False
+        self.doubtful = False
+        """Whether others may have taken sessions of this replica since it looked."""
+        self.on_gone: list[Callable[[str], None]] = []
+        self._stream = stream
+        self._tasks = tasks
+        self._describe = describe
+        self._replicas: dict[str, Replica] = {}
+        self._gone: set[str] = set()
+        self._watched: dict[str, int] = {}
+        self._beat_s = time.monotonic()
+        self._known = anyio.Event()
+
+    async def start(self) -> None:
+        """Write the first heartbeat, and begin to watch those of others."""
+        await self._stream.listen(self._stream.names.to(self.id, "ping"), self._handle_ping)
+        await self.beat()
+        self._tasks.start_soon(self._beat_for_ever)
+        self._tasks.start_soon(self._watch)
+        self._tasks.start_soon(self._ping)
+        await self._known.wait()
+
+    # --- what others see ------------------------------------------------------------------------------------------
+
+    async def beat(self) -> None:
+        """Write a heartbeat now. A failure is only logged."""
+        beat = {
+            "id": self.id,
+            "host": self.host,
+            "pid": os.getpid(),
+            "version": __version__,
+            "draining": self.draining,
+            "timeS": time.time(),
+            "nats": self._stream.server,
+            **self._describe(),
+        }
+        began = time.monotonic()
+        self.doubtful = self.doubtful or self.cut_off
+        try:
+            await self._stream.put(self._stream.names.replicas, self.id, beat, BEAT_S)
+        except StoreError as error:
+            log.info("no heartbeat: %s", error)
+        else:
+            self._beat_s = began
+
+    async def leave(self) -> None:
+        """Remove this replica from the list."""
+        self.draining = True
+        with anyio.move_on_after(1):
+            try:
+                await self._stream.put(self._stream.names.replicas, self.id, {"id": self.id, "left": True})
+            except StoreError as error:
+                log.info("no last heartbeat: %s", error)
+
+    @property
+    def cut_off(self) -> bool:
+        """Return whether others may have taken this replica for dead."""
+        return time.monotonic() - self._beat_s > CUT_OFF_S
+
+    async def _beat_for_ever(self) -> None:
+        while True:
+            await anyio.sleep(BEAT_S)
+            await self.beat()
+
+    def _handle_ping(self, _subject: str, _data: bytes, reply: str) -> None:
+        self._tasks.start_soon(self._stream.send, reply, self.id.encode())
+
+    # --- what this replica sees -----------------------------------------------------------------------------------
+
+    def replicas(self) -> list[Replica]:
+        """Return the living replicas, this one included."""
+        return [replica for replica in self._replicas.values() if self.alive(replica.id)]
+
+    def alive(self, replica: str) -> bool:
+        """Return whether a replica lives, as far as this one can tell."""
+        if replica == self.id:
+            return True
+        known = self._replicas.get(replica)
+        if known is None or replica in self._gone:
+            return False
+        # Where this replica cannot write either, NATS is at fault.
+        return time.monotonic() - known.seen_s <= DEAD_S or time.monotonic() - self._beat_s > 2 * BEAT_S
+
+    def on_host(self, host: str) -> str | None:
+        """Return a living replica of a host that takes sessions; ``None`` if there is none."""
+        fit = [replica for replica in self.replicas() if replica.host == host and not replica.draining]
+        return min(fit, key=lambda replica: (replica.id != self.id, replica.id)).id if fit else None
+
+    def other(self) -> str | None:
+        """Return another living replica of this host, or else of any, that takes sessions."""
+        fit = [replica for replica in self.replicas() if replica.id != self.id and not replica.draining]
+        return min(fit, key=lambda replica: (replica.host != self.host, replica.id)).id if fit else None
+
+    async def has_gone(self, replica: str) -> bool:
+        """Ask a replica whether it is there; return whether it is gone."""
+        if not self.alive(replica):
+            return True
+        for _ in range(GONE_PINGS):
+            try:
+                await self._stream.ask(self._stream.names.to(replica, "ping"), b"", PING_S)
+            except NoReplyError as error:
+                if not error.gone:
+                    return not self.alive(replica)
+            else:
+                return False
+            await anyio.sleep(PING_S)
+        self._lose(replica)
+        return True
+
+    def watch_replica(self, replica: str) -> None:
+        """Begin to notice at once when a replica is gone; see :attr:`on_gone`. Each call needs one of the next."""
+        self._watched[replica] = self._watched.get(replica, 0) + 1
+
+    def unwatch_replica(self, replica: str) -> None:
+        """End what one :meth:`watch_replica` has begun."""
+        self._watched[replica] -= 1
+        if not self._watched[replica]:
+            del self._watched[replica]
+
+    async def _watch(self) -> None:
+        async for change in self._stream.watch(self._stream.names.replicas):
+            if change is None:
+                self._known.set()
+                continue
+            key, beat, _ = change
+            if beat is None or beat.get("left"):
+                self._replicas.pop(key, None)
+                self._lose(key)
+                continue
+            self._gone.discard(key)
+            self._replicas[key] = Replica(
+                key, str(beat.get("host")), bool(beat.get("draining")), beat, time.monotonic()
+            )
+
+    async def _ping(self) -> None:
+        while True:
+            await anyio.sleep(PING_S)
+            async with anyio.create_task_group() as tasks:
+                for replica in list(self._watched):
+                    tasks.start_soon(self.has_gone, replica)
+            for replica in list(self._watched):
+                if not self.alive(replica):
+                    self._lose(replica)
+
+    def _lose(self, replica: str) -> None:
+        if replica in self._gone:
+            return
+        self._gone.add(replica)
+        if replica != self.id:
+            log.warning("replica %s is gone", replica)
+            for callback in self.on_gone:
+                callback(replica)

@@ -1,0 +1,366 @@
+"""The sessions that this replica owns: claiming, loading and giving them up.
+
+The bucket of owners names the owner of each open session. A claim has won when it is in there with a new revision,
+the epoch, and in the records of the session: from then on the owner before is refused at its next append.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.to_thread
+import orjson
+from anyio.abc import TaskGroup
+
+from jumpseat.cluster.folder import ReplicatedFolder
+from jumpseat.cluster.index import Index, IndexEntry
+from jumpseat.cluster.jetstream import JetStream, WrongSequenceError
+from jumpseat.cluster.lease import Lease
+from jumpseat.cluster.membership import Membership
+from jumpseat.cluster.names import token_of
+from jumpseat.cluster.records import EPOCH, Content, Folder, Record
+from jumpseat.deep_folders import delete_folder
+from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from jumpseat.cluster.store import ClusterStore
+
+log = logging.getLogger(__name__)
+
+RELEASE_S: Final = 5.0
+"""Time in which the last changes of a session must be stored when the session is given up."""
+
+
+class OwnedElsewhereError(Exception):
+    """Another living replica owns the session."""
+
+    def __init__(self, replica: str) -> None:
+        super().__init__(f"replica {replica} owns the session")
+        self.replica = replica
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the owner of sessions has done so far. ``append_s`` holds the durations of the latest appends."""
+
+    appends: int = 0
+    takeovers: int = 0
+    lost: int = 0
+    append_s: list[float] = field(default_factory=list[float])
+
+    def count_append(self, seconds: float) -> None:
+        """Count an append."""
+        self.appends += 1
+        self.append_s.append(seconds)
+        if len(self.append_s) > 2000:
+            del self.append_s[:1000]
+
+
+class Ownerships:
+    """Implements :class:`jumpseat.cluster.folder.Leases`. ``host_of`` returns the host that a new session needs.
+
+    ``on_lost`` is called with the id of a session that another replica has taken.
+    """
+
+    def __init__(
+        self,
+        stream: JetStream,
+        membership: Membership,
+        index: Index,
+        tasks: TaskGroup,
+        on_lost: Callable[[str], None],
+    ) -> None:
+        self.counters = Counters()
+        self.store: ClusterStore | None = None
+        self._stream = stream
+        self._membership = membership
+        self._index = index
+        self._tasks = tasks
+        self._on_lost = on_lost
+        self._leases: dict[str, Lease] = {}
+        self._hosts: dict[str, str | None] = {}
+        self._locks: dict[str, tuple[anyio.Lock, int]] = {}
+
+    def lease(self, session_id: str) -> Lease | None:
+        return self._leases.get(session_id)
+
+    def owned(self) -> list[str]:
+        """Return the sessions that this replica owns."""
+        return list(self._leases)
+
+    @property
+    def stalled_s(self) -> float:
+        """Return for how long the oldest change of any session has been waiting for NATS, in seconds."""
+        return max((lease.stalled_s for lease in self._leases.values()), default=0.0)
+
+    @asynccontextmanager
+    async def locked(self, session_id: str) -> AsyncGenerator[None]:
+        """Let nobody else claim, load or give up a session in this replica until the end of the block."""
+        lock, users = self._locks.get(session_id, (anyio.Lock(), 0))
+        self._locks[session_id] = lock, users + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, users = self._locks[session_id]
+            if users == 1:
+                del self._locks[session_id]
+            else:
+                self._locks[session_id] = lock, users - 1
+
+    # --- who owns a session ---------------------------------------------------------------------------------------
+
+    async def owner(self, session_id: str) -> str | None:
+        """Return the living replica that owns a session; ``None`` if none does."""
+        lease = self._leases.get(session_id)
+        if lease is not None and not lease.lost:
+            return self._membership.id
+        _, owner = await self._stream.value(self._stream.names.owners, token_of(session_id))
+        replica = owner["replica"] if owner is not None else None
+        if replica is None or replica == self._membership.id or await self._membership.has_gone(replica):
+            return None
+        return replica
+
+    async def check(self) -> None:
+        """Find the sessions that others have taken while this replica was cut off, and give them up."""
+        for session_id, lease in list(self._leases.items()):
+            revision, _ = await self._stream.value(self._stream.names.owners, token_of(session_id))
+            if revision != lease.epoch and self._leases.get(session_id) is lease:
+                lease.lose()
+
+    # --- claiming -------------------------------------------------------------------------------------------------
+
+    async def claim_new(self, session_id: str, host: str | None, *, check: bool) -> None:
+        """Make this replica the owner of a new session. With ``check``, the id may be taken.
+
+        Raises:
+            InvalidRequestError: the id is taken.
+        """
+        if check and await self._stream.last(self._stream.names.log(session_id)) is not None:
+            raise InvalidRequestError(f"session {session_id!r} already exists")
+        try:
+            epoch, _ = await self._win(session_id)
+        except OwnedElsewhereError:
+            raise InvalidRequestError(f"session {session_id!r} already exists") from None
+        self._hosts[session_id] = host
+        self._begin(session_id, epoch, 0)
+
+    async def claim(self, session_id: str) -> bool:
+        """Make this replica the owner of a stored session, and make its working copy; the caller holds the lock.
+
+        Returns:
+            Whether the owner before has left the session open: it was killed, or cut off.
+
+        Raises:
+            OwnedElsewhereError: another living replica owns the session.
+            SessionNotFoundError: there is no such session.
+        """
+        if (lease := self._leases.get(session_id)) is not None and not lease.lost:
+            return False
+        epoch, taken = await self._win(session_id)
+        try:
+            content = await self._take(session_id, epoch)
+            if not content.exists:
+                raise SessionNotFoundError(session_id)
+            entry = self._index.get(session_id)
+            self._hosts[session_id] = entry.host if entry is not None else None
+            await self._fill(session_id, content)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._forget(session_id, epoch)
+            raise
+        self._begin(session_id, epoch, content.seq, content.objects)
+        if taken:
+            self.counters.takeovers += 1
+        return taken
+
+    async def copy(self, session_id: str, target: ReplicatedFolder | None = None) -> bool:
+        """Make a copy of a session that nobody has open, as a working copy or in another folder.
+
+        Returns:
+            Whether there is such a session.
+        """
+        last = await self._stream.last(self._stream.names.log(session_id))
+        if last is None:
+            return False
+        content = await self._read(session_id, last.seq)
+        if content.exists:
+            await self._fill(session_id, content, target)
+        return content.exists
+
+    async def drop_copy(self, session_id: str) -> None:
+        """Remove the working copy of a session, unless this replica owns it."""
+        if session_id not in self._leases:
+            await anyio.to_thread.run_sync(delete_folder, self._folder(session_id).path)
+
+    async def _win(self, session_id: str) -> tuple[int, bool]:
+        """Enter this replica as the owner; return the epoch, and whether another entry was replaced."""
+        key, bucket = token_of(session_id), self._stream.names.owners
+        value = {"replica": self._membership.id, "host": self._membership.host}
+        while True:
+            revision, owner = await self._stream.value(bucket, key)
+            if owner is not None:
+                replica = owner["replica"]
+                if replica != self._membership.id and not await self._membership.has_gone(replica):
+                    raise OwnedElsewhereError(replica)
+            try:
+                epoch = await self._stream.set_value(bucket, key, value, revision, uuid.uuid4().hex)
+            except WrongSequenceError:
+                continue
+            return epoch, owner is not None
+
+    async def _take(self, session_id: str, epoch: int) -> Content:
+        """Write the claim to the session's records, and return what is there, the claim included.
+
+        Raises:
+            OwnedElsewhereError: another replica has claimed the session since.
+        """
+        subject, replica = self._stream.names.log(session_id), self._membership.id
+        record = Record("claim", replica.encode())
+        last = await self._stream.last(subject)
+        while True:
+            if last is None:
+                return Content()
+            if int(last.headers.get(EPOCH) or 0) > epoch:
+                raise OwnedElsewhereError(last.data.decode("utf-8", "replace"))
+            try:
+                seq = await self._stream.append(
+                    subject, record.data, f"{session_id}:{epoch}:claim", last.seq, record.headers(epoch)
+                )
+            except WrongSequenceError as error:
+                last = error.last
+                continue
+            return await self._read(session_id, seq)
+
+    async def _read(self, session_id: str, seq: int) -> Content:
+        folder = Folder()
+        async for message in self._stream.read(self._stream.names.log(session_id), seq):
+            folder.add(message)
+        return folder.content
+
+    async def _fill(self, session_id: str, content: Content, target: ReplicatedFolder | None = None) -> None:
+        objects = {name: await self._stream.get_object(stored) for name, stored in content.objects.items()}
+        folder = target if target is not None else self._folder(session_id)
+        await anyio.to_thread.run_sync(folder.fill, content, objects)
+
+    def _folder(self, session_id: str) -> ReplicatedFolder:
+        assert self.store is not None, "set when the cluster is composed"
+        return self.store.folder(session_id)
+
+    async def store_folder(self, session_id: str, folder: ReplicatedFolder, host: str | None = None) -> None:
+        """Store a session that exists in its folder only, and give it up. ``host`` is the one that it needs.
+
+        Raises:
+            StoreError: it cannot be stored.
+            InvalidRequestError: there is a session with this id.
+        """
+        async with self.locked(session_id):
+            await self.claim_new(session_id, host, check=True)
+        lease = self._leases[session_id]
+        for record in await anyio.to_thread.run_sync(folder.records):
+            lease.store(record)
+        self.changed(folder)
+        try:
+            await lease.wait()
+        finally:
+            await self.release(session_id)
+
+    def _begin(self, session_id: str, epoch: int, seq: int, objects: dict[str, str] | None = None) -> None:
+        lease = Lease(self._stream, self._tasks, session_id, epoch, seq, self.counters.count_append)
+        lease.objects.update(objects or {})
+        lease.on_lost = partial(self._handle_loss, session_id)
+        self._leases[session_id] = lease
+
+    def _handle_loss(self, session_id: str) -> None:
+        self.counters.lost += 1
+        self._on_lost(session_id)
+
+    # --- giving up ------------------------------------------------------------------------------------------------
+
+    def release_soon(self, session_id: str) -> None:
+        if session_id in self._leases:
+            self._tasks.start_soon(self.release, session_id)
+
+    async def release(self, session_id: str) -> None:
+        async with self.locked(session_id):
+            lease = self._leases.get(session_id)
+            if lease is None:
+                return
+            lease.end()
+            stored = lease.lost
+            with anyio.move_on_after(RELEASE_S, shield=True):
+                if not lease.lost:
+                    await lease.wait_ended()
+                    stored = True
+                    await self._forget(session_id, lease.epoch)
+            if not stored:
+                log.error("session %s: given up before its last changes were stored", session_id)
+            self._leases.pop(session_id, None)
+            self._hosts.pop(session_id, None)
+            await self.drop_copy(session_id)
+
+    async def _forget(self, session_id: str, epoch: int) -> None:
+        """Remove this replica from the bucket of owners, unless another has taken its place."""
+        key, bucket = token_of(session_id), self._stream.names.owners
+        try:
+            await self._stream.set_value(bucket, key, None, epoch, f"{session_id}:{epoch}:left")
+        except WrongSequenceError:
+            log.info("session %s has another owner already", session_id)
+
+    async def remove(self, session_id: str) -> None:
+        async with self.locked(session_id):
+            try:
+                await self.claim(session_id)
+            except OwnedElsewhereError:
+                raise SessionInUseError(session_id, None, "another replica has it open") from None
+            except SessionNotFoundError:
+                await self._index.remove(session_id, f"{session_id}:{uuid.uuid4().hex}")
+                return
+            lease = self._leases[session_id]
+            lease.end()
+            with anyio.move_on_after(RELEASE_S):
+                await lease.wait_ended()
+            content = await self._read(session_id, lease.seq) if lease.seq else Content()
+            await self._index.remove(session_id, f"{session_id}:{lease.epoch}:removed")
+            await self._stream.purge(session_id)
+            for stored in content.objects.values():
+                await self._stream.delete_object(stored)
+            await self._forget(session_id, lease.epoch)
+            del self._leases[session_id]
+            self._hosts.pop(session_id, None)
+            await self.drop_copy(session_id)
+
+    # --- lists ----------------------------------------------------------------------------------------------------
+
+    def changed(self, folder: ReplicatedFolder) -> None:
+        lease = self._leases.get(folder.session_id)
+        if lease is not None:
+            lease.do(partial(self._put_entry, folder))
+
+    def set_host(self, session_id: str, host: str | None) -> None:
+        """Bind a session of this replica to a host, or unbind it; effective with the next change of its entry."""
+        self._hosts[session_id] = host
+
+    async def _put_entry(self, folder: ReplicatedFolder) -> None:
+        workspace = folder.workspace or folder.read_workspace()
+        changed_s = folder.log.changed_s() or time.time()
+        listed = folder.listed(workspace, changed_s) if workspace is not None else None
+        await self._index.put(
+            IndexEntry(
+                folder.session_id,
+                int(changed_s * 1e9),
+                workspace.created_by if workspace is not None else None,
+                self._hosts.get(folder.session_id),
+                orjson.dumps(listed) if listed is not None else None,
+                workspace.cwd if workspace is not None else None,
+            )
+        )

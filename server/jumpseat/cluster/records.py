@@ -1,0 +1,131 @@
+"""The records of a session: the messages of its subject, from which its folder can be made again.
+
+A message holds events (lines of JSON), the new content of a file, the cut of the log at an event, or the claim of a
+new owner. Its header ``Jumpseat-Kind`` says which; content that is too large for one message continues in the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import field
+from typing import Final, Literal, TypeAlias
+
+from jumpseat.cluster.jetstream import Stored
+from jumpseat.store.event_log import parse_record
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+Kind: TypeAlias = Literal["events", "file", "append", "object", "remove", "cut", "claim"]
+
+KIND: Final = "Jumpseat-Kind"
+EPOCH: Final = "Jumpseat-Epoch"
+NAME: Final = "Jumpseat-Name"
+MORE: Final = "Jumpseat-More"
+PART: Final = "Jumpseat-Part"
+VERSION: Final = "Jumpseat-Version"
+FORMAT: Final = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One change of a session. ``name`` is that of a file; ``data`` is its content, lines of events, or an id."""
+
+    kind: Kind
+    data: bytes
+    name: str = ""
+
+    def headers(self, epoch: int, part: int = 0, *, more: bool = False) -> dict[str, str]:
+        """Return the headers of a message with this record, or with a part of it."""
+        headers = {KIND: self.kind, EPOCH: str(epoch), VERSION: FORMAT}
+        if self.name:
+            # Headers are ASCII.
+            headers[NAME] = json.dumps(self.name)
+        if part:
+            headers[PART] = str(part)
+        if more:
+            headers[MORE] = "1"
+        return headers
+
+
+@dataclass(slots=True)
+class Content:
+    """A session as its records describe it.
+
+    ``objects`` are the names of the objects with large files; ``files`` has what was appended to them since.
+    """
+
+    events: list[bytes] = field(default_factory=list[bytes])
+    files: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    objects: dict[str, str] = field(default_factory=dict[str, str])
+    epoch: int = 0
+    seq: int = 0
+
+    @property
+    def exists(self) -> bool:
+        """Return whether anything was ever logged."""
+        return bool(self.events)
+
+
+class Folder:
+    """Applies the records of a session in their order."""
+
+    def __init__(self) -> None:
+        self.content = Content()
+        self._part: list[bytes] = []
+
+    def add(self, message: Stored) -> None:
+        """Apply a message."""
+        content, headers = self.content, message.headers
+        content.seq = message.seq
+        content.epoch = max(content.epoch, int(headers.get(EPOCH) or 0))
+        kind = headers.get(KIND)
+        if kind == "claim":
+            # What the owner before has not completed.
+            self._part.clear()
+            return
+        if PART not in headers:
+            self._part.clear()
+        self._part.append(message.data)
+        if MORE in headers:
+            return
+        data = b"".join(self._part)
+        self._part.clear()
+        name = json.loads(headers.get(NAME, '""'))
+        match kind:
+            case "events":
+                content.events += data.splitlines(keepends=True)
+            case "file":
+                content.files[name] = data
+                content.objects.pop(name, None)
+            case "append":
+                content.files[name] = content.files.get(name, b"") + data
+            case "object":
+                content.objects[name] = data.decode()
+                content.files.pop(name, None)
+            case "remove":
+                content.files.pop(name, None)
+                content.objects.pop(name, None)
+            case "cut":
+                cut(content.events, data.decode())
+            case _:
+                # Of a later version: the replica that knows it has to run the session.
+                pass
+
+
+def cut(lines: list[bytes], event_id: str) -> None:
+    """Remove the event with an id and all later ones."""
+    for place in range(len(lines) - 1, -1, -1):
+        if event_id.encode() in lines[place]:
+            record = parse_record(lines[place])
+            if record is not None and record.get("id") == event_id:
+                del lines[place:]
+                return
+
+
+def parts(data: bytes, most_bytes: int) -> Iterable[tuple[bytes, bool]]:
+    """Yield the parts of a content that fit into messages, each with whether more follow."""
+    if len(data) <= most_bytes:
+        yield data, False
+        return
+    for start in range(0, len(data), most_bytes):
+        yield data[start : start + most_bytes], start + most_bytes < len(data)
