@@ -77,6 +77,7 @@ ROOMS: dict[str, set[str]] = {
         "validation",
         "adapters",
         "adapters.providers",
+        "adapters.transport",
         "adapters.wires",
         "agent",
         "declared",

@@ -140,7 +140,7 @@ class NetworkReplacement(Protocol):
     """A replacement for the network that answers a call."""
 
     def route(self) -> Any:
-        """Return an httpx transport that leads to the replacement."""
+        """Return the route (``transport.messages.Route``) that leads to the replacement."""
         ...
 
 

@@ -13,8 +13,6 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC
-from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from typing import Any, Final, cast
 
 import orjson
@@ -380,6 +378,8 @@ def _cut(text: str) -> str:
 
 
 def _phrase(status: int) -> str:
+    from http import HTTPStatus
+
     try:
         return HTTPStatus(status).phrase
     except ValueError:
@@ -405,6 +405,9 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
     seconds = _number(value)
     if seconds is not None:
         return seconds
+    # Its import takes as long as a turn.
+    from email.utils import parsedate_to_datetime
+
     try:
         when = parsedate_to_datetime(value)
         # HTTP dates are in UTC, even without a zone.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 from typing import Final
-from urllib.parse import unquote
 
 import anyio
 import h11
-import httpx
 from anyio.abc import ByteStream
 
 from jumpseat.adapters.transport.network import Proxies, tls_context
+from jumpseat.adapters.transport.url import Url, parse_url
 from jumpseat.sandbox.proxy import UnreachableError
 from jumpseat.services.addresses import HostPolicy, PrivateHostError
 from jumpseat.tools.web import WebError
@@ -26,11 +25,11 @@ async def connect_host(host: str, port: int, *, private: bool, proxy: str | None
     """Connect to a host; see :class:`jumpseat.sandbox.proxy.Connect`."""
     policy = HostPolicy(allow_private=private)
     shown = f"[{host}]" if ":" in host else host
-    proxy_url = proxy or Proxies.from_environment().for_url(httpx.URL(f"https://{shown}:{port}/"))
+    proxy_url = proxy or Proxies.from_environment().for_url(parse_url(f"https://{shown}:{port}/"))
     try:
         if proxy_url is not None:
             await policy.check_name(host, port)
-            return await _through(httpx.URL(proxy_url), f"{shown}:{port}")
+            return await _through(parse_url(proxy_url), f"{shown}:{port}")
         addresses = await policy.addresses(host, port)
     except PrivateHostError:
         raise UnreachableError(
@@ -54,7 +53,7 @@ async def _direct(addresses: list[str], port: int) -> ByteStream:
     raise UnreachableError(problem)
 
 
-async def _through(proxy: httpx.URL, target: str) -> ByteStream:
+async def _through(proxy: Url, target: str) -> ByteStream:
     """Open a tunnel through an HTTP proxy."""
     if proxy.scheme not in ("http", "https"):
         raise UnreachableError(f"proxies of the kind {proxy.scheme!r} are not supported for commands")
@@ -74,11 +73,11 @@ async def _through(proxy: httpx.URL, target: str) -> ByteStream:
         raise UnreachableError(f"the proxy {proxy.host} did not connect to {target}") from None
 
 
-async def _tunnel(stream: ByteStream, proxy: httpx.URL, target: str) -> ByteStream:
+async def _tunnel(stream: ByteStream, proxy: Url, target: str) -> ByteStream:
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
     headers = [("Host", target)]
-    if proxy.username:
-        pair = f"{unquote(proxy.username)}:{unquote(proxy.password)}".encode()
+    if proxy.user:
+        pair = f"{proxy.user}:{proxy.password}".encode()
         headers.append(("Proxy-Authorization", f"Basic {base64.b64encode(pair).decode()}"))
     done = False
     try:

@@ -7,12 +7,12 @@ from contextlib import suppress
 from itertools import pairwise
 
 import h11
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jumpseat.adapters.transport.chunked import LONGEST_LINE, ChunkedDecoder
+from jumpseat.adapters.transport.errors import RemoteProtocolError
 from tests.support.cases import check_each
 
 MALFORMED = {
@@ -56,7 +56,7 @@ def test_content_is_that_which_h11_decodes(parts: list[bytes]) -> None:
     reference.next_event()
     try:
         content = decoder.feed(stream)
-    except httpx.RemoteProtocolError:
+    except RemoteProtocolError:
         with pytest.raises(h11.RemoteProtocolError):
             list(iter(reference.next_event, h11.NEED_DATA))
         return
@@ -72,7 +72,7 @@ def test_what_is_no_chunk_is_refused() -> None:
     def refuse(stream: bytes) -> None:
         decoder = ChunkedDecoder()
         pieces = (stream[start : start + 4096] for start in range(0, len(stream), 4096))
-        with pytest.raises(httpx.RemoteProtocolError):
+        with pytest.raises(RemoteProtocolError):
             deque(map(decoder.feed, pieces), maxlen=0)
 
     check_each(MALFORMED, refuse)

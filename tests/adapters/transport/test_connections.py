@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Final
 
 import anyio
-import httpx
 import pytest
 from anyio.abc import SocketAttribute
 from anyio.abc import SocketStream as Peer
 
 from jumpseat.adapters.transport.connections import DirectConnections
+from jumpseat.adapters.transport.errors import ReadTimeout, RemoteProtocolError
+from jumpseat.adapters.transport.messages import Limits, Request
 from jumpseat.adapters.transport.socket_stream import SocketStream
+from jumpseat.adapters.transport.url import parse_url
 
 pytestmark = pytest.mark.anyio
 
 WAIT_S = 5
-LIMITS = {"connect": WAIT_S, "read": WAIT_S, "write": WAIT_S, "pool": None}
+LIMITS: Final[Limits] = {"connect": WAIT_S, "read": WAIT_S, "write": WAIT_S, "pool": None}
 EMPTY = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
@@ -39,18 +42,20 @@ async def serving(handle: Callable[[Peer], Awaitable[None]]) -> AsyncGenerator[i
 
 
 async def post(connections: DirectConnections, port: int, body: bytes = b"{}") -> int:
-    url = f"http://127.0.0.1:{port}/v1"
-    request = httpx.Request("POST", url, content=body, extensions={"timeout": dict(LIMITS)})
-    response = await connections.handle_async_request(request)
-    await response.aread()
-    await response.aclose()
-    return response.status_code
+    fields = [(b"Host", b"127.0.0.1"), (b"Content-Length", b"%d" % len(body))]
+    request = Request("POST", parse_url(f"http://127.0.0.1:{port}/v1"), fields, body, dict(LIMITS))
+    response = await connections.send(request)
+    async for _ in response.body:
+        pass
+    await response.body.aclose()
+    return response.status
 
 
 @pytest.fixture
 async def connections() -> AsyncGenerator[DirectConnections]:
-    async with DirectConnections(None) as connections:
-        yield connections
+    connections = DirectConnections(None)
+    yield connections
+    await connections.aclose()
 
 
 @asynccontextmanager
@@ -124,7 +129,7 @@ async def test_endless_informational_responses_end_the_request(connections: Dire
                 await peer.send(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
 
     async with serving(answer) as port:
-        with anyio.fail_after(WAIT_S), pytest.raises(httpx.RemoteProtocolError, match="informational"):
+        with anyio.fail_after(WAIT_S), pytest.raises(RemoteProtocolError, match="informational"):
             await post(connections, port)
 
 
@@ -169,5 +174,5 @@ async def test_the_end_of_a_peer_in_the_middle_of_data_comes_after_the_data() ->
 
 async def test_a_read_without_data_ends_at_its_limit() -> None:
     async with serving(lambda _peer: anyio.sleep_forever()) as port, connected(port) as stream:
-        with pytest.raises(httpx.ReadTimeout):
+        with pytest.raises(ReadTimeout):
             await stream.read(0.01)

@@ -14,13 +14,13 @@ from contextlib import suppress
 from typing import Any, Final
 
 import anyio
-import httpx
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint, Timeouts
 from jumpseat.adapters.models.wire_caller import WireCaller
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.adapters.transport.http import HttpModel, HttpTransport
+from jumpseat.adapters.transport.messages import Request
 from jumpseat.agent.blocks import AssistantMessage, TextBlock, ToolUseBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, TextDelta, ToolCallDelta
 from jumpseat.errors import (
@@ -175,8 +175,8 @@ async def test_a_connection_is_reused_after_each_kind_of_complete_answer(transpo
     assert [request.connection for request in server.requests] == [1] * 6
 
 
-def _requests() -> list[httpx.Request | ModelRequest]:
-    return [found for found in gc.get_objects() if isinstance(found, httpx.Request | ModelRequest)]
+def _requests() -> list[Request | ModelRequest]:
+    return [found for found in gc.get_objects() if isinstance(found, Request | ModelRequest)]
 
 
 async def test_the_body_of_a_request_is_freed_with_its_call_and_not_by_the_garbage_collector(

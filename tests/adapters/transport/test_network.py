@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-import httpx
 import pytest
 
 from jumpseat.adapters.adapter import Network, Timeouts
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat.adapters.transport.network import Proxies
+from jumpseat.adapters.transport.url import parse_url
 from jumpseat.errors import ProviderTransportError
 from tests.support.cases import all_cases
 from tests.support.certificates import certificate as certificate
@@ -60,7 +60,7 @@ def test_an_address_is_reached_through_its_proxy_unless_it_is_exempt() -> None:
             with case(f"{url} bypassing {bypass!r}"):
                 proxies = Proxies({"http": PROXY, "https": "http://secure:1"}, bypass)
 
-                assert proxies.for_url(httpx.URL(url)) == expected
+                assert proxies.for_url(parse_url(url)) == expected
 
 
 def test_proxies_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def test_proxies_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("no_proxy", "a.example")
 
     assert Proxies.from_environment() == Proxies({"all": PROXY}, "a.example")
-    assert Proxies.from_environment().for_url(httpx.URL("https://b.example")) == PROXY
+    assert Proxies.from_environment().for_url(parse_url("https://b.example")) == PROXY
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import anyio.to_thread
-import httpx
 import orjson
 
 from jumpseat.adapters.declared.view import AdapterView
+from jumpseat.adapters.transport.messages import Headers, Request, Response, Route, WholeBody
 from jumpseat.adapters.wire import as_object
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.declared.calling import Bound, Mask, bind, failure
@@ -50,17 +50,17 @@ class RequestFunction:
     payload: JsonObject
     mask: Mask = str
 
-    def route(self) -> httpx.AsyncBaseTransport:
-        """Return an httpx transport that calls the function; limits, errors and decoding are as for any call."""
+    def route(self) -> Route:
+        """Return a route that calls the function; limits, errors and decoding are as for any call."""
         return _Route(self)
 
-    async def call(self, request: httpx.Request) -> Any:
+    async def call(self, request: Request) -> Any:
         """Call the function and return its response.
 
         Raises:
             AdapterError: the function failed; the message has the class of its exception and its line.
         """
-        body = as_object(orjson.loads(request.read() or b"{}"))
+        body = as_object(orjson.loads(request.body or b"{}"))
         given: list[Any] = []
         failed: list[Any] = []
 
@@ -115,19 +115,21 @@ def _run(bound: Bound) -> Any:
         raise RuntimeError(type(error).__name__).with_traceback(error.__traceback__) from error
 
 
-class _Route(httpx.AsyncBaseTransport):
+class _Route:
     def __init__(self, function: RequestFunction) -> None:
         self._function = function
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def send(self, request: Request) -> Response:
         answer = await self._function.call(request)
         if (whole := _whole(answer)) is not None:
             headers: dict[str, str] = {"Content-Type": "application/json", **(whole.get("headers") or {})}
-            return httpx.Response(
-                int(whole.get("status", 200)), headers=headers, content=_as_bytes(whole.get("body"))
-            )
-        kind = {"Content-Type": "text/event-stream"}
-        return httpx.Response(200, headers=kind, stream=_Lines(self._function, answer))
+            body = WholeBody(_as_bytes(whole.get("body")))
+            return Response(int(whole.get("status", 200)), Headers(headers.items()), body)
+        kind = [("Content-Type", "text/event-stream")]
+        return Response(200, Headers(kind), _Lines(self._function, answer))
+
+    async def aclose(self) -> None:
+        pass
 
 
 def _whole(answer: Any) -> Mapping[str, Any] | None:
@@ -140,7 +142,7 @@ def _is(value: Any, *kinds: type) -> bool:
     return isinstance(value, kinds)
 
 
-class _Lines(httpx.AsyncByteStream):
+class _Lines:
     def __init__(self, function: RequestFunction, answer: Any) -> None:
         self._function = function
         self._answer: Any = answer

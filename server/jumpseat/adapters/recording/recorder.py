@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,13 +21,13 @@ from typing import Any, Final
 
 import anyio
 import anyio.to_thread
-import httpx
 import orjson
 
 from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.recording.masking import ContentMask, MaskedPieces, mask_headers, mask_url
 from jumpseat.adapters.recording.recordings import SUFFIX, VERSION, EndReason, content
-from jumpseat.adapters.transport.tunnel import REDACTOR, SESSION
+from jumpseat.adapters.transport.errors import ReadError, RemoteProtocolError, TimeoutException, WriteError
+from jumpseat.adapters.transport.messages import Body, Headers, Request, Response, Route
 from jumpseat.decompression import decompress
 
 log = logging.getLogger(__name__)
@@ -50,8 +51,8 @@ class Recorder:
         self._numbers = itertools.count(1)
         self.queued_bytes = 0
 
-    def wrap(self, route: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
-        return _RecordingTransport(route, self)
+    def wrap(self, route: Route) -> Route:
+        return _RecordingRoute(route, self)
 
     async def aclose(self) -> None:
         """Write the queued data, for at most :data:`CLOSE_TIMEOUT_S`."""
@@ -61,13 +62,11 @@ class Recorder:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(thread.join, CLOSE_TIMEOUT_S)
 
-    def begin(self, request: httpx.Request, body: bytes) -> _CallRecording:
+    def begin(self, request: Request) -> _CallRecording:
         """Start recording one call to a new file."""
         now = datetime.now(UTC)
         name = f"{now:%Y%m%dT%H%M%S.%f}-{os.getpid()}-{next(self._numbers):05}{SUFFIX}"
-        make_redactor: Callable[[], Redactor] = request.extensions.get(REDACTOR) or partial(
-            _request_redactor, request
-        )
+        make_redactor = request.redactor or partial(_request_redactor, request)
         file = _RecordingFile(self._folder / name, make_redactor(), self._mask_more, tokens=request.method == "GET")
         record: dict[str, Any] = {
             "type": "request",
@@ -75,9 +74,9 @@ class Recorder:
             "at": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "method": request.method,
         }
-        if (session_id := request.extensions.get(SESSION)) is not None:
-            record["sessionId"] = session_id
-        self.put(partial(file.write_request, record, str(request.url), request.headers.multi_items(), body))
+        if request.session_id is not None:
+            record["sessionId"] = request.session_id
+        self.put(partial(file.write_request, record, str(request.url), request.headers.pairs, request.body))
         return _CallRecording(self, file, request)
 
     def put(self, job: _Job) -> None:
@@ -96,72 +95,60 @@ class Recorder:
                 log.exception("cannot write part of a recording", exc_info=False)
 
 
-class _RecordingTransport(httpx.AsyncBaseTransport):
-    """An httpx transport that records the calls made over ``route``."""
+class _RecordingRoute:
+    """Records the calls made over ``route``."""
 
-    def __init__(self, route: httpx.AsyncBaseTransport, recorder: Recorder) -> None:
+    def __init__(self, route: Route, recorder: Recorder) -> None:
         self._route = route
         self._recorder = recorder
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        body = await request.aread()
+    async def send(self, request: Request) -> Response:
         # Recordings hold readable text, with the time of each chunk, so the response must not be compressed.
-        request.headers["accept-encoding"] = "identity"
-        recording = self._recorder.begin(request, body)
+        fields = [field for field in request.fields if field[0].lower() != b"accept-encoding"]
+        request = replace(request, fields=[*fields, (b"Accept-Encoding", b"identity")])
+        recording = self._recorder.begin(request)
         try:
-            response = await self._route.handle_async_request(request)
+            response = await self._route.send(request)
         except BaseException as error:
             recording.end(error)
             raise
-        headers = response.headers
-        stream: Any = response.stream
-        if headers.get("content-encoding", "identity") != "identity":
-            stream = _DecompressedStream(response)
-            headers = httpx.Headers(
-                [
-                    (name, value)
-                    for name, value in headers.multi_items()
-                    if name not in ("content-encoding", "content-length")
-                ]
-            )
-        recording.head(response.status_code, headers)
-        return httpx.Response(
-            response.status_code,
-            headers=headers,
-            stream=_RecordedStream(stream, recording),
-            extensions=response.extensions,
-        )
+        headers, body = response.headers, response.body
+        encoding = headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            body = _DecompressedBody(body, encoding)
+            dropped = ("content-encoding", "content-length")
+            headers = Headers(pair for pair in headers.pairs if pair[0] not in dropped)
+        recording.head(response.status, headers)
+        return replace(response, headers=headers, body=_RecordedBody(body, recording))
 
     async def aclose(self) -> None:
         await self._route.aclose()
 
 
-class _DecompressedStream(httpx.AsyncByteStream):
+class _DecompressedBody:
     """The decompressed body of a compressed response."""
 
-    def __init__(self, response: httpx.Response) -> None:
-        assert isinstance(response.stream, httpx.AsyncByteStream)
-        self._stream = response.stream
-        self._encoding = response.headers["content-encoding"]
+    def __init__(self, body: Body, encoding: str) -> None:
+        self._body = body
+        self._encoding = encoding
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in decompress(self._stream, self._encoding):
-            yield piece
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return decompress(self._body, self._encoding)
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        await self._body.aclose()
 
 
-class _RecordedStream(httpx.AsyncByteStream):
+class _RecordedBody:
     """A response body that is recorded while it is read."""
 
-    def __init__(self, stream: httpx.AsyncByteStream, recording: _CallRecording) -> None:
-        self._stream = stream
+    def __init__(self, body: Body, recording: _CallRecording) -> None:
+        self._body = body
         self._tape = recording
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for piece in self._stream:
+            async for piece in self._body:
                 self._tape.piece(piece)
                 yield piece
         except Exception as error:
@@ -171,23 +158,23 @@ class _RecordedStream(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         self._tape.end(GeneratorExit())
-        await self._stream.aclose()
+        await self._body.aclose()
 
 
 class _CallRecording:
     """The recording of one call in the event loop: takes times and queues data for the writer thread."""
 
-    def __init__(self, recorder: Recorder, file: _RecordingFile, request: httpx.Request) -> None:
+    def __init__(self, recorder: Recorder, file: _RecordingFile, request: Request) -> None:
         self._recorder = recorder
         self._file = file
-        self._limit_s: float | None = request.extensions.get("timeout", {}).get("write")
+        self._limit_s = request.limits["write"]
         self._answered = False
         self._ended = False
         self._began = self._last = time.monotonic()
 
-    def head(self, status: int, headers: httpx.Headers) -> None:
+    def head(self, status: int, headers: Headers) -> None:
         self._answered = True
-        self._recorder.put(partial(self._file.write_head, self._after(), status, headers.multi_items()))
+        self._recorder.put(partial(self._file.write_head, self._after(), status, headers.pairs))
 
     def piece(self, piece: bytes) -> None:
         recorder = self._recorder
@@ -214,9 +201,9 @@ class _CallRecording:
             self._end(*(("timeout", "ReadTimeout", "no answer in time") if timed_out else ("closed", None, "")))
             return
         reason: EndReason = "failed"
-        if isinstance(error, httpx.TimeoutException):
+        if isinstance(error, TimeoutException):
             reason = "timeout"
-        elif isinstance(error, (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)):
+        elif isinstance(error, (RemoteProtocolError, ReadError, WriteError)):
             reason = "cut"
         self._end(reason, type(error).__name__, str(error))
 
@@ -304,7 +291,7 @@ class _RecordingFile:
             os.close(fd)
 
 
-def _request_redactor(request: httpx.Request) -> Redactor:
+def _request_redactor(request: Request) -> Redactor:
     """Return a redactor of the request's own credentials, for a request without a redactor."""
     return Redactor(
         headers=[{name: value for name, value in request.headers.items() if name in ("authorization", "api-key")}]

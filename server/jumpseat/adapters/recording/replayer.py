@@ -15,10 +15,12 @@ from typing import Any, Final, cast
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
-import httpx
 import orjson
 
 from jumpseat.adapters.recording.recordings import Ending, Recording, read_folder
+from jumpseat.adapters.transport import errors
+from jumpseat.adapters.transport.messages import Headers, Request, Response, Route
+from jumpseat.adapters.transport.url import parse_url
 from jumpseat.agent.secrets import MASK
 from jumpseat.errors import ConfigError, ProviderTransportError, ReplayError
 
@@ -28,14 +30,14 @@ SHOWN_CHARS: Final = 60
 _FAILURES: Final = {
     error.__name__: error
     for error in (
-        httpx.ConnectError,
-        httpx.ConnectTimeout,
-        httpx.ReadError,
-        httpx.ReadTimeout,
-        httpx.WriteError,
-        httpx.WriteTimeout,
-        httpx.RemoteProtocolError,
-        httpx.ProxyError,
+        errors.ConnectError,
+        errors.ConnectTimeout,
+        errors.ReadError,
+        errors.ReadTimeout,
+        errors.WriteError,
+        errors.WriteTimeout,
+        errors.RemoteProtocolError,
+        errors.ProxyError,
     )
 }
 _TRANSFER_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})
@@ -49,8 +51,8 @@ _VOLATILE: Final = (
 )
 
 
-class Replayer(httpx.AsyncBaseTransport):
-    """An httpx transport that answers from the recordings in ``folder``, which are read at the first request."""
+class Replayer:
+    """A route that answers from the recordings in ``folder``, which are read at the first request."""
 
     def __init__(self, folder: Path, *, in_order: bool = False, delays: bool = False) -> None:
         """``in_order`` ignores request bodies; ``delays`` reproduces the recorded delays."""
@@ -59,13 +61,13 @@ class Replayer(httpx.AsyncBaseTransport):
         self._delays = delays
         self._recordings: list[_Candidate] | None = None
 
-    def wrap(self, route: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
+    def wrap(self, route: Route) -> Route:
         return self
 
     async def aclose(self) -> None:
         pass
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def send(self, request: Request) -> Response:
         if self._recordings is None:
             try:
                 found = await anyio.to_thread.run_sync(read_folder, self._folder)
@@ -73,15 +75,15 @@ class Replayer(httpx.AsyncBaseTransport):
                 raise ReplayError(str(error)) from None
             # A concurrent request may have loaded the recordings meanwhile, and used some.
             self._recordings = self._recordings or [_Candidate(recording) for recording in found]
-        recording = self._find(self._recordings, request.method, request.url.path, await request.aread())
+        recording = self._find(self._recordings, request.method, request.url.path, request.body)
         if self._delays:
             await anyio.sleep(recording.first_after_s)
         if recording.status is None:
             raise _failure(recording)
-        return httpx.Response(
+        return Response(
             recording.status,
-            headers=[header for header in recording.headers if header[0].lower() not in _TRANSFER_HEADERS],
-            stream=_Replayed(recording, delays=self._delays),
+            Headers(header for header in recording.headers if header[0].lower() not in _TRANSFER_HEADERS),
+            _Replayed(recording, delays=self._delays),
         )
 
     def _find(self, recordings: list[_Candidate], method: str, path: str, body: bytes) -> Recording:
@@ -124,12 +126,12 @@ class _Candidate:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.path = httpx.URL(recording.url).path
+        self.path = parse_url(recording.url).path
         self.leaves = _leaves_of(recording.body)
         self.used = False
 
 
-class _Replayed(httpx.AsyncByteStream):
+class _Replayed:
     def __init__(self, recording: Recording, *, delays: bool) -> None:
         self._recording = recording
         self._delays = delays
@@ -145,6 +147,9 @@ class _Replayed(httpx.AsyncByteStream):
         if ending is None or ending.reason != "end":
             raise _failure(self._recording)
 
+    async def aclose(self) -> None:
+        pass
+
 
 def _failure(recording: Recording) -> Exception:
     """Return the exception for a recording whose transfer is incomplete."""
@@ -153,7 +158,7 @@ def _failure(recording: Recording) -> Exception:
     if kind is not None:
         return kind(ending.message)
     if ending.reason in ("cut", "timeout"):
-        return (httpx.ReadTimeout if ending.reason == "timeout" else httpx.RemoteProtocolError)(ending.message)
+        return (errors.ReadTimeout if ending.reason == "timeout" else errors.RemoteProtocolError)(ending.message)
     reason = ending.message or "the call was cancelled" if recording.ending else "the file is incomplete"
     error = ProviderTransportError(f"the recording {recording.name!r} ends early: {reason}")
     error.retryable = False

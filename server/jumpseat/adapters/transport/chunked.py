@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import httpx
+from jumpseat.adapters.transport.errors import RemoteProtocolError
 
 LONGEST_LINE: Final = 16 * 1024
 """Limit on the bytes of a line before a chunk, and of all the trailers."""
@@ -32,7 +32,7 @@ class ChunkedDecoder:
         """Take the next bytes and return the content in them.
 
         Raises:
-            httpx.RemoteProtocolError: the bytes are no chunks.
+            RemoteProtocolError: the bytes are no chunks.
         """
         data = self.rest + data if self.rest else data
         at, end = 0, len(data)
@@ -49,14 +49,14 @@ class ChunkedDecoder:
                 if end - at < 2:
                     break
                 if data[at : at + 2] != b"\r\n":
-                    raise httpx.RemoteProtocolError("a chunk is longer than its size")
+                    raise RemoteProtocolError("a chunk is longer than its size")
                 at += 2
                 self._missing = -1
             else:
                 line_end = data.find(b"\r\n", at)
                 if line_end < 0:
                     if end - at > LONGEST_LINE:
-                        raise httpx.RemoteProtocolError("the line before a chunk is too long")
+                        raise RemoteProtocolError("the line before a chunk is too long")
                     break
                 line, at = data[at:line_end], line_end + 2
                 if self._in_trailers:
@@ -69,7 +69,7 @@ class ChunkedDecoder:
     def _begin(self, line: bytes) -> None:
         match = _SIZE.fullmatch(line)
         if match is None:
-            raise httpx.RemoteProtocolError("the size of a chunk is not a hexadecimal number")
+            raise RemoteProtocolError("the size of a chunk is not a hexadecimal number")
         size = int(match[1], 16)
         if size:
             self._missing = size + 2
@@ -79,5 +79,5 @@ class ChunkedDecoder:
     def _take_trailer(self, line: bytes) -> None:
         self._trailer_bytes += len(line)
         if self._trailer_bytes > LONGEST_LINE:
-            raise httpx.RemoteProtocolError("the trailers of a response are too long")
+            raise RemoteProtocolError("the trailers of a response are too long")
         self.ended = not line

@@ -8,16 +8,18 @@ because a hundred sessions may stream at once, and waiting for a connection woul
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import h11
-import httpx
 
 from jumpseat.adapters.transport.chunked import ChunkedDecoder
+from jumpseat.adapters.transport.errors import LocalProtocolError, RemoteProtocolError
+from jumpseat.adapters.transport.messages import Headers, Limits, Request, Response
 from jumpseat.adapters.transport.socket_stream import SocketStream
+from jumpseat.adapters.transport.url import DEFAULT_PORTS
 
 REUSE_S: Final = 60.0
 """The time in seconds that a connection is kept for the next request."""
@@ -31,14 +33,11 @@ MOST_INFORMATIONAL: Final = 100
 _SENT_TOGETHER: Final = 64 * 1024
 """Limit on the bytes of a body that is copied to be sent in one packet with its head."""
 
-Limits: TypeAlias = dict[str, float | None]
-"""The ``connect``, ``write``, ``read`` and ``pool`` timeouts of one request in seconds, in httpx's form."""
-
-Origin: TypeAlias = tuple[bytes, bytes, int | None]
+Origin: TypeAlias = tuple[str, str, int | None]
 """The scheme, host and port of a URL."""
 
 
-class DirectConnections(httpx.AsyncBaseTransport):
+class DirectConnections:
     """The connections to all origins, each with one request at a time; ``tls`` is for those with https."""
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
@@ -48,23 +47,16 @@ class DirectConnections(httpx.AsyncBaseTransport):
         self._idle: dict[Origin, list[_Connection]] = {}
         self._closed = False
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url = request.url
-        origin: Origin = (url.raw_scheme, url.raw_host, url.port)
-        extensions: dict[str, Any] = request.extensions
-        limits: Limits = extensions["timeout"]
+    async def send(self, request: Request) -> Response:
+        url, limits = request.url, request.limits
+        origin: Origin = (url.scheme, url.host, url.port)
         connection = self._kept(origin) or await self._connect(origin, limits["connect"])
         try:
-            head = await connection.request(request, limits)
+            head = await connection.request(request)
         except BaseException:
             connection.close()
             raise
-        return httpx.Response(
-            head.status_code,
-            headers=head.headers.raw_items(),
-            stream=_Body(connection, limits, self, origin),
-            extensions={"http_version": b"HTTP/" + head.http_version, "reason_phrase": head.reason},
-        )
+        return Response(head.status_code, Headers.decode(head.headers), _Body(connection, limits, self, origin))
 
     async def aclose(self) -> None:
         self._closed = True
@@ -92,10 +84,9 @@ class DirectConnections(httpx.AsyncBaseTransport):
         return None
 
     async def _connect(self, origin: Origin, limit: float | None) -> _Connection:
-        scheme, host, port = origin[0], origin[1].decode("ascii"), origin[2]
-        secure = scheme == b"https"
-        stream = await SocketStream.connect(host, port or (443 if secure else 80), limit)
-        if secure:
+        scheme, host, port = origin
+        stream = await SocketStream.connect(host, port or DEFAULT_PORTS[scheme], limit)
+        if scheme == "https":
             assert self._tls is not None, "TLS is configured before the first https request"
             await stream.start_tls(self._tls, host, limit)
         return _Connection(stream)
@@ -112,21 +103,20 @@ class _Connection:
         self._early = b""
         self._kept_until = 0.0
 
-    async def request(self, request: httpx.Request, limits: Limits) -> h11.Response:
+    async def request(self, request: Request) -> h11.Response:
         """Send a request and return the head of its response.
 
         Raises:
-            httpx.TransportError: the connection broke, or a limit was exceeded.
+            TransportError: the connection broke, or a limit was exceeded.
         """
+        limits, body = request.limits, request.body
         with _protocol():
-            data = self._send(
-                h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
-            )
-            async for piece in cast("AsyncIterator[bytes]", request.stream):
-                if len(piece) > _SENT_TOGETHER:
-                    await self._stream.send(data, limits["write"])
-                    data = b""
-                data += self._send(h11.Data(data=piece))
+            data = self._send(h11.Request(method=request.method, target=request.url.target, headers=request.fields))
+            if len(body) > _SENT_TOGETHER:
+                await self._stream.send(data, limits["write"])
+                data = b""
+            if body:
+                data += self._send(h11.Data(data=body))
             data += self._send(h11.EndOfMessage())
         await self._stream.send(data, limits["write"])
         # In front of the response may be others, such as 100 Continue.
@@ -134,7 +124,7 @@ class _Connection:
             if isinstance(event := await self._next_event(limits), h11.Response):
                 break
         else:
-            raise httpx.RemoteProtocolError("the server sent too many informational responses")
+            raise RemoteProtocolError("the server sent too many informational responses")
         if request.method != "HEAD" and (b"transfer-encoding", b"chunked") in event.headers:
             self._chunks, self._early = ChunkedDecoder(), self._http.trailing_data[0]
         return event
@@ -143,7 +133,7 @@ class _Connection:
         """Return the next piece of the response's body; ``None`` at the end.
 
         Raises:
-            httpx.TransportError: the connection broke, or a limit was exceeded.
+            TransportError: the connection broke, or a limit was exceeded.
         """
         if self._chunks is not None:
             return await self._next_chunks(self._chunks, limits)
@@ -156,7 +146,7 @@ class _Connection:
         while not chunks.ended:
             data = data or await self._stream.read(limits["read"])
             if not data:
-                raise httpx.RemoteProtocolError(
+                raise RemoteProtocolError(
                     "peer closed connection without sending complete message body (incomplete chunked read)"
                 )
             if content := chunks.feed(data):
@@ -198,12 +188,12 @@ class _Connection:
             while (event := self._http.next_event()) is h11.NEED_DATA:
                 data = await self._stream.read(limits["read"])
                 if not data and self._http.their_state is h11.SEND_RESPONSE:
-                    raise httpx.RemoteProtocolError("the server disconnected without a response")
+                    raise RemoteProtocolError("the server disconnected without a response")
                 self._http.receive_data(data)
         return cast("h11.Event | type[h11.PAUSED]", event)
 
 
-class _Body(httpx.AsyncByteStream):
+class _Body:
     """The body of a response. Closing it releases the connection."""
 
     def __init__(
@@ -215,9 +205,13 @@ class _Body(httpx.AsyncByteStream):
         self._origin = origin
         self._released = False
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        while (piece := await self._connection.piece(self._limits)) is not None:
-            yield piece
+    def __aiter__(self) -> _Body:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if (piece := await self._connection.piece(self._limits)) is None:
+            raise StopAsyncIteration
+        return piece
 
     async def aclose(self) -> None:
         if not self._released:
@@ -234,6 +228,6 @@ def _protocol() -> Generator[None]:
     try:
         yield
     except h11.LocalProtocolError as error:
-        raise httpx.LocalProtocolError(str(error)) from error
+        raise LocalProtocolError(str(error)) from error
     except h11.RemoteProtocolError as error:
-        raise httpx.RemoteProtocolError(str(error)) from error
+        raise RemoteProtocolError(str(error)) from error

@@ -2,30 +2,29 @@
 
 :class:`HttpTransport` owns the connection pools of the process. :class:`HttpModel` binds the transport to a caller
 (an adapter and an endpoint); the agent loop calls models through it. Nothing is retried here. Import this module
-only when the first model is needed, because it imports httpx.
+only when the first model is needed.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import lru_cache
 from types import TracebackType
 from typing import Any, Final, Protocol, cast
 
 import anyio
-import httpx
 
 from jumpseat.adapters.adapter import Endpoint, HttpRequest, Network, Outcome, PreparedCall, Timeouts
 from jumpseat.adapters.caller import Caller
 from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.key_forms import forms_of, is_dummy
-from jumpseat.adapters.transport.connections import Limits
 from jumpseat.adapters.transport.http_events import Events
 from jumpseat.adapters.transport.http_response import ProviderResponse, open_response
+from jumpseat.adapters.transport.messages import Limits, Request, Response, Route
 from jumpseat.adapters.transport.pools import Pools
-from jumpseat.adapters.transport.tunnel import AGENT, REDACTOR, SESSION, SOCKET
+from jumpseat.adapters.transport.url import Url, parse_url
 from jumpseat.adapters.wire import parse_json
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.masked_deltas import MaskedEvents
@@ -57,7 +56,7 @@ LOOKUP_TIMEOUTS: Final = Timeouts(connect=5.0, first_byte=15.0, idle=15.0, total
 class TransportMiddleware(Protocol):
     """Intercepts all provider traffic, either in front of the network or in place of it."""
 
-    def wrap(self, route: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
+    def wrap(self, route: Route) -> Route:
         """Return the transport to use in place of ``route``."""
         ...
 
@@ -91,8 +90,8 @@ class HttpTransport:
         self.timeouts = timeouts or Timeouts()
         self.max_answer_bytes = max_answer_bytes
         self.max_body_bytes = max_body_bytes
-        self._opened: httpx.AsyncBaseTransport | None = None
-        self._route: httpx.AsyncBaseTransport | None = None
+        self._opened: Route | None = None
+        self._route: Route | None = None
         self._middleware = middleware
         self._network: Network | None = None
         self._others: dict[Network, HttpTransport] = {}
@@ -115,7 +114,7 @@ class HttpTransport:
             self._others[network] = other
         return self._others[network]
 
-    def with_route(self, route: httpx.AsyncBaseTransport) -> HttpTransport:
+    def with_route(self, route: Route) -> HttpTransport:
         """Return a transport for one call that is sent by ``route``. It needs no closing."""
         other = HttpTransport(
             self.timeouts,
@@ -126,7 +125,7 @@ class HttpTransport:
         other.set_route(route)
         return other
 
-    def set_route(self, route: httpx.AsyncBaseTransport | None) -> None:
+    def set_route(self, route: Route | None) -> None:
         """Send all further requests by ``route``, or over the network again if ``None``.
 
         Requests under way are not affected.
@@ -204,7 +203,7 @@ class HttpTransport:
         agent: SubAgentRef | None = None,
         socket: bool = False,
         redactor: Callable[[], Redactor] | None = None,
-    ) -> httpx.Response:
+    ) -> Response:
         """Send one request and return once the response headers have arrived.
 
         Args:
@@ -216,33 +215,26 @@ class HttpTransport:
             redactor: creates the redactor of the call's secrets, for a middleware that records the call.
 
         Raises:
-            httpx.HTTPError: the request failed.
+            TransportError: the request failed.
+            InvalidURL: the URL cannot be parsed.
         """
         if self._opened is None:
             route = self._route or Pools(self._network)
             self._opened = self._middleware.wrap(route) if self._middleware else route
-        address = _parse_url(url)
-        request = httpx.Request(
-            method,
-            address,
-            headers=_encode_headers(headers, address, content),
-            # As a stream, because httpx would look for the headers of each body.
-            stream=httpx.ByteStream(content or b""),
-            extensions={
-                "timeout": limits,
-                SESSION: session_id,
-                AGENT: agent,
-                SOCKET: socket,
-                REDACTOR: redactor,
-            },
+        address = parse_url(url)
+        return await self._opened.send(
+            Request(
+                method,
+                address,
+                _encode_headers(headers, address, content),
+                content or b"",
+                limits,
+                session_id,
+                agent,
+                socket,
+                redactor,
+            )
         )
-        if request.url.userinfo:
-            next(httpx.BasicAuth(request.url.username, request.url.password).auth_flow(request))
-        try:
-            return await self._opened.handle_async_request(request)
-        except httpx.RequestError as error:
-            error.request = request
-            raise
 
 
 class HttpModel:
@@ -320,7 +312,7 @@ class HttpModel:
         if prepared.replacement is not None:
             transport = self._transport.with_route(prepared.replacement.route())
 
-        async def send(limits: Limits) -> httpx.Response:
+        async def send(limits: Limits) -> Response:
             return await transport.send(
                 call.method,
                 call.url,
@@ -355,28 +347,23 @@ class HttpModel:
                     await prepared.on_end(response.outcome)
 
 
-@lru_cache(maxsize=64)
-def _parse_url(url: str) -> httpx.URL:
-    """Parse the address of a provider. The calls of a session have the same one."""
-    return httpx.URL(url)
-
-
-def _encode_headers(
-    headers: Mapping[str, str], address: httpx.URL, content: bytes | None
-) -> list[tuple[bytes, bytes]]:
+def _encode_headers(headers: Mapping[str, str], address: Url, content: bytes | None) -> list[tuple[bytes, bytes]]:
     """Return the headers of a request, with those that every request has.
 
     Raises:
         ValueError: the name of a header is not ASCII.
     """
-    # httpx would encode str as ASCII and quote the value in its error.
     encoded = [(name.encode("ascii"), value.encode()) for name, value in headers.items()]
     names = {name.lower() for name in headers}
     if "host" not in names:
-        encoded.insert(0, (b"Host", address.netloc))
+        encoded.insert(0, (b"Host", address.netloc.encode()))
     encoded += [(name, value) for lower, name, value in _DEFAULT_HEADERS if lower not in names]
     if content is not None and "content-length" not in names:
         encoded.append((b"Content-Length", b"%d" % len(content)))
+    if address.user or address.password:
+        login = base64.b64encode(f"{address.user}:{address.password}".encode())
+        encoded = [field for field in encoded if field[0].lower() != b"authorization"]
+        encoded.append((b"Authorization", b"Basic " + login))
     return encoded
 
 

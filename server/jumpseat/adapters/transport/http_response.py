@@ -12,14 +12,13 @@ from time import monotonic
 from typing import Final, cast
 
 import anyio
-import httpx
 
 from jumpseat.adapters.adapter import Outcome, Timeouts
 from jumpseat.adapters.failures import Redactor, failure_of_response
-from jumpseat.adapters.transport.connections import Limits
-from jumpseat.adapters.transport.pools import PROXY
+from jumpseat.adapters.transport import errors
+from jumpseat.adapters.transport.messages import Limits, Response
 from jumpseat.adapters.transport.sse import too_large
-from jumpseat.adapters.transport.tunnel import FINISH
+from jumpseat.adapters.transport.url import parse_url
 from jumpseat.adapters.wire import one_line
 from jumpseat.decompression import DecompressionError, decompress
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, ProviderTransportError
@@ -35,7 +34,7 @@ _PLACE_IN_SSL: Final = re.compile(r" ?\(_ssl\.c:\d+\)")
 
 @asynccontextmanager
 async def open_response(
-    response: ProviderResponse, send: Callable[[Limits], Awaitable[httpx.Response]]
+    response: ProviderResponse, send: Callable[[Limits], Awaitable[Response]]
 ) -> AsyncGenerator[ProviderResponse]:
     """Send a request and hold its response; leaving the context releases the connection, also when cancelled."""
     try:
@@ -50,7 +49,7 @@ async def open_response(
 
 
 class ProviderResponse:
-    """A response while it is received, in chunks and under time limits; httpx errors become ProviderErrors."""
+    """A response while it is received, in chunks and under time limits; its errors become ProviderErrors."""
 
     def __init__(self, redactor: Callable[[], Redactor], url: str, timeouts: Timeouts) -> None:
         """``redactor`` creates the redactor of the call's secrets; it is called only when an error is raised."""
@@ -59,7 +58,7 @@ class ProviderResponse:
         self.outcome = Outcome(None)
         self._timeouts = timeouts
         self._deadline = math.inf if timeouts.total is None else monotonic() + timeouts.total
-        self._response: httpx.Response | None = None
+        self._response: Response | None = None
         self._chunks: AsyncIterator[bytes] | None = None
         self._complete = False
 
@@ -69,7 +68,7 @@ class ProviderResponse:
         return _place(self._url)
 
     @property
-    def response(self) -> httpx.Response:
+    def response(self) -> Response:
         assert self._response is not None
         return self._response
 
@@ -77,7 +76,7 @@ class ProviderResponse:
     def content_type(self) -> str:
         return self.response.headers.get("content-type", "").lower()
 
-    async def open(self, send: Callable[[Limits], Awaitable[httpx.Response]]) -> None:
+    async def open(self, send: Callable[[Limits], Awaitable[Response]]) -> None:
         """Send the request and wait for the response headers, at most ``first_byte`` seconds.
 
         Raises:
@@ -95,17 +94,16 @@ class ProviderResponse:
             self.outcome = replace(self.outcome, broken=True)
             raise ProviderTransportError(f"no response from {self.place} within {first_byte:g} s") from None
         except Exception as error:
-            # The cause is dropped: httpx quotes header values, and a traceback would show them.
+            # The cause is dropped: h11 quotes header values, and a traceback would show them.
             raise self._failure(error) from None
         # From here on the connection enforces the read timeout. A cancel scope around every chunk would work, too,
         # but would cost more than decoding the chunk.
         limits["read"] = _min_limit(timeouts.idle, timeouts.total)
         response = self._response
-        self.outcome = Outcome(response.status_code, response.headers)
+        self.outcome = Outcome(response.status, response.headers)
         # The raw stream saves one layer per chunk; only a compressed response needs the decoding layer.
         encoding = response.headers.get("content-encoding", "identity")
-        stream = cast("httpx.AsyncByteStream", response.stream)
-        self._chunks = aiter(stream if encoding == "identity" else decompress(stream, encoding))
+        self._chunks = aiter(response.body if encoding == "identity" else decompress(response.body, encoding))
 
     async def check_status(self) -> None:
         """Raise the error that corresponds to the status, unless that is 2xx.
@@ -114,20 +112,20 @@ class ProviderResponse:
             ProviderError: the status is not 2xx. A redirect is not followed.
         """
         response = self.response
-        if response.is_success:
+        if response.status // 100 == 2:
             return
         try:
             body = await self.body(MAX_ERROR_BYTES, cut=True)
         except ProviderError:
             # The status alone is enough when the body cannot be read.
             body = b""
-        if response.is_redirect:
+        if response.status // 100 == 3:
             raise ProviderRequestError(
-                f"HTTP {response.status_code}: {self.place} redirects elsewhere, and redirects are not followed; "
+                f"HTTP {response.status}: {self.place} redirects elsewhere, and redirects are not followed; "
                 "check the base URL",
-                status=response.status_code,
+                status=response.status,
             )
-        raise failure_of_response(response.status_code, response.headers, body)
+        raise failure_of_response(response.status, response.headers, body)
 
     async def body(self, limit: int, *, cut: bool = False) -> bytes:
         """Read the whole body; with ``cut``, at most ``limit`` bytes of it.
@@ -175,7 +173,7 @@ class ProviderResponse:
 
     async def drain(self) -> None:
         """Read the end of the transfer after a complete response, so that the connection can be reused."""
-        if (finish := self.response.extensions.get(FINISH)) is not None:
+        if (finish := self.response.finish) is not None:
             await finish()
             return
         try:
@@ -190,13 +188,12 @@ class ProviderResponse:
         response, self._response = self._response, None
         if response is not None:
             with anyio.move_on_after(1, shield=True):
-                await response.aclose()
+                await response.body.aclose()
         self._chunks = None
 
-    def _peer(self, error: httpx.RequestError) -> str:
+    def _peer(self, error: errors.TransportError) -> str:
         """Name the peer of the connection attempt: the proxy if there is one, else the provider."""
-        proxy = error.request.extensions.get(PROXY)
-        return f"the proxy {_place(proxy)} for {self.place}" if proxy else self.place
+        return f"the proxy {_place(error.proxy)} for {self.place}" if error.proxy else self.place
 
     def _failure(self, error: Exception) -> ProviderError:
         """Return the ProviderError for an exception raised while sending or receiving."""
@@ -205,34 +202,34 @@ class ProviderResponse:
         self.outcome = replace(self.outcome, broken=True)
         text = one_line(_PLACE_IN_SSL.sub("", self.redactor()(str(error))), 300) or type(error).__name__
         causes = list(_causes(error))
-        if isinstance(error, httpx.ConnectTimeout):
+        if isinstance(error, errors.ConnectTimeout):
             return ProviderTransportError(
                 f"cannot connect to {self._peer(error)} {_format_limit(self._timeouts.connect)}"
             )
-        if isinstance(error, httpx.ReadTimeout):
+        if isinstance(error, errors.ReadTimeout):
             limit = _min_limit(self._timeouts.idle, self._timeouts.total)
             return ProviderTransportError(f"{self.place} stopped sending: no data {_format_limit(limit)}")
-        if isinstance(error, httpx.TimeoutException):
+        if isinstance(error, errors.TimeoutException):
             return ProviderTransportError(f"timed out while sending the request to {self.place}")
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             return _final(ProviderTransportError(f"cannot verify the certificate of {self.place}: {text}"))
-        if isinstance(error, httpx.ConnectError):
+        if isinstance(error, errors.ConnectError):
             refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
             reason = "connection refused" if refused else text
             handshake = any(isinstance(cause, ssl.SSLError) for cause in causes)
             peer = self.place if handshake else self._peer(error)
             return ProviderTransportError(f"cannot connect to {peer}: {reason}", refused=refused)
-        if isinstance(error, (httpx.RemoteProtocolError, httpx.NetworkError)):
+        if isinstance(error, (errors.RemoteProtocolError, errors.NetworkError)):
             when = "in the middle of its response" if self._response is not None else "before it responded"
             return ProviderTransportError(f"{self.place} closed the connection {when}: {text}")
         if isinstance(error, DecompressionError):
             return ProviderProtocolError(f"cannot decompress the response from {self.place}: {text}")
-        if isinstance(error, httpx.ProxyError):
+        if isinstance(error, errors.ProxyError):
             return ProviderTransportError(f"the proxy refused the connection to {self.place}: {text}")
-        if isinstance(error, httpx.UnsupportedProtocol):
+        if isinstance(error, errors.UnsupportedProtocol):
             return ProviderRequestError(f"the address of {self.place} must begin with http:// or https://")
-        if isinstance(error, (httpx.InvalidURL, httpx.LocalProtocolError, ValueError)):
-            # The message is left out, because httpx quotes header values in it.
+        if isinstance(error, (errors.InvalidURL, errors.LocalProtocolError, ValueError)):
+            # The message is left out, because h11 quotes header values in it.
             return ProviderRequestError(f"invalid URL or header for {self.place} ({type(error).__name__})")
         return _final(ProviderTransportError(f"cannot reach {self.place}: {text}"))
 
@@ -240,10 +237,10 @@ class ProviderResponse:
 def _place(url: str) -> str:
     """Return scheme, host, port and path of ``url``, without user, password and query, which may be secret."""
     try:
-        parsed = httpx.URL(url)
-    except (httpx.InvalidURL, TypeError):
+        parsed = parse_url(url)
+    except (errors.InvalidURL, TypeError):
         return "the provider"
-    return str(parsed.copy_with(userinfo=b"", query=None, fragment=None)) if parsed.host else "the provider"
+    return str(parsed).partition("?")[0].removesuffix("/") if parsed.host else "the provider"
 
 
 def _min_limit(first: float | None, second: float | None) -> float | None:

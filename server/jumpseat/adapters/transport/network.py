@@ -8,11 +8,10 @@ from __future__ import annotations
 import ipaddress
 import os
 import ssl
-from urllib.request import getproxies
-
-import httpx
+import sys
 
 from jumpseat.adapters.adapter import Network
+from jumpseat.adapters.transport.url import DEFAULT_PORTS, Address
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
@@ -31,14 +30,14 @@ class Proxies:
     @classmethod
     def from_environment(cls) -> Proxies:
         """Read ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, or else the system's settings."""
-        found = {scheme: url for scheme, url in getproxies().items() if url}
+        found = {scheme: url for scheme, url in _known_proxies().items() if url}
         bypass = found.pop("no", "")
         return cls({scheme: url if "://" in url else f"http://{url}" for scheme, url in found.items()}, bypass)
 
-    def for_url(self, url: httpx.URL) -> str | None:
+    def for_url(self, url: Address) -> str | None:
         """Return the proxy URL for ``url``, or ``None`` for a direct connection, as for any loopback address."""
         proxy = self.by_scheme.get(url.scheme) or self.by_scheme.get("all")
-        if not proxy or _is_loopback(url.host) or self._bypassed(url.host, url.port or _DEFAULT_PORTS[url.scheme]):
+        if not proxy or _is_loopback(url.host) or self._bypassed(url.host, url.port or DEFAULT_PORTS[url.scheme]):
             return None
         return proxy
 
@@ -62,15 +61,22 @@ class Proxies:
         return False
 
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+def _known_proxies() -> dict[str, str]:
+    # Elsewhere, the system has settings, too.
+    if sys.platform == "linux" and not any(name.lower().endswith("_proxy") for name in os.environ):
+        return {}
+    # Its import takes 10 ms, and so most of the first call of a model, for the mail and cookies of its HTTP client.
+    from urllib.request import getproxies
+
+    return getproxies()
 
 
 def tls_context(network: Network | None = None) -> ssl.SSLContext:
     """Return the TLS context with the trusted authorities and the client certificate.
 
-    ``SSL_CERT_FILE``, else ``REQUESTS_CA_BUNDLE``, else ``SSL_CERT_DIR`` replaces the authorities bundled with
-    httpx. ``NODE_EXTRA_CA_CERTS`` adds to whichever set is in use, as in Node. The settings of ``network`` take
-    precedence over the environment.
+    ``SSL_CERT_FILE``, else ``REQUESTS_CA_BUNDLE``, else ``SSL_CERT_DIR`` replaces the authorities of the package
+    ``certifi``. ``NODE_EXTRA_CA_CERTS`` adds to whichever set is in use, as in Node. The settings of ``network``
+    take precedence over the environment.
 
     Raises:
         OSError: a certificate file cannot be loaded; the message names the variable or option.
@@ -85,7 +91,9 @@ def tls_context(network: Network | None = None) -> ssl.SSLContext:
         if path and context is None:
             context = _load(variable, path, None)
     if context is None:
-        context = httpx.create_ssl_context(trust_env=False)
+        import certifi
+
+        context = ssl.create_default_context(cafile=certifi.where())
     extra = os.environ.get("NODE_EXTRA_CA_CERTS")
     if extra:
         _load("NODE_EXTRA_CA_CERTS", extra, context)

@@ -17,7 +17,15 @@ from contextlib import contextmanager
 from typing import Final
 
 import anyio
-import httpx
+
+from jumpseat.adapters.transport.errors import (
+    ConnectError,
+    ConnectTimeout,
+    ReadError,
+    ReadTimeout,
+    TimeoutException,
+    WriteTimeout,
+)
 
 _UNREAD_BYTES: Final = 256 * 1024
 """With more bytes, nothing is received until they are read."""
@@ -30,7 +38,7 @@ _ERROR_NUMBER: Final = re.compile(r"\[Errno (\d+)\]")
 class SocketStream(asyncio.Protocol):
     """A TCP connection, with TLS after :meth:`start_tls`. One task at a time may use it.
 
-    Time limits are in seconds, and ``None`` is no limit. Failures are the exceptions of httpx.
+    Time limits are in seconds, and ``None`` is no limit. Failures are those of ``errors.py``.
     """
 
     def __init__(self) -> None:
@@ -48,8 +56,8 @@ class SocketStream(asyncio.Protocol):
         """Connect to the first address of ``host`` that answers.
 
         Raises:
-            httpx.ConnectError: no address could be reached.
-            httpx.ConnectTimeout: none answered in time.
+            ConnectError: no address could be reached.
+            ConnectTimeout: none answered in time.
         """
         loop = asyncio.get_running_loop()
         with _connecting(), anyio.fail_after(timeout):
@@ -63,8 +71,8 @@ class SocketStream(asyncio.Protocol):
         """Continue with TLS; the certificate has to be that of ``host``.
 
         Raises:
-            httpx.ConnectError: the handshake failed.
-            httpx.ConnectTimeout: the handshake took too long.
+            ConnectError: the handshake failed.
+            ConnectTimeout: the handshake took too long.
         """
         assert self._transport is not None
         with _connecting(), anyio.fail_after(timeout):
@@ -90,27 +98,27 @@ class SocketStream(asyncio.Protocol):
         """Send ``data``, and wait while the peer takes nothing. Return early if the peer answers or hangs up.
 
         Raises:
-            httpx.WriteTimeout: the peer took nothing for too long.
+            WriteTimeout: the peer took nothing for too long.
         """
         if self._transport is None or self._ended:
             return
         self._transport.write(data)
         # A provider may refuse a request before it has read all of it.
         while self._writing_paused and not self._ended and not self._received:
-            await self._wait(timeout, httpx.WriteTimeout)
+            await self._wait(timeout, WriteTimeout)
 
     async def read(self, timeout: float | None) -> bytes:
         """Return the next bytes; none at the end.
 
         Raises:
-            httpx.ReadError: the connection broke.
-            httpx.ReadTimeout: nothing came in time.
+            ReadError: the connection broke.
+            ReadTimeout: nothing came in time.
         """
         if not self._received and not self._ended:
-            await self._wait(timeout, httpx.ReadTimeout)
+            await self._wait(timeout, ReadTimeout)
         if not self._received:
             if self._error is not None:
-                raise httpx.ReadError(str(self._error)) from self._error
+                raise ReadError(str(self._error)) from self._error
             return b""
         data = self._received.popleft()
         self._received_bytes -= len(data)
@@ -157,7 +165,7 @@ class SocketStream(asyncio.Protocol):
 
     # ------------------------------------------------------------------------------------------------------------
 
-    async def _wait(self, timeout: float | None, error: type[httpx.TimeoutException]) -> None:
+    async def _wait(self, timeout: float | None, error: type[TimeoutException]) -> None:
         loop = asyncio.get_running_loop()
         self._waiter = waiter = loop.create_future()
         timer = None if timeout is None else loop.call_later(timeout, _expire, waiter, error)
@@ -173,7 +181,7 @@ class SocketStream(asyncio.Protocol):
             self._waiter.set_result(None)
 
 
-def _expire(waiter: asyncio.Future[None], error: type[httpx.TimeoutException]) -> None:
+def _expire(waiter: asyncio.Future[None], error: type[TimeoutException]) -> None:
     if not waiter.done():
         waiter.set_exception(error("timed out"))
 
@@ -191,9 +199,9 @@ def _connecting() -> Generator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise httpx.ConnectTimeout(str(error)) from error
+        raise ConnectTimeout(str(error)) from error
     except OSError as error:
-        raise httpx.ConnectError(str(error)) from error
+        raise ConnectError(str(error)) from error
 
 
 def _typed(error: OSError) -> OSError:

@@ -2,7 +2,7 @@
 
 A client that controls the network (for example behind a proxy, or with credentials that only it has) registers once
 per process. From then on, every provider request is forwarded to that client, which returns the response under the
-request's id. The tunnel is an httpx transport, so adapters, time limits and error handling stay the same.
+request's id. The tunnel is a route, so adapters, time limits and error handling stay the same.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from functools import partial
 from typing import Final
 
 import anyio
-import httpx
 
+from jumpseat.adapters.transport.messages import Headers, Request, Response
 from jumpseat.agent.client import Client
-from jumpseat.agent.model import SubAgentRef
 from jumpseat.errors import ClientCallError, ProviderTransportError
 from jumpseat_protocol.callbacks import HttpRequestChunkParams, HttpRequestStartParams
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -28,16 +27,6 @@ from jumpseat_protocol.llm_inference import HttpResponseChunkParams, HttpRespons
 
 CANCEL_TIMEOUT_S: Final = 1.0
 """Time limit for notifying the client of a cancelled or finished request."""
-SESSION: Final = "jumpseat_session"
-"""The httpx extension with the id of the session that a request is made for."""
-AGENT: Final = "jumpseat_agent"
-"""The httpx extension with the sub-agent that a request is made for (``SubAgentRef``), if any."""
-SOCKET: Final = "jumpseat_socket"
-"""The httpx extension of a request sent as a WebSocket message; its response is read as an event stream."""
-FINISH: Final = "jumpseat_finish"
-"""The httpx extension of a WebSocket response: a callback that closes the socket once the response is complete."""
-REDACTOR: Final = "jumpseat_veil"
-"""The httpx extension with a function that creates the call's redactor, used by a recorder."""
 MAIN_AGENT: Final = "main"
 INTERACTION: Final = "conversation-agent"
 SUB_AGENT_INTERACTION: Final = "conversation-subagent"
@@ -64,19 +53,18 @@ class _PendingRequest:
         self.changed = anyio.Event()
 
 
-class Tunnel(httpx.AsyncBaseTransport):
-    """An httpx transport that forwards every request to ``client``."""
+class Tunnel:
+    """A route that forwards every request to ``client``."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self._open: dict[str, _PendingRequest] = {}
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def send(self, request: Request) -> Response:
         request_id = str(uuid.uuid4())
-        pending = self._open[request_id] = _PendingRequest(socket=bool(request.extensions.get(SOCKET)))
-        body = await request.aread()
+        pending = self._open[request_id] = _PendingRequest(socket=request.socket)
         try:
-            await self._send(request_id, request, body, socket=pending.socket)
+            await self._forward(request_id, request)
             while pending.status is None and pending.failure is None:
                 await pending.changed.wait()
             if pending.status is None:
@@ -84,25 +72,27 @@ class Tunnel(httpx.AsyncBaseTransport):
         except BaseException:
             await self.cancel(request_id, pending)
             raise
-        stream = _Body(self, request_id, pending)
+        body = _Body(self, request_id, pending)
         if pending.socket and pending.status == SWITCHING_PROTOCOLS:
-            return httpx.Response(
+            return Response(
                 200,
-                headers={"content-type": "text/event-stream"},
-                stream=stream,
-                extensions={FINISH: partial(self._finish_socket, request_id, pending)},
+                Headers([("content-type", "text/event-stream")]),
+                body,
+                finish=partial(self._finish_socket, request_id, pending),
             )
-        return httpx.Response(pending.status, headers=pending.headers, stream=stream)
+        return Response(pending.status, Headers(pending.headers), body)
 
-    async def _send(self, request_id: str, request: httpx.Request, body: bytes, *, socket: bool) -> None:
+    async def aclose(self) -> None:
+        pass
+
+    async def _forward(self, request_id: str, request: Request) -> None:
+        socket, agent, session_id = request.socket, request.agent, request.session_id
         headers: dict[str, list[str]] = {}
-        for name, value in request.headers.multi_items():
+        for name, value in request.headers.pairs:
             if not socket or name not in BODY_HEADERS:
                 headers.setdefault(name, []).append(value)
         headers["accept-encoding"] = ["identity"]
         url = str(request.url)
-        session_id = request.extensions.get(SESSION)
-        agent: SubAgentRef | None = request.extensions.get(AGENT)
         main = MAIN_AGENT if session_id is not None else None
         interaction = INTERACTION if session_id is not None else None
         try:
@@ -121,7 +111,9 @@ class Tunnel(httpx.AsyncBaseTransport):
             )
             await self.client.send_http_chunk(
                 HttpRequestChunkParams(
-                    request_id=request_id, data=body.decode("utf-8", "replace"), end=None if socket else True
+                    request_id=request_id,
+                    data=request.body.decode("utf-8", "replace"),
+                    end=None if socket else True,
                 )
             )
         except ClientCallError as error:
@@ -188,7 +180,7 @@ class Tunnel(httpx.AsyncBaseTransport):
             pending.notify()
 
 
-class _Body(httpx.AsyncByteStream):
+class _Body:
     """The body of a response, yielded as the client sends it."""
 
     def __init__(self, tunnel: Tunnel, request_id: str, pending: _PendingRequest) -> None:

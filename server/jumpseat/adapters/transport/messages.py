@@ -1,0 +1,129 @@
+"""Requests to providers and their responses, between the transport and the routes that carry them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import field
+from typing import Protocol, TypeAlias
+
+from jumpseat.adapters.failures import Redactor
+from jumpseat.adapters.transport.url import Url
+from jumpseat.agent.model import SubAgentRef
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+Limits: TypeAlias = dict[str, float | None]
+"""The ``connect``, ``write``, ``read`` and ``pool`` timeouts of one request in seconds, in httpx's form."""
+
+
+class Headers(Mapping[str, str]):
+    """Headers by their names in any case; iteration returns the names in lower case.
+
+    The values of a header that occurs several times are joined with commas.
+    """
+
+    __slots__ = ("_values", "pairs")
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self.pairs = [(name.lower(), value) for name, value in pairs]
+        """All headers in their order, with their names in lower case."""
+        self._values: dict[str, str] = {}
+        for name, value in self.pairs:
+            earlier = self._values.get(name)
+            self._values[name] = value if earlier is None else f"{earlier}, {value}"
+
+    @classmethod
+    def decode(cls, pairs: Iterable[tuple[bytes, bytes]]) -> Headers:
+        """Return headers as they were received: in UTF-8 or, as of old, in Latin-1."""
+        return cls((_decoded(name), _decoded(value)) for name, value in pairs)
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+@dataclass(slots=True)
+class Request:
+    """A request on its way to a provider. ``fields`` are its headers as they are written.
+
+    ``limits`` are kept by reference, so that they can be changed while the response is read. ``session_id`` and
+    ``agent`` are the session and the sub-agent that the request is made for, if any. A request with ``socket`` is a
+    WebSocket message, whose response is read as an event stream. ``redactor`` creates the redactor of the call's
+    secrets, for a recorder.
+    """
+
+    method: str
+    url: Url
+    fields: list[tuple[bytes, bytes]] = field(repr=False)
+    body: bytes = field(repr=False)
+    limits: Limits
+    session_id: str | None = None
+    agent: SubAgentRef | None = None
+    socket: bool = False
+    redactor: Callable[[], Redactor] | None = field(default=None, repr=False)
+
+    @property
+    def headers(self) -> Headers:
+        return Headers.decode(self.fields)
+
+
+class Body(Protocol):
+    """The body of a response, in pieces as they are received. Closing it releases the connection."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Response:
+    """The head of a response, with its body still to be read.
+
+    ``finish`` closes the socket of a complete response that came over a WebSocket.
+    """
+
+    status: int
+    headers: Headers
+    body: Body
+    finish: Callable[[], Awaitable[None]] | None = None
+
+
+class Route(Protocol):
+    """Carries requests to providers, and their responses back."""
+
+    async def send(self, request: Request) -> Response:
+        """Send a request and return once the response headers have arrived.
+
+        Raises:
+            TransportError: the request failed.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        ...
+
+
+@dataclass(slots=True)
+class WholeBody:
+    """A body that is there already."""
+
+    content: bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self.content:
+            yield self.content
+
+    async def aclose(self) -> None:
+        pass
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text.decode("latin-1")
