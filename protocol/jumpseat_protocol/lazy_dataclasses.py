@@ -31,7 +31,7 @@ _OPTIONS: Final = frozenset({"eq", "frozen", "kw_only", "repr", "slots"})
 """The options of lazy dataclasses; a class with others is left to the standard decorator."""
 _standard: Final[Any] = dataclasses.dataclass
 FEW: Final = 3
-"""The number of instances that are made without a compiled constructor: most classes of a first turn have no more."""
+"""The number of instances made without compiling a constructor: most classes of a first turn have no more."""
 
 
 @contextmanager

@@ -155,7 +155,8 @@ def _names(cls: type[BaseModel]) -> frozenset[str] | None:
 class Method(NamedTuple):
     """The types of a request's params and of its result.
 
-    ``result`` is a model, a plain JSON type or a union of them, or ``None`` for a method that answers ``null``.
+    ``result`` is a type of the wire, a plain JSON type or a union of them, or ``None`` for a method that answers
+    ``null``. Results of methods that are called often are dataclasses, as events are.
     """
 
     params: type[WireModel]
@@ -180,7 +181,7 @@ def to_wire(value: Any) -> Any:
     """Encode ``value`` for JSON: dataclasses become camelCase objects without their ``None`` fields.
 
     Raises:
-        TypeError: a value is neither JSON, a dataclass nor an enum.
+        TypeError: a value is neither JSON, a dataclass, an enum nor a model of the wire.
     """
     # Ordered by frequency: nearly every value of an event is a string.
     if isinstance(value, str | int | float | bool) or value is None:
@@ -193,6 +194,8 @@ def to_wire(value: Any) -> Any:
         return [to_wire(item) for item in cast("list[Any]", value)]
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, WireModel):
+        return value.wire()
     raise TypeError(f"{type(value).__name__} has no wire form")
 
 
