@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from jumpseat_protocol.events import AgentMode, SessionMode
 from jumpseat_protocol.sandbox import SandboxConfig
 from jumpseat_protocol.server import EmptyParams, SuccessResult
-from jumpseat_protocol.wire import Later, Method, Number, WireModel
+from jumpseat_protocol.wire import Later, Method, Number, WireDataclass, WireModel, wire_dataclass
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -462,17 +462,20 @@ class SessionResumeParams(SessionOptions):
     take_over: StrictBool = False
 
 
-class UiCapabilities(WireModel):
+@wire_dataclass
+class UiCapabilities(WireDataclass):
     elicitation: StrictBool = False
     mcp_apps: StrictBool = False
     canvases: StrictBool = False
 
 
-class Capabilities(WireModel):
+@wire_dataclass
+class Capabilities(WireDataclass):
     ui: UiCapabilities
 
 
-class SessionOpenedResult(WireModel):
+@wire_dataclass
+class SessionOpenedResult(WireDataclass):
     """The result of ``session.create`` and ``session.resume``."""
 
     session_id: str
@@ -521,7 +524,8 @@ class SessionSendParams(WireModel):
     tracestate: str | None = None
 
 
-class SessionSendResult(WireModel):
+@wire_dataclass
+class SessionSendResult(WireDataclass):
     """``message_id`` is the id that the ``user.message`` event will have."""
 
     message_id: str

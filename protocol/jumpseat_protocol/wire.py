@@ -11,7 +11,7 @@ constructor called with an unknown name, which is a mistake in a program, refuse
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, fields, is_dataclass
+from dataclasses import field
 from enum import Enum
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -43,7 +43,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.lazy_dataclasses import dataclass, field_names
 from jumpseat_protocol.lazy_models import LazyModel
 
 T = TypeVar("T")
@@ -171,7 +171,8 @@ def _names(cls: type[BaseModel]) -> frozenset[str] | None:
 class Method(NamedTuple):
     """The types of a request's params and of its result.
 
-    ``result`` is a model, a plain JSON type or a union of them, or ``None`` for a method that answers ``null``.
+    ``result`` is a type of the wire, a plain JSON type or a union of them, or ``None`` for a method that answers
+    ``null``. Results of methods that are called often are dataclasses, as events are.
     """
 
     params: type[WireModel]
@@ -196,12 +197,12 @@ def to_wire(value: Any) -> Any:
     """Encode ``value`` for JSON: dataclasses become camelCase objects without their ``None`` fields.
 
     Raises:
-        TypeError: a value is neither JSON, a dataclass nor an enum.
+        TypeError: a value is neither JSON, a dataclass, an enum nor a model of the wire.
     """
     # Ordered by frequency: nearly every value of an event is a string.
     if isinstance(value, str | int | float | bool) or value is None:
         return value
-    if is_dataclass(value) and not isinstance(value, type):
+    if _layout(value.__class__) is not None:
         return object_to_wire(value)
     if isinstance(value, dict):
         return {key: to_wire(item) for key, item in cast("dict[str, Any]", value).items()}
@@ -209,6 +210,8 @@ def to_wire(value: Any) -> Any:
         return [to_wire(item) for item in cast("list[Any]", value)]
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, WireModel):
+        return value.wire()
     raise TypeError(f"{type(value).__name__} has no wire form")
 
 
@@ -216,12 +219,13 @@ def object_to_wire(value: object) -> dict[str, Any]:
     """Encode a dataclass like :func:`to_wire`."""
     return {
         name: item if item.__class__ is str else to_wire(item)
-        for attribute, name in _layout(type(value))
+        for attribute, name in _layout(value.__class__) or ()
         if (item := getattr(value, attribute)) is not None
     }
 
 
 @cache
-def _layout(cls: type[Any]) -> tuple[tuple[str, str], ...]:
-    """Return (attribute, wire name) of each field, computed once per class."""
-    return tuple((f.name, to_camel(f.name)) for f in fields(cls))
+def _layout(cls: type) -> tuple[tuple[str, str], ...] | None:
+    """Return (attribute, wire name) of each field, computed once per class; ``None`` if it is no dataclass."""
+    names = field_names(cls)
+    return None if names is None else tuple((name, to_camel(name)) for name in names)

@@ -28,6 +28,8 @@ def main() -> None:
     command = _command(sys.argv[1:], as_copilot=as_copilot)
     gc.freeze()
     gc.enable()
+    # Looking for garbage after each 700 new objects, as by default, takes a tenth of the first `session.create`.
+    gc.set_threshold(10_000, 10, 10)
     sys.exit(command())
 
 

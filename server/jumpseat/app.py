@@ -96,7 +96,6 @@ from jumpseat.tools.resources import Resources
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat.validation import in_file
 from jumpseat.watchdog import watch_loop
-from jumpseat_protocol.sessions import SessionMetadata
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -345,14 +344,11 @@ class App:
         self.connections.add(connection)
         return connection.wire
 
-    def announce(
-        self, kind: str, session_id: str, metadata: SessionMetadata | None, created_by: str | None
-    ) -> None:
+    def announce(self, kind: str, session_id: str, metadata: dict[str, str] | None, created_by: str | None) -> None:
         """Notify the connections that see sessions of the token ``created_by``."""
         params: dict[str, Any] = {"type": kind, "sessionId": session_id}
         if metadata is not None:
-            times = {"startTime": metadata.start_time, "modifiedTime": metadata.modified_time}
-            params["metadata"] = times | ({"summary": metadata.summary} if metadata.summary else {})
+            params["metadata"] = metadata
         self.announce_here(params, created_by)
         if self._cluster is not None:
             self._cluster.announce(params, created_by)

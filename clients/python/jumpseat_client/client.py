@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Unpack, c
 
 import anyio
 from anyio.abc import AnyByteStream, TaskGroup
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from jumpseat_client.connection import Broadcast, Connection, MessageTap, require_success
 from jumpseat_client.errors import HandshakeError, JumpseatClientError, RpcError, ServerGoneError
@@ -27,12 +27,12 @@ from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.models import ModelsListResult
 from jumpseat_protocol.server import ConnectResult, PingResult, StatusResult
 from jumpseat_protocol.sessions import SessionIdResult, SessionListResult, SessionMetadata, SessionOpenedResult
-from jumpseat_protocol.wire import WireModel
+from jumpseat_protocol.wire import WireDataclass, WireModel
 
 if TYPE_CHECKING:
     from jumpseat_protocol.complete import AnswerStream, CompleteOptions, CompleteParams, CompleteResult
 
-M = TypeVar("M", bound=WireModel)
+R = TypeVar("R", bound=WireModel | WireDataclass)
 RequestHandler: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 HANDSHAKE_S = 30.0
@@ -360,10 +360,10 @@ class Client:
         if responder is not None and responder.session is session:
             del self._responders[session.id]
 
-    async def _call(self, method: str, params: Mapping[str, Any], result: type[M]) -> M:
+    async def _call(self, method: str, params: Mapping[str, Any], result: type[R]) -> R:
         answer = await self.request(method, params)
         try:
-            return result.model_validate(answer)
+            return TypeAdapter(result).validate_python(answer)
         except ValidationError as error:
             raise JumpseatClientError(f"invalid response to {method}: {error}") from error
 

@@ -40,7 +40,13 @@ C = TypeVar("C", bound=WireModel)
 @cache
 def _default(kind: type[C]) -> C:
     """Return the values of ``kind`` without any options: the same object for all sessions, which only read it."""
-    return kind()
+    # There is nothing to validate, and many sessions never need the validator.
+    return kind.model_construct()
+
+
+def unless_default(value: C) -> C | None:
+    """Return an option of a session, or ``None`` if its values are those of a session without it."""
+    return None if value is _default(type(value)) else value
 
 
 @dataclass(slots=True)

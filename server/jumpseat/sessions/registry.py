@@ -93,7 +93,7 @@ class SessionRegistry:
         models: ModelSource,
         environment: Environment,
         tasks: TaskGroup,
-        announce: Callable[[str, str, SessionMetadata | None, str | None], None],
+        announce: Callable[[str, str, dict[str, str] | None, str | None], None],
         *,
         allow_unasked: bool,
         allow_old_clients: AllowOldClients,
@@ -639,14 +639,11 @@ class SessionRegistry:
         cwd = Path(workspace.cwd) if workspace and workspace.cwd else None
         return cwd if cwd is not None and os.path.isdir(cwd) else None
 
-    def _metadata(self, session: Session) -> SessionMetadata:
+    def _metadata(self, session: Session) -> dict[str, str]:
+        """Return what is announced of a session, in its form on the wire."""
+        times = {"startTime": session.started_at, "modifiedTime": utc_now()}
         prompt = session.history.first_prompt
-        return SessionMetadata(
-            session_id=session.id,
-            start_time=session.started_at,
-            modified_time=utc_now(),
-            summary=shorten(prompt) if prompt is not None else None,
-        )
+        return times | ({"summary": summary} if prompt is not None and (summary := shorten(prompt)) else {})
 
     def _handle_change(self, session: Session) -> None:
         storage = self._storages.get(session.id)

@@ -15,7 +15,7 @@ import orjson
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.settings import SessionSettings, unless_default
 from jumpseat.store.state_files import StateFiles
 from jumpseat_protocol.sessions import (
     CustomAgentConfig,
@@ -64,7 +64,7 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         allow_all_mcp_server_instructions=settings.mcp_instructions or None,
         mcp_o_auth_token_storage=None if settings.stored_mcp_logins else "in-memory",
         client_name=settings.client_name,
-        system_message=settings.system_message,
+        system_message=unless_default(settings.system_message),
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
         ask_user_disabled=settings.ask_user_disabled or None,
@@ -75,8 +75,8 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         tool_choice=settings.tool_choice,
         response_format=settings.response_format,
         hosted_tools=settings.hosted_tools,
-        large_output=settings.large_output,
-        tool_search=settings.tool_search,
+        large_output=unless_default(settings.large_output),
+        tool_search=unless_default(settings.tool_search),
         infinite_sessions=settings.infinite_sessions,
         keep_interrupted_answers=settings.keep_interrupted_answers or None,
         one_off=settings.one_off or None,
