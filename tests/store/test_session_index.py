@@ -11,7 +11,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from jumpseat.store.session_index import FRESH_S, RECENT, SHARE, Entry, SessionIndex
+from jumpseat.store.session_index import FRESH_S, RECENT, SHARE, SessionIndex
+from jumpseat.store.session_table import Entry
 
 MANY = 100
 """Enough sessions for the file to be written."""
