@@ -133,8 +133,9 @@ def odd(record: dict[str, Any], chance: random.Random) -> dict[str, Any]:
         name = chance.choice(list(ODD))
         part[name] = ODD[name]
     elif part:
-        name = chance.choice(list(part))
-        part[name] = chance.choice((None, 1, "", True, {}, [], [1], "text"))
+        name = chance.choice(sorted(part))
+        other: tuple[Any, ...] = (None, 1, "", True, {}, [], [1], "text")
+        part[name] = chance.choice(other)
         if chance.random() < 0.4:
             del part[name]
     return record
@@ -147,7 +148,7 @@ def parts_of(part: dict[str, Any]) -> list[dict[str, Any]]:
         for value in part.values()
         for item in (cast("list[Any]", value) if isinstance(value, list) else [value])
     ]
-    return [item for item in members if isinstance(item, dict)]
+    return [cast("dict[str, Any]", item) for item in members if isinstance(item, dict)]
 
 
 def state_of(session: Session) -> Any:
