@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import anyio.to_thread
 import orjson
@@ -122,6 +122,15 @@ class FileEventLog:
         if fd is not None and self._on_quiet is not None:
             self._on_quiet()
         return fd
+
+    def open(self) -> IO[bytes]:
+        """Open the file for reading; see :class:`jumpseat.store.session_storage.StoredLog`."""
+        try:
+            return open(self._path, "rb")
+        except FileNotFoundError:
+            return BytesIO()
+        except OSError as error:
+            raise StoreError(f"cannot read the session log: {error.strerror or error}") from error
 
     def read(self) -> Replay:
         """Read the events, like :func:`read_log`."""
