@@ -79,6 +79,6 @@ def test_an_invalid_stored_server_affects_nothing_else(tmp_path: Path) -> None:
     write_options(DiskFiles(tmp_path), settings)
     file = tmp_path / FILE
     file.write_text(file.read_text().replace('"command":"y"', '"command":""'))
-    options = read_options(DiskFiles(tmp_path))
+    options = read_options(DiskFiles(tmp_path)).options
     assert options.mcp_servers == {"good": {"command": "x"}}
     assert (options.disabled_mcp_servers, options.plugin_directories) == (["good"], ["/plugins"])

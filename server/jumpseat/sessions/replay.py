@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.sessions.plain_records import PlainRecords
 from jumpseat_protocol import events
 
 if TYPE_CHECKING:
@@ -34,35 +35,47 @@ NOT_REPLAYED: Final[Mapping[str, events.UnknownPayload]] = {
 _CALLED_AGAIN: Final = events.UnknownPayload(type=events.ToolExecutionStart.type, data={})
 
 
-_OF_AGENTS: Final = frozenset({"task", "read_agent"})
-"""The tools whose calls change the state of sub-agents."""
+_FOLLOWED: Final = frozenset({"task", "read_agent", "bash", "read_bash", "write_bash", "stop_bash"})
+"""The tools whose calls change the state of sub-agents or of commands in the background."""
 
 
 def replay_records(session: Session, records: Iterable[dict[str, Any]]) -> None:
     """Apply the events of a log to ``session``: its conversation, model, mode and agent."""
-    settings = session.settings
+    settings, history = session.settings, session.history
     agents: AgentHistory | None = None
     commands: LostCommands | None = None
-    for event in decode_records(records):
-        event_id, agent_id, payload = event
+    plain = PlainRecords(session)
+    called: set[object] = set()
+    for event_id, record in _with_ids(records):
+        agent_id = record.get("agentId")
+        agent_id = agent_id if isinstance(agent_id, str) else None
+        if agent_id is None:
+            if (kind := record["type"]) in NOT_REPLAYED:
+                history.count(event_id)
+                continue
+            if plain.apply(kind, event_id, record.get("data")):
+                continue
+        payload = _decode(record, agent_id, called)
         if agents is None and (agent_id is not None or _starts_agent(payload)):
             # Imported late: most sessions have no sub-agents.
             from jumpseat.agent.subagents.subagents import sub_agents
 
             agents = sub_agents(session).history()
+            plain.leave(agents.awaits)
         if agents is not None:
-            agents.apply(event)
+            agents.apply((event_id, agent_id, payload))
         if agent_id is not None:
             session.count_for_agent(event_id, payload)
             continue
         if isinstance(payload, events.UnknownPayload):
-            session.history.count(event_id)
+            history.count(event_id)
             continue
         if commands is None and isinstance(payload, events.ToolExecutionStart) and payload.tool_name == "bash":
             # Imported late, too.
             from jumpseat.agent.subagents.lost_commands import LostCommands
 
             commands = LostCommands()
+            plain.leave(commands.awaits)
         if commands is not None:
             commands.apply(payload)
         session.apply(event_id, payload)
@@ -105,24 +118,37 @@ def decode_records(records: Iterable[dict[str, Any]]) -> Iterator[LoggedEvent]:
 
     Those that change no state are not decoded, nor is the start of a call of a tool that was called before.
     """
-    last: str | None = None
     called: set[object] = set()
+    for event_id, record in _with_ids(records):
+        agent_id = record.get("agentId")
+        agent_id = agent_id if isinstance(agent_id, str) else None
+        yield event_id, agent_id, _decode(record, agent_id, called)
+
+
+def _with_ids(records: Iterable[dict[str, Any]]) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    last: str | None = None
     for record in records:
         event_id = record.get("id")
-        last = event_id if isinstance(event_id, str) and event_id else last
-        agent_id = record.get("agentId")
-        kind = record["type"]
-        if isinstance(agent_id, str):
-            yield last, agent_id, events.decode_payload(kind, record.get("data"))
-            continue
-        payload = NOT_REPLAYED.get(kind)
-        if payload is None and kind == events.ToolExecutionStart.type and _tool_name(record) in called:
-            payload = _CALLED_AGAIN
-        if payload is None:
-            payload = events.decode_payload(kind, record.get("data"))
-            if isinstance(payload, events.ToolExecutionStart) and payload.tool_name not in _OF_AGENTS:
-                called.add(payload.tool_name)
-        yield last, None, payload
+        if isinstance(event_id, str) and event_id:
+            last = event_id
+        yield last, record
+
+
+def _decode(
+    record: dict[str, Any], agent_id: str | None, called: set[object]
+) -> events.EventPayload | events.UnknownPayload:
+    """Decode the payload of an event. ``called`` are the tools that the main agent has called before."""
+    kind = record["type"]
+    if agent_id is not None:
+        return events.decode_payload(kind, record.get("data"))
+    if (skipped := NOT_REPLAYED.get(kind)) is not None:
+        return skipped
+    if kind == events.ToolExecutionStart.type and _tool_name(record) in called:
+        return _CALLED_AGAIN
+    payload = events.decode_payload(kind, record.get("data"))
+    if isinstance(payload, events.ToolExecutionStart) and payload.tool_name not in _FOLLOWED:
+        called.add(payload.tool_name)
+    return payload
 
 
 def _tool_name(record: dict[str, Any]) -> object:

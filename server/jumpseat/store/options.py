@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import orjson
 from pydantic import BaseModel, Field, ValidationError
@@ -21,8 +21,10 @@ from jumpseat_protocol.sessions import (
     CustomAgentConfig,
     MemoryOptions,
     SessionOptions,
+    SessionResumeParams,
 )
 from jumpseat_protocol.tools import SubagentSettings
+from jumpseat_protocol.wire import WireModel
 
 if TYPE_CHECKING:
     from jumpseat_protocol.mcp import McpServerConfig
@@ -31,9 +33,18 @@ log = logging.getLogger(__name__)
 
 FILE: Final = "options.json"
 
+_OWN: Final = ("lostMcpServers", "lostAgentServers", "subAgentSettings")
 
-class StoredOptions(SessionOptions):
-    """The stored options of a session.
+
+class StoredOptions(NamedTuple):
+    """The stored options of a session, and what only the server stores with them."""
+
+    options: SessionOptions
+    own: OwnOptions
+
+
+class OwnOptions(WireModel):
+    """What the server stores beside the options of clients.
 
     ``lost_mcp_servers`` names the values that were not stored, by server; ``lost_agent_servers`` does the same for
     the servers of custom agents, by agent and server. ``sub_agent_settings`` are the user's.
@@ -111,7 +122,7 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
 
 
 def _to_wire(options: Mapping[str, object]) -> dict[str, object]:
-    """Return options as :class:`StoredOptions` would encode them, without its serializer."""
+    """Return options as :class:`SessionOptions` would encode them, without its serializer."""
     return {_wire_name(name): _encoded(value) for name, value in options.items() if value is not None}
 
 
@@ -162,15 +173,19 @@ def _split_agents(
 def read_options(state: StateFiles) -> StoredOptions:
     """Read the stored options; the result is empty if the file is missing or invalid."""
     try:
-        options = StoredOptions.model_validate(orjson.loads(state.read(FILE) or b""))
-    except (OSError, ValueError, ValidationError):
-        return StoredOptions()
+        values = orjson.loads(state.read(FILE) or b"")
+        # The model of requests to resume a session exists then; another one would take milliseconds to build.
+        options = SessionResumeParams.model_validate({**values, "sessionId": "stored"})
+        own = {name: values[name] for name in _OWN if values.get(name)}
+        stored = StoredOptions(options, OwnOptions.model_validate(own) if own else OwnOptions.model_construct())
+    except (OSError, ValueError, TypeError, ValidationError):
+        return StoredOptions(SessionResumeParams.model_construct(session_id="stored"), OwnOptions.model_construct())
     for owner in (options, *(options.custom_agents or ())):
         if owner.mcp_servers:
             owner.mcp_servers = {
                 name: value for name, value in owner.mcp_servers.items() if _usable(state, name, value)
             }
-    return options
+    return stored
 
 
 def keep_tracking(source: StateFiles, target: StateFiles) -> bool:
@@ -179,10 +194,9 @@ def keep_tracking(source: StateFiles, target: StateFiles) -> bool:
     Raises:
         OSError: the option cannot be written.
     """
-    options = StoredOptions(enable_file_change_tracking=read_options(source).enable_file_change_tracking)
-    if not options.enable_file_change_tracking:
+    if not read_options(source).options.enable_file_change_tracking:
         return False
-    target.write(FILE, orjson.dumps(options.wire()))
+    target.write(FILE, orjson.dumps({"enableFileChangeTracking": True}))
     return True
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
@@ -50,6 +50,14 @@ class StoredLog(Protocol):
 
     async def save(self) -> None:
         """Store all events safely now."""
+        ...
+
+    def open(self) -> IO[bytes]:
+        """Open the content for reading; empty if there is no log. The caller closes the file.
+
+        Raises:
+            StoreError: the log cannot be read.
+        """
         ...
 
     def read(self) -> Replay:

@@ -687,6 +687,30 @@ async def test_the_event_log_is_read_backward_from_its_end(tmp_path: Path) -> No
         assert (page["events"], page["hasMore"]) == (history[:-4], False)
 
 
+async def test_pages_of_the_log_of_an_earlier_process_have_every_event_once(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        at = await start(server.wire)
+        for _ in range(4):
+            await server.wire.prompt(at.session)
+    async with running_server(tmp_path) as server:
+        await server.wire.call("session.resume", {"sessionId": at.session, "provider": HELLO})
+        at = At(server.wire, at.session)
+        history = await at.history()
+        for options in ({}, {"types": ["user.message"]}, {"direction": "backward"}):
+            pages: list[list[dict[str, Any]]] = []
+            page: dict[str, Any] = {"hasMore": True}
+            while page["hasMore"]:
+                cursor = {"cursor": page["cursor"]} if pages else {}
+                page = await at.call("eventLog.read", max=3, includeEphemeral=False, **options, **cursor)
+                assert page["cursorStatus"] == "ok"
+                pages.append(page["events"])
+            in_order = pages[::-1] if "direction" in options else pages
+            kinds_wanted = options.get("types", kinds(history))
+            assert [event for events in in_order for event in events] == [
+                event for event in history if event["type"] in kinds_wanted
+            ]
+
+
 async def test_a_waiting_reader_gets_new_events_including_ephemeral_ones(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         at = await start(server.wire)
@@ -730,7 +754,10 @@ async def test_a_cursor_expires_when_its_event_is_removed(tmp_path: Path) -> Non
             page = await at.call("eventLog.read", cursor=cursor)
             assert page["cursorStatus"] == "expired"
             assert page["events"] == await at.history()
-        assert "cursor" in await at.error_of("eventLog.read", cursor="yesterday")
+        for cursor in ("yesterday", "1.2@.id", f"1.2@{'9' * 5000}.id"):
+            assert "cursor" in await at.error_of("eventLog.read", cursor=cursor)
+        page = await at.call("eventLog.read", cursor=f"1.99@{'9' * 18}.{prompt['id']}")
+        assert page["cursorStatus"] == "expired"
 
 
 async def test_a_waiting_read_ends_when_the_session_closes(tmp_path: Path) -> None:

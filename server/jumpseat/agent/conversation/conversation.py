@@ -134,19 +134,20 @@ class Conversation:
                 self._steps.append(_Step(UserMessage([TextBlock(payload.content)])))
                 self._unanswered = True
             case events.AssistantMessage():
-                self._unanswered = bool(payload.interrupted or payload.tool_requests)
                 blocks = _assistant_blocks(payload)
-                if blocks:
-                    message = AssistantMessage(blocks)
-                    calls = message.tool_uses()
-                    self._steps.append(_Step(message, calls=calls, results=[None] * len(calls)))
+                calls = [block for block in blocks if isinstance(block, ToolUseBlock)]
+                self.add_answer(blocks, calls, is_final=not (payload.interrupted or payload.tool_requests))
             case events.ToolUserRequested():
                 self._user_commands[payload.tool_call_id] = str(payload.arguments.get("command", ""))
             case events.ToolExecutionComplete(is_user_requested=True):
                 if (command := self._user_commands.pop(payload.tool_call_id, None)) is not None:
                     self._reports.append(command_report(command, payload))
             case events.ToolExecutionComplete():
-                self._settle(payload)
+                if (found := self._find_open_call(payload.tool_call_id)) is not None:
+                    step, place = found
+                    step.results[place] = _result(step.calls[place], payload)
+                    if payload.effective_arguments is not None:
+                        step.replace_arguments(place, payload.effective_arguments)
             case events.Abort():
                 # A slash command that is aborted after an answer interrupts no prompt.
                 self.interrupted = self._unanswered
@@ -165,6 +166,19 @@ class Conversation:
                 self._compacting = None
             case _:
                 pass
+
+    def add_answer(self, blocks: list[AssistantBlock], calls: list[ToolUseBlock], *, is_final: bool) -> None:
+        """Add an answer of the model. ``calls`` are those among its blocks; a final answer ends a run."""
+        self._unanswered = not is_final
+        if blocks:
+            self._steps.append(_Step(AssistantMessage(blocks), calls=calls, results=[None] * len(calls)))
+
+    def settle(self, call_id: str, text: str, *, success: bool) -> None:
+        """Add the result of a call that consists of a text; without such an open call, do nothing."""
+        if (found := self._find_open_call(call_id)) is not None:
+            step, place = found
+            call = step.calls[place]
+            step.results[place] = ToolResultBlock(call.id, call.name, text, is_error=not success)
 
     def _add_reports(self) -> None:
         reports, self._reports = self._reports, []
@@ -224,15 +238,14 @@ class Conversation:
         message = UserMessage([TextBlock(summary_text(prompts, summary, room))])
         return [_Step(message, is_summary=True), *rest], prompts
 
-    def _settle(self, payload: events.ToolExecutionComplete) -> None:
+    def _find_open_call(self, call_id: str) -> tuple[_Step, int] | None:
+        """Return the step and the place of the latest call with an id and without a result."""
         # Search from the end, because some providers reuse the same ids in every answer.
         for step in reversed(self._steps):
             for place, call in enumerate(step.calls):
-                if call.id == payload.tool_call_id and step.results[place] is None:
-                    step.results[place] = _result(call, payload)
-                    if payload.effective_arguments is not None:
-                        step.replace_arguments(place, payload.effective_arguments)
-                    return
+                if call.id == call_id and step.results[place] is None:
+                    return step, place
+        return None
 
 
 def command_report(command: str, end: events.ToolExecutionComplete) -> str:

@@ -42,6 +42,10 @@ class LostCommands:
             case _:
                 pass
 
+    def awaits(self, call_id: object) -> bool:
+        """Return whether the end of a call matters."""
+        return call_id in self._calls
+
     def _end_call(self, call: events.ToolExecutionStart, payload: events.ToolExecutionComplete) -> None:
         text = payload.result.content if payload.result is not None else ""
         given: Any = call.arguments

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Final
+from io import BytesIO
+from typing import IO, Final
 
 import anyio
 
@@ -55,6 +56,9 @@ class ClientEventLog:
     def end(self) -> None:
         """Accept no more events."""
         self._ended = True
+
+    def open(self) -> IO[bytes]:
+        return BytesIO(self._files.read(FILE) or b"")
 
     def read(self) -> Replay:
         return parse_log(self._files.read(FILE) or b"")

@@ -1,0 +1,126 @@
+"""Apply the plainest records of a log without decoding them: prompts, answers, and results of tools.
+
+They are most of what a long log has. A record that is not exactly as expected here is left to the caller, who
+decodes it; the state of the session is the same either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast, get_args
+
+from jumpseat.agent.blocks import AssistantBlock, TextBlock, ToolUseBlock
+from jumpseat.agent.conversation.conversation import canonical_json
+from jumpseat.agent.session.session import Session
+from jumpseat_protocol import events
+
+_PROMPT: Final[Mapping[str, type]] = dict.fromkeys(
+    ("content", "messageId", "transformedContent", "interactionId", "turnId", "agentMode", "delivery"), str
+)
+_ATTRIBUTES: Final = {
+    "messageId": "message_id",
+    "transformedContent": "transformed_content",
+    "interactionId": "interaction_id",
+    "turnId": "turn_id",
+    "agentMode": "agent_mode",
+}
+_MODES: Final = (None, *get_args(events.AgentMode))
+_DELIVERIES: Final = (None, *get_args(events.Delivery))
+_ANSWER: Final[Mapping[str, type]] = {
+    "messageId": str,
+    "content": str,
+    "toolRequests": list,
+    "model": str,
+    "turnId": str,
+    "interactionId": str,
+    "outputTokens": int,
+    "reasoningText": str,
+    "originatingMessageId": str,
+}
+_CALL: Final[Mapping[str, type]] = {
+    "toolCallId": str,
+    "name": str,
+    "arguments": dict,
+    "type": str,
+    "intentionSummary": str,
+    "mcpServerName": str,
+    "mcpToolName": str,
+}
+_CALL_TYPES: Final = ("function", "custom")
+_COMPLETE: Final[Mapping[str, type]] = {
+    "toolCallId": str,
+    "success": bool,
+    "result": dict,
+    "toolTelemetry": dict,
+    "turnId": str,
+    "interactionId": str,
+    "sandboxed": bool,
+}
+
+
+class PlainRecords:
+    """Applies the plain records of the main agent to ``session``."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._left: list[Callable[[str], bool]] = []
+        self._appliers: Mapping[str, Callable[[str | None, dict[str, Any]], bool]] = {
+            events.UserMessage.type: self._apply_prompt,
+            events.AssistantMessage.type: self._apply_answer,
+            events.ToolExecutionComplete.type: self._apply_result,
+        }
+
+    def leave(self, awaits: Callable[[str], bool]) -> None:
+        """Leave the results of some calls to the caller: those for whose id ``awaits`` returns true."""
+        self._left.append(awaits)
+
+    def apply(self, kind: str, event_id: str | None, data: Any) -> bool:
+        """Apply a record if it is plain; return whether it is."""
+        applier = self._appliers.get(kind)
+        return applier is not None and type(data) is dict and applier(event_id, cast("dict[str, Any]", data))
+
+    def _apply_prompt(self, event_id: str | None, data: dict[str, Any]) -> bool:
+        if "content" not in data or "messageId" not in data or not _is_plain(data, _PROMPT):
+            return False
+        if data.get("agentMode") not in _MODES or data.get("delivery") not in _DELIVERIES:
+            return False
+        values = {_ATTRIBUTES.get(name, name): value for name, value in data.items()}
+        self._session.apply(event_id, events.UserMessage(**values))
+        return True
+
+    def _apply_answer(self, event_id: str | None, data: dict[str, Any]) -> bool:
+        if "content" not in data or "messageId" not in data or not _is_plain(data, _ANSWER):
+            return False
+        blocks: list[AssistantBlock] = [TextBlock(data["content"])] if data["content"] else []
+        calls: list[ToolUseBlock] = []
+        for item in cast("list[Any]", data.get("toolRequests", ())):
+            if type(item) is not dict or not _is_plain(call := cast("dict[str, Any]", item), _CALL):
+                return False
+            if "toolCallId" not in call or "name" not in call or "arguments" not in call:
+                return False
+            if call.get("type", "function") not in _CALL_TYPES:
+                return False
+            arguments = call["arguments"]
+            calls.append(ToolUseBlock(call["toolCallId"], call["name"], canonical_json(arguments), arguments))
+        self._session.history.apply_answer(event_id, [*blocks, *calls], calls, is_final=not calls)
+        return True
+
+    def _apply_result(self, event_id: str | None, data: dict[str, Any]) -> bool:
+        try:
+            call_id, success, result = data["toolCallId"], data["success"], data["result"]
+            text = result["content"]
+        except (KeyError, TypeError):
+            return False
+        if len(result) > 1 or type(text) is not str or not _is_plain(data, _COMPLETE):
+            return False
+        for awaits in self._left:
+            if awaits(call_id):
+                return False
+        self._session.history.apply_result(event_id, call_id, text, success=success)
+        return True
+
+
+def _is_plain(members: dict[str, Any], types: Mapping[str, type]) -> bool:
+    """Return whether an object has only members of these names and types."""
+    # A generator expression would take twice the time.
+    return not [name for name, member in members.items() if types.get(name) is not type(member)]
