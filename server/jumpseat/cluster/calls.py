@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 
 import anyio
 
+from jumpseat.cluster.catching_up import Seen
 from jumpseat.rpc.json_rpc_peer import Later
 from jumpseat.rpc.wire_errors import error_of
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -50,7 +51,7 @@ class Call:
     """A request of a client about a session.
 
     ``made_id`` says that this server has chosen the session's id, or has made the request itself. ``seen`` is the
-    last event that the client has got from the replica before.
+    last event that the client has got from the replica before. With ``taken``, that replica was killed.
     """
 
     method: str
@@ -60,7 +61,8 @@ class Call:
     later: Later
     scope: anyio.CancelScope
     made_id: bool = False
-    seen: str | None = None
+    seen: Seen | None = None
+    taken: bool = False
     attempts: int = 0
 
     async def wait(self) -> None:

@@ -3,11 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
-_SESSION = b'"sessionId":"'
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+_SESSION: Final = b'"sessionId":"'
+_TURN: Final = b'"type":"assistant.turn_start"'
+_IDLE: Final = b'"type":"session.idle"'
+_HEAD_BYTES: Final = 400
+"""The part of a notification that has the type of its event, whatever the event holds."""
+_OF_RUNS: Final = frozenset({"user.message", "assistant.turn_end", "abort", "session.error"})
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a client has got of a session: the last stored event, and whether a run had begun and not ended."""
+
+    event_id: str
+    in_run: bool
+
+    def encode(self) -> dict[str, Any]:
+        """Return the form for other replicas."""
+        return {"event": self.event_id, "inRun": self.in_run}
+
+
+def decode_seen(value: Any) -> Seen | None:
+    """Return what :meth:`Seen.encode` has made; ``None`` for anything else."""
+    if isinstance(value, dict) and isinstance(event := value.get("event"), str):  # pyright: ignore
+        return Seen(event, value.get("inRun") is True)  # pyright: ignore
+    return None
 
 
 class SeenEvents:
@@ -15,24 +41,32 @@ class SeenEvents:
 
     def __init__(self) -> None:
         self._latest: dict[bytes, bytes] = {}
+        self._in_run: set[bytes] = set()
 
     def note(self, body: bytes) -> None:
         """Note a notification with an event."""
         start = body.find(_SESSION, 0, 100) + len(_SESSION)
-        self._latest[body[start : body.find(b'"', start)]] = body
+        session = body[start : body.find(b'"', start)]
+        self._latest[session] = body
+        if body.find(_TURN, 0, _HEAD_BYTES) >= 0:
+            self._in_run.add(session)
+        elif body.find(_IDLE, 0, _HEAD_BYTES) >= 0:
+            self._in_run.discard(session)
 
-    def latest(self, session_id: str) -> str | None:
-        """Return the latest stored event of a session that the client has got; ``None`` if it has got none."""
-        body = self._latest.get(orjson.dumps(session_id)[1:-1])
+    def latest(self, session_id: str) -> Seen | None:
+        """Return what the client has got of a session; ``None`` if it has got nothing."""
+        key = orjson.dumps(session_id)[1:-1]
+        body = self._latest.get(key)
         if body is None:
             return None
         event: dict[str, Any] = orjson.loads(body)["params"]["event"]
         # An event that is not stored follows the stored one that it names.
-        return event.get("parentId") if event.get("ephemeral") else event.get("id")
+        event_id = event.get("parentId") if event.get("ephemeral") else event.get("id")
+        return Seen(event_id, key in self._in_run) if event_id else None
 
 
-def missed(records: Iterable[dict[str, Any]], seen: str, until: str | None) -> list[dict[str, Any]]:
-    """Return the events of a log between the event ``seen`` and the event ``until``, both not included.
+def missed(records: Iterable[dict[str, Any]], seen: Seen, until: str | None) -> list[dict[str, Any]]:
+    """Return the events of a log between those ``seen`` and the event ``until``, both not included.
 
     All events up to ``until`` are returned if the log has no event ``seen``: it was never stored.
     """
@@ -46,5 +80,10 @@ def missed(records: Iterable[dict[str, Any]], seen: str, until: str | None) -> l
         everything.append(record)
         if is_after:
             found.append(record)
-        is_after = is_after or event_id == seen
+        is_after = is_after or event_id == seen.event_id
     return found if is_after else everything
+
+
+def lacks_idle(seen: Seen, records: Iterable[dict[str, Any]]) -> bool:
+    """Return whether a client that has ``seen`` so much, and has then got ``records``, lacks the end of a run."""
+    return seen.in_run or any(record.get("type") in _OF_RUNS for record in records)

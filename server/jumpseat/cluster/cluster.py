@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from jumpseat.agent.session.session import Session
 from jumpseat.cluster import jetstream
 from jumpseat.cluster.calls import Call
+from jumpseat.cluster.catching_up import Seen
 from jumpseat.cluster.index import Index
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.membership import Membership
@@ -345,7 +346,7 @@ class Cluster:
         """Stop the work of a session that another replica has taken, and let its clients have it from there."""
         concerned = [routes for routes in self._routes.values() if session_id in routes.sessions()]
         session = self.session(session_id)
-        seen = session.delivered if session is not None else None
+        seen = _seen(session)
         try:
             with anyio.CancelScope(shield=True):
                 if session is not None:
@@ -396,7 +397,7 @@ class Cluster:
         concerned = [routes for routes in self._routes.values() if session.id in routes.sessions()]
         await self.server.registry.close(session, keep=True)
         for routes in concerned:
-            routes.handle_loss(session.id, session.delivered)
+            routes.handle_loss(session.id, _seen(session))
 
     async def close(self) -> None:
         """Leave the cluster. The sessions are closed before."""
@@ -404,6 +405,13 @@ class Cluster:
             await self.ownerships.release(session_id)
         await self.membership.leave()
         await anyio.to_thread.run_sync(delete_folder, self._home)
+
+
+def _seen(session: Session | None) -> Seen | None:
+    """Return what the clients of this replica have got of a session."""
+    if session is None or session.delivered is None:
+        return None
+    return Seen(session.delivered, session.run_delivered)
 
 
 @asynccontextmanager

@@ -107,7 +107,7 @@ class ReplicatedFiles(DiskFiles):
 class ReplicatedLog(FileEventLog):
     """The log of a session: events are in the file at once, and announced when they are in JetStream."""
 
-    __slots__ = ("_lease", "_mirror")
+    __slots__ = ("_has_files", "_lease", "_mirror")
 
     def __init__(
         self,
@@ -116,8 +116,10 @@ class ReplicatedLog(FileEventLog):
         on_quiet: Callable[[], None],
         lease: Callable[[], Lease | None],
         mirror: Callable[[], None],
+        has_files: Callable[[], bool],
     ) -> None:
         super().__init__(path, syncer, on_quiet)
+        self._has_files = has_files
         self._lease = lease
         self._mirror = mirror
 
@@ -134,7 +136,8 @@ class ReplicatedLog(FileEventLog):
 
     async def flush(self) -> None:
         """Queue the changes that the model's tools have made to files. The end of the run is announced behind."""
-        await anyio.to_thread.run_sync(self._mirror)
+        if self._has_files():
+            await anyio.to_thread.run_sync(self._mirror)
 
     async def save(self) -> None:
         if (lease := self._lease()) is not None:
@@ -184,7 +187,9 @@ class ReplicatedFolder(SessionFolder):
         self._leases = leases
         self._seen: dict[str, State] = {}
         self.state = ReplicatedFiles(path, self._lease, lambda: leases.changed(self))
-        self._log = ReplicatedLog(f"{path}/{LOG}", syncer, self.note_time, self._lease, self.mirror)
+        self._log = ReplicatedLog(
+            f"{path}/{LOG}", syncer, self.note_time, self._lease, self.mirror, self._has_files
+        )
 
     def _lease(self) -> Lease | None:
         return self._leases.lease(self.session_id)
@@ -249,6 +254,10 @@ class ReplicatedFolder(SessionFolder):
         for name in self._seen.keys() - found.keys():
             lease.store(Record("remove", b"", name))
         self._seen = found
+
+    def _has_files(self) -> bool:
+        """Return whether there may be files that others have written. Most sessions have none."""
+        return bool(self._seen) or any(os.path.exists(f"{self.path}/{name}") for name in (*MIRRORED, _DATABASE))
 
     def _store(self, lease: Lease, name: str) -> None:
         try:

@@ -7,6 +7,7 @@ without an answer may have been stored, so it is repeated, unchanged, until the 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final, TypeAlias, cast
@@ -32,6 +33,8 @@ HEARTBEAT_TTL_S: Final = 20.0
 RETRY_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0)
 """Waits before an append is repeated; the last one is used from then on."""
 REQUEST_S: Final = 5.0
+START_S: Final = 60.0
+"""Time in which servers of NATS that have just started elect their leaders."""
 DUPLICATES_S: Final = 120.0
 _WRONG_SEQUENCE: Final = (10071, 10164)
 _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
@@ -98,42 +101,49 @@ class JetStream:
     # --- streams and buckets --------------------------------------------------------------------------------------
 
     async def prepare(self, settings: ClusterSettings) -> None:
-        """Create the streams and buckets that do not exist.
+        """Create the streams and buckets that do not exist. Waits for servers of NATS that have just started.
 
         Raises:
             StoreError: JetStream is not available.
         """
+        until_s = time.monotonic() + START_S
+        while True:
+            try:
+                await self._prepare(settings)
+                return
+            except (nats.errors.Error, TimeoutError) as error:
+                if time.monotonic() > until_s:
+                    where = ", ".join(settings.servers)
+                    raise StoreError(f"JetStream is not available at {where}: {_text(error)}") from None
+            await anyio.sleep(RETRY_S[-1])
+
+    async def _prepare(self, settings: ClusterSettings) -> None:
         copies = settings.copies or min(3, await self._nodes())
-        try:
-            await self._ensure(
-                api.StreamConfig(
-                    name=self.names.log_stream,
-                    subjects=[self.names.logs],
-                    num_replicas=copies,
-                    storage=api.StorageType.FILE,
-                    duplicate_window=DUPLICATES_S,
-                    allow_direct=True,
-                    discard=api.DiscardPolicy.NEW,
-                )
+        await self._ensure(
+            api.StreamConfig(
+                name=self.names.log_stream,
+                subjects=[self.names.logs],
+                num_replicas=copies,
+                storage=api.StorageType.FILE,
+                duplicate_window=DUPLICATES_S,
+                allow_direct=True,
+                discard=api.DiscardPolicy.NEW,
             )
-            for bucket, ttl in (
-                (self.names.owners, None),
-                (self.names.index, None),
-                (self.names.replicas, HEARTBEAT_TTL_S),
-            ):
-                with suppress(js_errors.BadRequestError):
-                    await self._js.create_key_value(
-                        api.KeyValueConfig(bucket=bucket, replicas=copies, ttl=ttl, history=1, direct=False)
-                    )
+        )
+        for bucket, ttl in (
+            (self.names.owners, None),
+            (self.names.index, None),
+            (self.names.replicas, HEARTBEAT_TTL_S),
+        ):
             with suppress(js_errors.BadRequestError):
-                await self._js.create_object_store(
-                    self.names.objects, api.ObjectStoreConfig(bucket=self.names.objects, replicas=copies)
+                await self._js.create_key_value(
+                    api.KeyValueConfig(bucket=bucket, replicas=copies, ttl=ttl, history=1, direct=False)
                 )
-            self._objects: Any = await self._js.object_store(self.names.objects)
-        except (nats.errors.Error, TimeoutError) as error:
-            raise StoreError(
-                f"JetStream is not available at {', '.join(settings.servers)}: {_text(error)}"
-            ) from None
+        with suppress(js_errors.BadRequestError):
+            await self._js.create_object_store(
+                self.names.objects, api.ObjectStoreConfig(bucket=self.names.objects, replicas=copies)
+            )
+        self._objects: Any = await self._js.object_store(self.names.objects)
 
     async def _ensure(self, config: api.StreamConfig) -> None:
         try:
@@ -431,7 +441,8 @@ async def connect(settings: ClusterSettings, label: str) -> AsyncGenerator[JetSt
             callback()
 
     async def disconnected() -> None:
-        log.warning("the connection to NATS is lost")
+        if not client.is_closed:
+            log.warning("the connection to NATS is lost")
 
     async def failed(error: Exception) -> None:
         log.info("NATS: %s", _text(error))

@@ -10,15 +10,15 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.from_thread
 from anyio.abc import TaskGroup
 
 from jumpseat.cluster.jetstream import JetStream, WrongSequenceError
-from jumpseat.cluster.records import Record, parts
+from jumpseat.cluster.records import Record, is_large, joined, parts
 from jumpseat.errors import StoreError
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
@@ -26,12 +26,11 @@ log = logging.getLogger(__name__)
 
 MOST_BATCH_BYTES: Final = 256 << 10
 """Events are joined in one message up to this size."""
-LARGE_BYTES: Final = 128 << 10
-"""Larger files become objects: the records of a session are read as a whole."""
 FULL_S: Final = 1.0
 """Time before a message that NATS has refused, because it has no space, is tried again."""
 _LOST: Final = "another replica has taken over the session"
 
+E = TypeVar("E", bound=BaseException)
 Announcement: TypeAlias = Callable[[], None]
 
 
@@ -59,7 +58,7 @@ class Response:
 class _Work:
     """Something else to be done in the order of the changes."""
 
-    do: Callable[[], Awaitable[None]]
+    do: Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass(slots=True)
@@ -120,7 +119,7 @@ class Lease:
             raise StoreError(_LOST if self.lost else "the session is closed")
         self._add(record)
 
-    def do(self, work: Callable[[], Awaitable[None]]) -> None:
+    def do(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Queue work that is done between the changes before and after. May be called from threads."""
         if not self.lost and not self.ended:
             self._add(_Work(work))
@@ -225,22 +224,19 @@ class Lease:
                     self._finish(0)
                     continue
                 self._began_s = self._began_s or time.monotonic()
+                records, work, count = self._next()
                 try:
-                    if isinstance(item, _Work):
-                        count = 1
-                        await item.do()
-                    else:
-                        record, count = self._next(item)
-                        await self._store(record)
-                except WrongSequenceError as error:
-                    self._handle_other(error)
-                    return
-                except StoreError as error:
-                    self._fail(error)
-                    await anyio.sleep(FULL_S)
-                    continue
+                    await self._store_all(records, work)
+                except* WrongSequenceError as group:
+                    self._handle_other(group)
+                except* StoreError as group:
+                    self._fail(_first(group))
+                    count = 0
                 if self.lost:
                     return
+                if not count:
+                    await anyio.sleep(FULL_S)
+                    continue
                 self._failure = self._began_s = None
                 self._finish(count)
         finally:
@@ -249,25 +245,37 @@ class Lease:
             if self._queue:
                 self._wake(StoreError("the server is ending"))
 
-    def _next(self, first: Record) -> tuple[Record, int]:
-        """Return the next change, joined with the events behind it, and the number of items that this concerns."""
-        if first.kind != "events":
-            return first, 1
-        lines, size, count, last = [first.data], len(first.data), 0, 1
-        for item in self._queue:
-            count += 1
-            if count == 1 or not isinstance(item, Record | _Work):
-                continue
-            if isinstance(item, _Work) or item.kind != "events" or size + len(item.data) > MOST_BATCH_BYTES:
-                break
-            lines.append(item.data)
-            size += len(item.data)
-            last = count
-        return Record("events", b"".join(lines)), last
+    def _next(self) -> tuple[list[Record], list[_Work], int]:
+        """Return the next changes that fit into a message, the work among them, and the number of items of both."""
+        records: list[Record] = []
+        work: list[_Work] = []
+        size = last = 0
+        for count, item in enumerate(self._queue, 1):
+            if isinstance(item, _Work):
+                work.append(item)
+                last = count
+            elif isinstance(item, Record):
+                size += len(item.data)
+                if records and (size > MOST_BATCH_BYTES or is_large(item) or is_large(records[0])):
+                    break
+                records.append(item)
+                last = count
+        return records, work, last
+
+    async def _store_all(self, records: list[Record], work: list[_Work]) -> None:
+        """Store changes in one message, and do the work among them meanwhile."""
+        async with anyio.create_task_group() as tasks:
+            for each in work:
+                tasks.start_soon(each.do)
+            if records:
+                tasks.start_soon(self._store, records[0] if len(records) == 1 else joined(records))
+        for record in records:
+            if record.kind in ("file", "remove") and not is_large(record):
+                await self._replace_object(record.name, None)
 
     async def _store(self, record: Record) -> None:
         name = record.name
-        if record.kind == "file" and len(record.data) > LARGE_BYTES:
+        if is_large(record):
             # An object of its own for each version: a reader of the older record finds what it names.
             stored = f"{self.session_id}/{self.epoch}-{self.seq}-{name}"
             await self._stream.put_object(stored, record.data)
@@ -280,12 +288,16 @@ class Lease:
                 self._subject, part, message_id, self.seq, record.headers(self.epoch, number, more=more)
             )
             self._on_append(time.perf_counter() - began)
-        if record.kind in ("file", "object", "remove"):
-            before = self.objects.pop(name, None)
-            if record.kind == "object":
-                self.objects[name] = record.data.decode()
-            if before is not None:
-                await self._stream.delete_object(before)
+        if record.kind == "object":
+            await self._replace_object(name, record.data.decode())
+
+    async def _replace_object(self, name: str, stored: str | None) -> None:
+        """Remove the object that a large file had before."""
+        before = self.objects.pop(name, None)
+        if stored is not None:
+            self.objects[name] = stored
+        if before is not None:
+            await self._stream.delete_object(before)
 
     def _finish(self, count: int) -> None:
         """Remove the first items, which are stored, and make the announcements among them and behind them."""
@@ -303,7 +315,8 @@ class Lease:
             announcement()
         self._wake(None)
 
-    def _handle_other(self, error: WrongSequenceError) -> None:
+    def _handle_other(self, group: BaseExceptionGroup[WrongSequenceError]) -> None:
+        error = _first(group)
         epoch = error.last.headers.get("Jumpseat-Epoch") if error.last is not None else None
         log.warning("session %s is lost to another replica (epoch %s)", self.session_id, epoch)
         self.lose()
@@ -320,3 +333,9 @@ class Lease:
                 waiter.error = error
                 waiter.done.set()
                 self._waiters.remove(waiter)
+
+
+def _first(group: BaseExceptionGroup[E]) -> E:
+    """Return the first exception of a group of one kind."""
+    error = group.exceptions[0]
+    return _first(cast("BaseExceptionGroup[E]", error)) if isinstance(error, BaseExceptionGroup) else error

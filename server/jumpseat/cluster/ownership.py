@@ -148,7 +148,7 @@ class Ownerships:
         if check and await self._stream.last(self._stream.names.log(session_id)) is not None:
             raise InvalidRequestError(f"session {session_id!r} already exists")
         try:
-            epoch, _ = await self._win(session_id)
+            epoch, _ = await self._win(session_id, is_new=True)
         except OwnedElsewhereError:
             raise InvalidRequestError(f"session {session_id!r} already exists") from None
         self._hosts[session_id] = host
@@ -202,12 +202,18 @@ class Ownerships:
         if session_id not in self._leases:
             await anyio.to_thread.run_sync(delete_folder, self._folder(session_id).path)
 
-    async def _win(self, session_id: str) -> tuple[int, bool]:
-        """Enter this replica as the owner; return the epoch, and whether another entry was replaced."""
+    async def _win(self, session_id: str, *, is_new: bool = False) -> tuple[int, bool]:
+        """Enter this replica as the owner; return the epoch, and whether another entry was replaced.
+
+        ``is_new`` says that there probably is no entry.
+        """
         key, bucket = token_of(session_id), self._stream.names.owners
         value = {"replica": self._membership.id, "host": self._membership.host}
+        revision: int | None = 0 if is_new else None
         while True:
-            revision, owner = await self._stream.value(bucket, key)
+            owner = None
+            if revision is None:
+                revision, owner = await self._stream.value(bucket, key)
             if owner is not None:
                 replica = owner["replica"]
                 if replica != self._membership.id and not await self._membership.has_gone(replica):
@@ -215,6 +221,7 @@ class Ownerships:
             try:
                 epoch = await self._stream.set_value(bucket, key, value, revision, uuid.uuid4().hex)
             except WrongSequenceError:
+                revision = None
                 continue
             return epoch, owner is not None
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import field
+from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
 from jumpseat.cluster.jetstream import Stored
 from jumpseat.store.event_log import parse_record
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
-Kind: TypeAlias = Literal["events", "file", "append", "object", "remove", "cut", "claim"]
+Kind: TypeAlias = Literal["events", "file", "append", "object", "remove", "cut", "claim", "several"]
 
 KIND: Final = "Jumpseat-Kind"
 EPOCH: Final = "Jumpseat-Epoch"
@@ -24,6 +25,7 @@ MORE: Final = "Jumpseat-More"
 PART: Final = "Jumpseat-Part"
 VERSION: Final = "Jumpseat-Version"
 FORMAT: Final = "1"
+LARGE_BYTES: Final = 128 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +85,26 @@ class Folder:
             # What the owner before has not completed.
             self._part.clear()
             return
-        if PART not in headers:
+        number = int(headers.get(PART) or 0)
+        if number == 0:
             self._part.clear()
+        elif number != len(self._part):
+            # The rest of what was never complete.
+            return
         self._part.append(message.data)
         if MORE in headers:
             return
         data = b"".join(self._part)
         self._part.clear()
         name = json.loads(headers.get(NAME, '""'))
+        self._apply(kind, name, data)
+
+    def _apply(self, kind: str | None, name: str, data: bytes) -> None:
+        content = self.content
         match kind:
+            case "several":
+                for record in separated(data):
+                    self._apply(record.kind, record.name, record.data)
             case "events":
                 content.events += data.splitlines(keepends=True)
             case "file":
@@ -120,6 +133,38 @@ def cut(lines: list[bytes], event_id: str) -> None:
             if record is not None and record.get("id") == event_id:
                 del lines[place:]
                 return
+
+
+def is_large(record: Record) -> bool:
+    """Return whether a file becomes an object: the records of a session are read as a whole."""
+    return record.kind == "file" and len(record.data) > LARGE_BYTES
+
+
+def joined(records: Iterable[Record]) -> Record:
+    """Return one record of several; neighbouring events become one."""
+    merged: list[Record] = []
+    for kind, group in groupby(records, key=lambda record: record.kind):
+        if kind == "events":
+            merged.append(Record("events", b"".join(record.data for record in group)))
+        else:
+            merged += group
+    if len(merged) == 1:
+        return merged[0]
+    chunks: list[bytes] = []
+    for record in merged:
+        head = {"kind": record.kind, "name": record.name, "bytes": len(record.data)}
+        chunks += (json.dumps(head).encode(), b"\n", record.data)
+    return Record("several", b"".join(chunks))
+
+
+def separated(data: bytes) -> Iterable[Record]:
+    """Yield the records of which one consists."""
+    start = 0
+    while start < len(data):
+        end = data.index(b"\n", start) + 1
+        head = json.loads(data[start:end])
+        start = end + head["bytes"]
+        yield Record(head["kind"], data[end:start], head["name"])
 
 
 def parts(data: bytes, most_bytes: int) -> Iterable[tuple[bytes, bool]]:

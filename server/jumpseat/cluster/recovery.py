@@ -56,7 +56,7 @@ class LastRun:
 
 
 async def recover(session: Session, registry: SessionRegistry, *, go_on: bool) -> None:
-    """Record that a run was interrupted, if one was, and announce ``session.idle``.
+    """Record that a run was interrupted, if one was, and announce ``session.idle`` then.
 
     ``go_on`` lets the run go on instead: client tools and permissions are asked for again. A call that has begun
     to change something here is not repeated.
@@ -83,7 +83,7 @@ async def recover(session: Session, registry: SessionRegistry, *, go_on: bool) -
         _interrupt(session, call.id)
     if run.is_open:
         session.emit(events.Abort(reason="owner_lost"))
-    session.end_run(run.is_open)
+        session.end_run(True)
 
 
 def _interrupt(session: Session, call_id: str) -> None:

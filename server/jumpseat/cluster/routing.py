@@ -31,7 +31,7 @@ from jumpseat.cluster.calls import (
     with_session,
     working_directory_of,
 )
-from jumpseat.cluster.catching_up import missed
+from jumpseat.cluster.catching_up import Seen, decode_seen, lacks_idle, missed
 from jumpseat.cluster.index import Index
 from jumpseat.cluster.lease import Response
 from jumpseat.cluster.membership import Membership
@@ -123,7 +123,7 @@ class ClientRoutes:
         self._tasks: TaskGroup = cluster.tasks
         self._openings: dict[str, tuple[str, dict[str, Any]]] = {}
         self._places: dict[str, str] = {}
-        self._seen: dict[str, str | None] = {}
+        self._seen: dict[str, Seen | None] = {}
         self._remotes: dict[str, RemoteReplica] = {}
         # The requests about a session whose owner is being looked for.
         self._waiting: dict[str, list[Call]] = {}
@@ -165,7 +165,7 @@ class ClientRoutes:
                 and not self._cluster.unavailable
             ):
                 return self._serve_at_once(method, serve, given, session_id)
-            seen = given.pop(SEEN, None) if self._relayed else None
+            seen = decode_seen(given.pop(SEEN, None)) if self._relayed else None
             call = self._call(method, given, session_id, serve)
             call.seen = seen
         self._queue(call)
@@ -257,7 +257,7 @@ class ClientRoutes:
         self._remember_when_done(call)
         self._cluster.counters.relayed += 1
         if call.seen is not None:
-            call.params = {**call.params, SEEN: call.seen}
+            call.params = {**call.params, SEEN: call.seen.encode()}
         remote.call(call)
 
     def _remote(self, replica: str) -> RemoteReplica:
@@ -301,6 +301,8 @@ class ClientRoutes:
         with call.scope:
             try:
                 result = await work
+                if call.taken and (session := self._cluster.session(call.session_id)) is not None:
+                    await self._cluster.recover(session, go_on=bool(call.params.get("continuePendingWork")))
                 if call.seen is not None:
                     await self._catch_up(call, call.seen)
                 if call.method == "sessions.fork":
@@ -313,7 +315,7 @@ class ClientRoutes:
             return
         call.later.fail(ErrorObject(code=REQUEST_CANCELLED, message="request cancelled"))
 
-    async def _catch_up(self, call: Call, seen: str) -> None:
+    async def _catch_up(self, call: Call, seen: Seen) -> None:
         """Send the client the events that it has missed while the session had no owner, or another one."""
         session, lease = self._cluster.session(call.session_id), self._cluster.ownerships.lease(call.session_id)
         if session is None or lease is None:
@@ -324,7 +326,11 @@ class ClientRoutes:
         until = next((event.id for event in kept if event.persisted), None)
         records = missed(self._ctx.all_sessions.storage(session).log.read().records, seen, until)
         self._connection.give(call.session_id, map(orjson.dumps, records))
-        if records and not session.working and not any(event.type == "session.idle" for event in kept):
+        if (
+            not session.working
+            and not any(event.type == "session.idle" for event in kept)
+            and lacks_idle(seen, records)
+        ):
             session.announce_idle_to(self._connection)
 
     def _respond(self, call: Call, respond: Callable[[], None]) -> None:
@@ -360,16 +366,13 @@ class ClientRoutes:
             return
         try:
             async with cluster.ownerships.locked(session_id):
-                taken = await cluster.ownerships.claim(session_id)
+                call.taken = await cluster.ownerships.claim(session_id)
         except OwnedElsewhereError as error:
             await self._go_to(error.replica, call)
             return
         await self._open_here(call)
-        session = cluster.session(session_id)
-        if session is None:
+        if cluster.session(session_id) is None:
             await cluster.ownerships.release(session_id)
-        elif taken:
-            await cluster.recover(session, go_on=bool(call.params.get("continuePendingWork")))
 
     async def _open_here(self, call: Call) -> None:
         self._places.pop(call.session_id, None)
@@ -414,10 +417,10 @@ class ClientRoutes:
         else:
             self._openings[call.session_id] = (call.method, call.params)
 
-    def handle_loss(self, session_id: str, seen: str | None) -> None:
+    def handle_loss(self, session_id: str, seen: Seen | None) -> None:
         """Open a session elsewhere that this replica has lost, or tell the replica of the client.
 
-        ``seen`` is the last event that the clients here have got.
+        ``seen`` is what the clients here have got.
         """
         if self._relayed:
             self._connection.notify(MOVED_NOTE, {"sessionId": session_id})

@@ -224,7 +224,8 @@ async def open_sockets(host: str | None, port: int) -> list[socket.socket]:
 
 
 def _listen(family: socket.AddressFamily, address: tuple[str | int, ...]) -> socket.socket:
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol, asyncio turns Nagle's algorithm off: small messages would wait for those before them.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if sys.platform != "win32":
             # On Windows, this option would let two servers share a port.

@@ -179,6 +179,8 @@ class Session:
         self.announcements = self._log.announcements
         # The last stored event that was announced, where announcements wait.
         self.delivered: str | None = None
+        # Whether the start of a run was announced, and not its end.
+        self.run_delivered = False
         self._changed = False
         # The sub-agents, and the tasks of clients, once the session has had one.
         self.agents: RunningAgents | None = None
@@ -321,6 +323,10 @@ class Session:
         self._deliver(event, only, written)
         if event.persisted:
             self.delivered = event.id
+        if isinstance(event.payload, events.TurnStart):
+            self.run_delivered = True
+        elif isinstance(event.payload, events.SessionIdle):
+            self.run_delivered = False
 
     def _deliver(self, event: events.Event, only: Client | None, written: int) -> None:
         if self._event_buffer is not None:

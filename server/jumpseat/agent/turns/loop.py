@@ -91,7 +91,6 @@ async def _run_turns(session: Session, prompt: Prompt, record: PromptRun) -> Non
             if agent is not (agent := session.settings.custom_agent):
                 # Another agent was selected while the prompt runs.
                 system = await system_message(session)
-            await _wait_until_stored(session)
             if prompt.continues and (calls := session.conversation.open_calls()):
                 outcome, tools_status = await _run_calls(session, calls, turn_id)
             else:
@@ -277,19 +276,11 @@ async def _run_calls(
     session: Session, calls: list[ToolUseBlock], turn_id: str
 ) -> tuple[TurnOutcome, events.ToolsStatus | None]:
     """Run the tool calls of an answer; return the outcome of the turn, and the status of the calls."""
-    await _wait_until_stored(session)
+    if session.announcements is not None:
+        # Nothing is changed for a session that another process has taken over.
+        await session.announcements.wait()
     result = await session.tools.run(calls, turn_id)
     return "rejected" if result.ends_turn else "again", result.status
-
-
-async def _wait_until_stored(session: Session) -> None:
-    """Wait until the events so far are stored: nothing is done for a session that another process has taken over.
-
-    Raises:
-        StoreError: the session is lost, or cannot be stored.
-    """
-    if session.announcements is not None:
-        await session.announcements.wait()
 
 
 async def _call_model(
