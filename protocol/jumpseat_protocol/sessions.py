@@ -447,6 +447,9 @@ class SessionOptions(WireModel):
 
 
 class SessionCreateParams(SessionOptions):
+    """A session with a ``name`` is listed and kept without any prompt."""
+
+    name: str | None = None
     session_id: str | None = Field(
         default=None, min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )

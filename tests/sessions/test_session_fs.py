@@ -190,6 +190,51 @@ async def test_a_large_output_is_stored_by_the_client_and_can_be_viewed(disk: Vi
     assert stored_on(home) == []
 
 
+async def test_the_file_tools_work_on_the_files_that_the_client_has(disk: VirtualDisk, home: Path) -> None:
+    notes = f"{ROOT}/files/deep/notes.md"
+    async with server(disk, home) as client:
+        await disk.offer(client, cwd=str(home.parent))
+        session = await create(
+            client,
+            calling("create", path=notes, file_text="alpha\nbeta\n"),
+            calling("edit", path=notes, old_str="beta", new_str="gamma"),
+            calling("grep", **{"pattern": "a$", "path": notes, "output_mode": "content", "-n": True}),
+            calling("grep", pattern="gam", path=ROOT, glob="*.md"),
+            calling("glob", pattern="files/**/*.md", path=ROOT),
+            calling("edit", path=f"{ROOT}/plan.md", old_str="First", new_str="Then"),
+            calling("create", path=notes, file_text="again"),
+            calling("edit", path=f"{ROOT}/files/none.md", old_str="a", new_str="b"),
+            calling("create", path=f"{ROOT}/files/../events.jsonl/x", file_text="{}"),
+            calling("edit", path=f"{ROOT}/workspace.yaml", old_str="id", new_str="no"),
+            calling("grep", pattern="(", path=ROOT),
+            {"text": "done"},
+        )
+        await client.request("session.plan.update", {"sessionId": session.id, "content": "First this."})
+        await session.ask("work")
+        plan = await client.request("session.plan.read", {"sessionId": session.id})
+        outcomes = [
+            result.result.content if result.result is not None else result.error and result.error.message
+            for result in await results(session)
+        ]
+        assert disk.text(session.id, "files/deep/notes.md") == "alpha\ngamma\n"
+        assert "no:" not in disk.text(session.id, "workspace.yaml")
+    assert plan["content"] == "Then this."
+    assert outcomes == [
+        f"Created file {notes} with 11 characters",
+        f"File {notes} updated with changes.",
+        f"{notes}:1:alpha\n{notes}:2:gamma",
+        notes,
+        notes,
+        f"File {ROOT}/plan.md updated with changes.",
+        f"Path {notes} already exists. Use edit to change it, or choose another path.",
+        f"Path {ROOT}/files/none.md is not a file. Give the path of a text file.",
+        f"{ROOT}/files/../events.jsonl/x cannot be changed: only plan.md and files in files/ can",
+        f"{ROOT}/workspace.yaml cannot be changed: only plan.md and files in files/ can",
+        "Pattern '(' is not a valid regular expression: missing ), unterminated subpattern at position 0.",
+    ]
+    assert not await anyio.Path(ROOT).exists()
+
+
 async def test_statements_that_reach_beyond_the_database_are_not_sent(disk: VirtualDisk, home: Path) -> None:
     async with server(disk, home, sqlite=True) as client:
         session = await create(

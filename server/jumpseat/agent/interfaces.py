@@ -72,6 +72,14 @@ class VirtualFiles(Protocol):
         """
         ...
 
+    async def save(self, path: str, content: bytes) -> None:
+        """Create or replace a file; returns when it is stored.
+
+        Raises:
+            StoreError: it cannot be stored, or is a file that only the session itself changes.
+        """
+        ...
+
 
 class Storage(Protocol):
     """The place where a session is stored."""

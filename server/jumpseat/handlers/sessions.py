@@ -17,7 +17,6 @@ from jumpseat.errors import (
     StoreError,
     UnsupportedError,
 )
-from jumpseat.sessions.changes import set_session_name
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.ending import shut_down_session
 from jumpseat.sessions.opening import create_session, resume_session
@@ -104,8 +103,6 @@ async def _create(ctx: Context, params: SessionsOpenParams) -> SessionsOpenResul
     except ValidationError:
         raise InvalidRequestError(f"invalid session id {params.options.session_id!r}") from None
     session = await create_session(ctx, create_params)
-    if params.options.name:
-        set_session_name(ctx, session, params.options.name, by_user=True)
     return SessionsOpenResult(status="created", session_id=session.id, startup_prompts=[])
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
+from typing import Final
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
@@ -10,6 +12,23 @@ from jumpseat.sessions.context import Context, Parts
 from jumpseat.sessions.options import refresh_found_agents
 from jumpseat.store.git import working_directory_context
 from jumpseat_protocol.events import SessionModelChange, SessionSkillsLoaded, SessionTitleChanged, SessionWarning
+
+LONGEST_NAME: Final = 100
+"""Limit on the name of a new session, in UTF-16 units, as in the SDKs."""
+
+
+def check_new_name(name: str) -> None:
+    """Check the name that a client gives a session that it creates.
+
+    Raises:
+        InvalidRequestError: the name is invalid.
+    """
+    if not name or name != name.strip():
+        raise InvalidRequestError(f"name: {name[:20]!r} is empty, or begins or ends with white space")
+    if len(name.encode("utf-16-le", "surrogatepass")) > 2 * LONGEST_NAME:
+        raise InvalidRequestError(f"name: expected at most {LONGEST_NAME} UTF-16 units")
+    if '"' in name or any(unicodedata.category(character) == "Cc" for character in name):
+        raise InvalidRequestError("name: expected no control characters and no double quotes")
 
 
 def set_session_name(ctx: Parts, session: Session, name: str, *, by_user: bool) -> None:

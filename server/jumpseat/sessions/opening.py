@@ -20,7 +20,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, UnsupportedError
 from jumpseat.log_fields import fields
-from jumpseat.sessions.changes import allow_additional_folders
+from jumpseat.sessions.changes import allow_additional_folders, check_new_name, set_session_name
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.forwarding import forward_opening
 from jumpseat.sessions.login import login_of_options
@@ -64,6 +64,8 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     """
     if params.cloud is not None:
         raise UnsupportedError("session.create with cloud")
+    if params.name is not None:
+        check_new_name(params.name)
     session_id = params.session_id or str(uuid.uuid4())
     settings = SessionSettings(cwd=initial_cwd(ctx) or Path.cwd(), login=login_of_options(ctx, params, session_id))
     ctx.process.user_settings.apply(settings)
@@ -88,6 +90,8 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     ctx.registry.store_options(session)
     if loaded := skills.to_wire():
         session.emit(SessionSkillsLoaded(skills=loaded))
+    if params.name is not None:
+        set_session_name(ctx, session, params.name, by_user=True)
     ctx.mcp.begin(session)
     if storage is not None:
         await store_opening(ctx, session, storage)

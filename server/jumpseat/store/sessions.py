@@ -292,12 +292,13 @@ class SessionStore:
 
 
 def _listed(workspace: Workspace, log_path: str, changed_s: float) -> dict[str, Any] | None:
-    """Return the entry of lists on the wire; ``None`` for a session that was never prompted.
+    """Return the entry of lists on the wire; ``None`` for a session that was never prompted, nor named by its user.
 
     Logs of other programs, and of processes that were killed, have no mark that tells whether there is an answer.
     """
     beginning = None
-    if workspace.summary is None and _PROMPT not in (beginning := _beginning_of(log_path)):
+    is_named = workspace.user_named
+    if workspace.summary is None and not is_named and _PROMPT not in (beginning := _beginning_of(log_path)):
         return None
     unanswered = False
     if not workspace.answered:

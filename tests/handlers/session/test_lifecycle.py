@@ -626,6 +626,24 @@ async def test_requests_that_arrive_together_with_the_one_that_opens_their_sessi
     assert missing["error"]["message"] == f"Session not found: {unknown}"
 
 
+async def test_a_session_that_is_named_at_its_creation_is_kept_and_listed_without_a_prompt(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        session = await wire.create(HELLO, name="Häfen 🚢")
+        await wire.event("session.title_changed", title="Häfen 🚢")
+        listed = (await wire.call("session.list", {}))["sessions"]
+        await wire.call("session.destroy", {"sessionId": session})
+        kept = (await wire.call("session.list", {}))["sessions"]
+        await wire.call("session.resume", {"sessionId": session, "provider": HELLO})
+        assert await wire.call("session.name.get", {"sessionId": session}) == {"name": "Häfen 🚢"}
+        for wrong in ("", " x", "x ", "x" * 101, "🚢" * 51, 'a "b"', "a\nb"):
+            error = await wire.error_of("session.create", {"provider": HELLO, "name": wrong})
+            assert error["message"].startswith("name: "), wrong
+        await wire.create(HELLO, name="🚢" * 50)
+    assert [entry["sessionId"] for entry in listed] == [entry["sessionId"] for entry in kept] == [session]
+    assert kept[0]["summary"] == "Häfen 🚢"
+
+
 async def test_the_model_is_told_once_which_tools_have_left_with_their_client(tmp_path: Path) -> None:
     notice = (
         "<tools_changed_notice>\nTools no longer available: fleeting\n\nImportant: Do not attempt to call"

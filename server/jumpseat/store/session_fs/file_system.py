@@ -85,6 +85,11 @@ class Provider:
             return None
         return "/".join(parts[len(root) :])
 
+    def covers(self, path: str) -> bool:
+        """Return whether an absolute path is ``root`` or below it."""
+        parts, root = self._parts(path), self._parts(self.root)
+        return self.is_absolute(path) and parts is not None and root is not None and parts[: len(root)] == root
+
     def _parts(self, path: str) -> list[str] | None:
         """Return the names in a path without ``.`` and ``..``; ``None`` if it leads above its beginning."""
         parts: list[str] = []

@@ -22,6 +22,7 @@ from jumpseat.store.session_fs.file_system import FileSystem
 from jumpseat.store.session_fs.files import ClientFiles
 from jumpseat.store.session_fs.log import FILE as EVENTS
 from jumpseat.store.session_fs.log import ClientEventLog
+from jumpseat.store.session_fs.workspace_files import FOLDER as WORKSPACE_FILES
 from jumpseat.store.session_fs.workspace_files import ClientWorkspaceFiles
 from jumpseat.store.session_storage import OBJECTIVE, WORKSPACE, SessionStorage
 from jumpseat.store.workspace import Workspace
@@ -101,9 +102,8 @@ class ClientStorage(SessionStorage):
         return self
 
     def covers(self, path: str) -> bool:
-        """See :class:`jumpseat.agent.interfaces.VirtualFiles`, also for the next method."""
-        provider = self.file_system.provider
-        return provider.is_absolute(path) and provider.relative(path) is not None
+        """See :class:`jumpseat.agent.interfaces.VirtualFiles`, also for the next methods."""
+        return self.file_system.provider.covers(path)
 
     async def load(self, path: str) -> bytes | list[str] | None:
         # The file may be one of the last changes.
@@ -116,6 +116,19 @@ class ClientStorage(SessionStorage):
             return sorted(f"{entry.name}/" if entry.type == "directory" else entry.name for entry in entries)
         content = await self.file_system.read(path)
         return None if content is None else content.encode("utf-8", "replace")
+
+    async def save(self, path: str, content: bytes) -> None:
+        name = self.file_system.provider.relative(path) or ""
+        text = content.decode("utf-8", "replace")
+        if name == PLAN:
+            await self.plan.write(text)
+        elif name.startswith(f"{WORKSPACE_FILES}/"):
+            try:
+                await self.files.write(name.removeprefix(f"{WORKSPACE_FILES}/"), text)
+            except InvalidRequestError as error:
+                raise StoreError(str(error)) from None
+        else:
+            raise StoreError(f"{path} cannot be changed: only {PLAN} and files in {WORKSPACE_FILES}/ can")
 
     def claim(self) -> None:
         """Do nothing: only the client knows who else opens the session."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from jumpseat.errors import StoreError
 from jumpseat.tools.files import problem, unified_diff
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat_protocol.permissions import WritePermission
@@ -22,7 +23,14 @@ async def run_create(ctx: ToolContext, args: CreateArgs) -> ToolOutcome:
     except UnicodeEncodeError:
         return failure("file_text contains an unpaired surrogate. Write the character itself.")
     try:
-        await ctx.files.create(path, data)
+        if ctx.virtual_files is not None and ctx.is_virtual(args.path):
+            if await ctx.virtual_files.load(args.path) is not None:
+                return _exists(args)
+            await ctx.virtual_files.save(args.path, data)
+        else:
+            await ctx.files.create(path, data)
+    except StoreError as error:
+        return failure(str(error))
     except FileExistsError as error:
         if error.filename != str(path):
             return failure(f"{error.filename} is a file, so {args.path} cannot be created in it.")
@@ -40,6 +48,8 @@ def _exists(args: CreateArgs) -> ToolOutcome:
 
 
 def _refusal(ctx: ToolContext, args: CreateArgs) -> ToolOutcome | None:
+    if ctx.is_virtual(args.path):
+        return None
     try:
         return _exists(args) if os.path.lexists(ctx.resolve(args.path)) else None
     except ValueError as error:

@@ -11,6 +11,8 @@ from typing import Final
 import anyio.to_thread
 from pydantic.json_schema import SkipJsonSchema
 
+from jumpseat.agent.interfaces import VirtualFiles
+from jumpseat.errors import StoreError
 from jumpseat.tools.files import is_binary, problem, unified_diff
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
 from jumpseat.tools.workspace_files import LARGEST_READ
@@ -27,6 +29,8 @@ class EditArgs(ToolArgs):
 
 
 async def run_edit(ctx: ToolContext, args: EditArgs) -> ToolOutcome:
+    if ctx.virtual_files is not None and ctx.is_virtual(args.path):
+        return await _edit_virtual(ctx.virtual_files, args)
     path = ctx.resolve(args.path)
     try:
         # Opened again, because the file may have changed while permission was asked.
@@ -40,6 +44,23 @@ async def run_edit(ctx: ToolContext, args: EditArgs) -> ToolOutcome:
     except (OSError, ValueError) as error:
         return problem(args.path, error)
     detail = await anyio.to_thread.run_sync(unified_diff, str(path), plan.before, plan.after)
+    return ToolOutcome(f"File {args.path} updated with changes.", detail=detail)
+
+
+async def _edit_virtual(files: VirtualFiles, args: EditArgs) -> ToolOutcome:
+    try:
+        content = await files.load(args.path)
+        if not isinstance(content, bytes):
+            return failure(f"Path {args.path} is not a file. Give the path of a text file.")
+        plan = _change(content, args, 0)
+        if isinstance(plan, ToolOutcome):
+            return plan
+        await files.save(args.path, plan.after.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        return failure("new_str contains an unpaired surrogate. Write the character itself.")
+    except StoreError as error:
+        return failure(str(error))
+    detail = await anyio.to_thread.run_sync(unified_diff, args.path, plan.before, plan.after)
     return ToolOutcome(f"File {args.path} updated with changes.", detail=detail)
 
 
@@ -64,11 +85,15 @@ def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
     # The file is replaced by renaming, which would work on a read-only file, too.
     if not os.access(path, os.W_OK):
         return failure(f"File {args.path} is read-only.")
-    data = ctx.files.read(path)
+    return _change(ctx.files.read(path), args, status.st_mode)
+
+
+def _change(data: bytes, args: EditArgs, mode: int) -> _Plan | ToolOutcome:
+    """Return the text before and after the edit of a file with this content, or a failure."""
     if is_binary(data):
         return failure(f"File {args.path} is binary and cannot be edited as text.")
     if args.insert_line is not None:
-        return _insertion(data.decode("utf-8", "surrogateescape"), args, args.insert_line, status.st_mode)
+        return _insertion(data.decode("utf-8", "surrogateescape"), args, args.insert_line, mode)
     if not args.old_str:
         return failure("old_str is empty. Give the exact text to replace; use create for a new file.")
     before = data.decode("utf-8", "surrogateescape")
@@ -87,7 +112,7 @@ def _plan(ctx: ToolContext, path: Path, args: EditArgs) -> _Plan | ToolOutcome:
             f"old_str occurs {len(starts)} times in {args.path} (lines {lines}{more}). "
             "Add surrounding lines to it so that it occurs once."
         )
-    return _Plan(before, before[: starts[0]] + new + before[starts[0] + len(old) :], status.st_mode)
+    return _Plan(before, before[: starts[0]] + new + before[starts[0] + len(old) :], mode)
 
 
 def _insertion(before: str, args: EditArgs, line: int, mode: int) -> _Plan | ToolOutcome:
@@ -128,6 +153,8 @@ def _occurrences(text: str, piece: str) -> list[int]:
 
 def _refusal(ctx: ToolContext, args: EditArgs) -> ToolOutcome | None:
     """Return the failure of an edit that the file does not allow, so that nobody is asked to approve it."""
+    if ctx.is_virtual(args.path):
+        return None
     try:
         plan = _plan(ctx, ctx.resolve(args.path), args)
     except (OSError, ValueError) as error:
@@ -142,7 +169,7 @@ def _intention(args: EditArgs) -> str:
 def _permission(ctx: ToolContext, args: EditArgs) -> WritePermission:
     path = ctx.resolve(args.path)
     try:
-        plan = _plan(ctx, path, args)
+        plan = None if ctx.is_virtual(args.path) else _plan(ctx, path, args)
     except (OSError, ValueError):
         plan = None
     before, after = (plan.before, plan.after) if isinstance(plan, _Plan) else (args.old_str, args.new_str)

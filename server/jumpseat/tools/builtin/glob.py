@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from pydantic import Field
 
+from jumpseat.agent.interfaces import VirtualFiles
+from jumpseat.errors import StoreError
 from jumpseat.tools.files import problem, readable
 from jumpseat.tools.ignored import ignored_note, ignored_paths
 from jumpseat.tools.search.engine import GlobRefusedError, cannot_start, glob_in_python, interrupted
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.virtual import names_below
 from jumpseat_protocol.permissions import ReadPermission
 
 LIMIT: Final = 5000
@@ -30,6 +34,8 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
     fixed, pattern = _split(args.pattern)
     path = ctx.resolve(args.path)
     root = _root(path, fixed)
+    if ctx.virtual_files is not None and ctx.is_virtual(root):
+        return await _glob_virtual(ctx, ctx.virtual_files, args, root, pattern)
     try:
         if not stat.S_ISDIR(path.stat().st_mode):
             return failure(f"Path {args.path} is not a directory. Give the directory to search, or use view.")
@@ -40,15 +46,41 @@ async def run_glob(ctx: ToolContext, args: GlobArgs) -> ToolOutcome:
     # Listing a single ignored file costs a line, an ignored directory such as node_modules thousands.
     found = await ignored_paths(Path(root), ctx.environ(), ctx.confine_reading)
     ignored = [name for name in found if name.endswith("/")]
+    return await _match(ctx, args, root, pattern, ignored=ignored)
+
+
+async def _glob_virtual(
+    ctx: ToolContext, files: VirtualFiles, args: GlobArgs, root: str, pattern: str
+) -> ToolOutcome:
+    try:
+        names = await names_below(files, root)
+    except StoreError as error:
+        return failure(str(error))
+    if names is None:
+        return failure(f"Path {root} is not a directory. Give the directory to search, or use view.")
+    return await _match(ctx, args, root, pattern, names=names)
+
+
+async def _match(
+    ctx: ToolContext,
+    args: GlobArgs,
+    root: str,
+    pattern: str,
+    *,
+    ignored: Sequence[str] = (),
+    names: list[str] | None = None,
+) -> ToolOutcome:
+    """Match the files below ``root`` on the disk, or ``names``."""
     lines: list[str] = []
     try:
         ending, more = await glob_in_python(
             ctx.environ(),
-            Path(root),
+            Path(root) if names is None else Path("/"),
             pattern,
             depth=_depth(pattern),
             limit=LIMIT,
             ignored=ignored,
+            names=names,
             add=lambda name: lines.append(_display_path(f"{root}/{name}", ctx.cwd)),
         )
     except GlobRefusedError:
@@ -101,16 +133,19 @@ def _intention(args: GlobArgs) -> str:
     return f"Find files {args.pattern}"
 
 
+def _permission(ctx: ToolContext, args: GlobArgs) -> ReadPermission | None:
+    root = _root(ctx.resolve(args.path), _split(args.pattern)[0])
+    # The client itself has the files that are not on the disk.
+    return None if ctx.is_virtual(root) else ReadPermission(intention=_intention(args), path=root)
+
+
 TOOL: Final = BuiltinTool(
     name="glob",
     description="Find files by name pattern.",
     args=GlobArgs,
     run=run_glob,
     intention=_intention,
-    permission=lambda ctx, args: ReadPermission(
-        intention=_intention(args),
-        path=_root(ctx.resolve(args.path), _split(args.pattern)[0]),
-    ),
+    permission=_permission,
     position=100,
     read_only=True,
 )

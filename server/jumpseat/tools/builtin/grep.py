@@ -8,10 +8,14 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from dataclasses import replace
+from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field
 
+from jumpseat.agent.interfaces import VirtualFiles
+from jumpseat.errors import StoreError
 from jumpseat.tools.files import problem, readable
 from jumpseat.tools.ignored import ignored_note, ignored_paths
 from jumpseat.tools.search.engine import (
@@ -26,6 +30,7 @@ from jumpseat.tools.search.engine import (
 )
 from jumpseat.tools.search.ripgrep import search_with_ripgrep
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome, failure
+from jumpseat.tools.virtual import texts_below
 from jumpseat_protocol.permissions import ReadPermission
 
 OUTPUT_LIMIT: Final = 2 * 1024 * 1024
@@ -51,30 +56,53 @@ class GrepArgs(ToolArgs):
 
 
 async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
-    path = ctx.resolve(args.path)
     if "\0" in args.pattern:
         return failure("The pattern contains a NUL character. Binary files are not searched; remove it.")
+    if ctx.virtual_files is not None and ctx.is_virtual(args.path):
+        return await _grep_virtual(ctx, ctx.virtual_files, args)
+    path = ctx.resolve(args.path)
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
         return problem(args.path, error)
     if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
         return failure(f"Path {args.path} is neither a file nor a directory.")
-    is_directory, content = stat.S_ISDIR(mode), args.output_mode == "content"
-    search = Search(
+    if not stat.S_ISDIR(mode):
+        return await _run(ctx, args, _search(args, path.parent, path.name))
+    ignored = await ignored_paths(path, ctx.environ(), ctx.confine_reading)
+    return await _run(ctx, args, replace(_search(args, path, None), ignored=ignored))
+
+
+async def _grep_virtual(ctx: ToolContext, files: VirtualFiles, args: GrepArgs) -> ToolOutcome:
+    try:
+        is_file = isinstance(await files.load(args.path), bytes)
+        texts = await texts_below(files, args.path)
+    except StoreError as error:
+        return failure(str(error))
+    if texts is None:
+        return failure(f"Path {args.path} does not exist.")
+    search = _search(args, Path("/"), next(iter(texts)) if is_file else None)
+    return await _run(ctx, args, replace(search, texts=texts))
+
+
+def _search(args: GrepArgs, root: Path, file: str | None) -> Search:
+    content = args.output_mode == "content"
+    return Search(
         pattern=args.pattern,
-        root=path if is_directory else path.parent,
-        file=None if is_directory else path.name,
+        root=root,
+        file=file,
         # A file that is named is searched even if the glob does not match it.
-        glob=args.glob if is_directory else None,
+        glob=args.glob if file is None else None,
         ignore_case=args.ignore_case,
         multiline=args.multiline,
         before=_context(args.before, args.context) if content else 0,
         after=_context(args.after, args.context) if content else 0,
         first_only=args.output_mode == "files_with_matches",
         content=content,
-        ignored=await ignored_paths(path, ctx.environ(), ctx.confine_reading) if is_directory else frozenset(),
     )
+
+
+async def _run(ctx: ToolContext, args: GrepArgs, search: Search) -> ToolOutcome:
     page = _Page(args, with_context=search.before + search.after > 0)
     try:
         ending = await _fill(ctx, search, page)
@@ -90,7 +118,7 @@ async def run_grep(ctx: ToolContext, args: GrepArgs) -> ToolOutcome:
 async def _fill(ctx: ToolContext, search: Search, page: _Page) -> Ending:
     """Search with ripgrep, or in Python if ripgrep is missing or refuses the pattern."""
     environ = ctx.environ()
-    program = shutil.which("rg", path=environ.get("PATH"))
+    program = shutil.which("rg", path=environ.get("PATH")) if search.texts is None else None
     if program is None:
         return await search_in_python(environ, search, page.add)
     try:
@@ -161,13 +189,20 @@ def _intention(args: GrepArgs) -> str:
     return f"Search for {args.pattern}"
 
 
+def _permission(ctx: ToolContext, args: GrepArgs) -> ReadPermission | None:
+    # The client itself has the files that are not on the disk.
+    if ctx.is_virtual(args.path):
+        return None
+    return ReadPermission(intention=_intention(args), path=str(ctx.resolve(args.path)))
+
+
 TOOL: Final = BuiltinTool(
     name="grep",
     description="Search file contents.",
     args=GrepArgs,
     run=run_grep,
     intention=_intention,
-    permission=lambda ctx, args: ReadPermission(intention=_intention(args), path=str(ctx.resolve(args.path))),
+    permission=_permission,
     position=90,
     read_only=True,
 )

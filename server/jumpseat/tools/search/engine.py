@@ -65,7 +65,8 @@ class Search:
     """A search of file contents, for any engine.
 
     ``file`` is a single name in ``root``, or ``None`` for all files below it except for ``ignored`` paths. These
-    are relative, and a directory ends with a slash. Without ``content``, lines are only counted.
+    are relative, and a directory ends with a slash. Without ``content``, lines are only counted. ``texts`` are the
+    files by their relative paths, if they are not on the disk: only the Python engine searches them.
     """
 
     pattern: str
@@ -78,7 +79,8 @@ class Search:
     after: int
     first_only: bool
     content: bool
-    ignored: frozenset[str]
+    ignored: frozenset[str] = frozenset()
+    texts: Mapping[str, str] | None = None
 
 
 @dataclass(slots=True)
@@ -137,6 +139,7 @@ async def search_in_python(environ: Mapping[str, str], search: Search, add: Call
         "content": search.content,
         "file_limit": FILE_LIMIT_BYTES,
         "ignored": [_plain(path) for path in search.ignored],
+        "texts": search.texts and dict(search.texts),
     }
     reader = HitReader(search, add)
     return reader.end(await _run_python_engine(environ, search.root, request, reader.take))
@@ -149,10 +152,13 @@ async def glob_in_python(
     *,
     depth: int | None,
     limit: int,
-    ignored: Iterable[str],
+    ignored: Iterable[str] = (),
+    names: list[str] | None = None,
     add: Callable[[str], None],
 ) -> tuple[Ending, int]:
     """Pass up to ``limit`` matching paths to ``add``, relative and in order; return the number of others, too.
+
+    ``names`` are the files, if they are not on the disk.
 
     Raises:
         RefusedError: the glob is invalid.
@@ -177,6 +183,7 @@ async def glob_in_python(
         "depth": depth,
         "limit": limit,
         "ignored": [_plain(path) for path in ignored],
+        "names": names,
     }
     return await _run_python_engine(environ, root, request, take), more
 

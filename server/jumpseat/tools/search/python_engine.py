@@ -1,9 +1,10 @@
 """The search engine in Python, a program that runs in its own process.
 
 A regular expression can block Python's interpreter for hours, and only a process can be killed then.
-It searches its working directory. It reads one request, in JSON, from standard input, and writes hits as records
-in the format of ``rg --json``, with two further types: ``file``, a path that a glob matches, and ``error``. A
-``summary`` comes last unless there was an error. :mod:`jumpseat.tools.search.engine` starts it and limits its time.
+It searches its working directory, or the ``texts`` or ``names`` in the request. It reads one request, in JSON, from
+standard input, and writes hits as records in the format of ``rg --json``, with two further types: ``file``, a path
+that a glob matches, and ``error``. A ``summary`` comes last unless there was an error.
+:mod:`jumpseat.tools.search.engine` starts it and limits its time.
 It imports little, and only of the standard library: most searches take less time than an import.
 """
 
@@ -68,6 +69,7 @@ def grep(
     file_limit: int,
     skipped: list[str],
     ignored: list[str],
+    texts: dict[str, str] | None = None,
 ) -> None:
     regex = _compile(pattern, ignore_case=ignore_case, multiline=multiline)
     is_selected = _selector(glob)
@@ -75,8 +77,10 @@ def grep(
     # they may match a single line without matching the whole text.
     look_first = not multiline and re.search(r"\(\?|\\[AZ]", pattern) is None
     names = walk_files(skipped, set(ignored)) if file is None else iter([file])
-    for name in names:
-        text = _read_text(name, file_limit, follow=file is not None) if is_selected(name) else None
+    for name in names if texts is None else texts:
+        if not is_selected(name):
+            continue
+        text = _read_text(name, file_limit, follow=file is not None) if texts is None else texts[name]
         if not text or (look_first and regex.search(text) is None):
             continue
         found = _multiline_hits(regex, text) if multiline else _line_hits(regex, text)
@@ -94,13 +98,21 @@ def grep(
     _emit("summary")
 
 
-def glob(*, pattern: str, depth: int | None, limit: int, skipped: list[str], ignored: list[str]) -> None:
+def glob(
+    *,
+    pattern: str,
+    depth: int | None,
+    limit: int,
+    skipped: list[str],
+    ignored: list[str],
+    names: list[str] | None = None,
+) -> None:
     try:
         matcher = compile_glob(pattern)
     except re.error as error:
         raise RefusedError("glob", str(error)) from error
     more = 0
-    for name in walk_files(skipped, set(ignored), depth, as_text=True):
+    for name in walk_files(skipped, set(ignored), depth, as_text=True) if names is None else names:
         if matcher.fullmatch(name) is None:
             continue
         if limit == 0:
