@@ -6,7 +6,9 @@ omitted, and so are images for models without vision. The checks here allow a wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Final
 
 from jumpseat.agent.blocks import (
     NATIVE,
@@ -22,6 +24,8 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.model import Capabilities, ModelInfo, ModelRequest
 from jumpseat_protocol.lazy_dataclasses import dataclass
+
+_UNIVERSAL: Final = attrgetter("universal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,16 @@ class Portability:
         return text
 
 
-def check_portability(messages: Iterable[Message], family: str, *, vision: bool = True) -> Portability:
+def check_portability(messages: Sequence[Message], family: str, *, vision: bool = True) -> Portability:
     """Count the blocks that a model cannot receive unchanged; ``family`` is the ``provider`` of its own blocks."""
     reasoning = citations = signatures = images = 0
     hosted: dict[str, None] = {}
-    for message in messages:
+    for message in reversed(messages):
+        if message.universal is not None:
+            break
+        message.universal = _is_universal(message)
+    # Quick in long conversations, whose messages are nearly all of this kind.
+    for message in () if all(map(_UNIVERSAL, messages)) else messages:
         if message.universal is None:
             message.universal = _is_universal(message)
         if message.universal:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import Final
 
 from jumpseat.agent.blocks import (
     AssistantMessage,
@@ -18,6 +20,8 @@ from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.conversation.media import IMAGE_TOKENS
 from jumpseat.agent.model import ModelRequest, ToolSpec
 from jumpseat_protocol.lazy_dataclasses import dataclass
+
+_KEPT: Final = attrgetter("tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ def of_request(request: ModelRequest) -> TokenEstimate:
     return TokenEstimate(
         of_text(request.system),
         of_tools(request.tools),
-        sum(of_message(message) for message in request.messages),
+        of_messages(request.messages),
         len(request.messages) + 1,
     )
 
@@ -48,6 +52,18 @@ def of_text(text: str) -> int:
     """Estimate the tokens of a text."""
     size = len(text) if text.isascii() else len(text.encode())
     return (size + 3) // 4
+
+
+def of_messages(messages: Sequence[Message]) -> int:
+    """Estimate the tokens of a conversation, quickly if only its last messages are new."""
+    for message in reversed(messages):
+        if message.tokens is not None:
+            break
+        of_message(message)
+    try:
+        return sum(map(_KEPT, messages))
+    except TypeError:
+        return sum(map(of_message, messages))
 
 
 def of_message(message: Message) -> int:
