@@ -16,7 +16,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from jumpseat_protocol.lazy_dataclasses import dataclass
-from jumpseat_protocol.permissions import PermissionRequest, PermissionResult
+from jumpseat_protocol.permissions import DecidedBy, PermissionRequest, PermissionResult
 from jumpseat_protocol.wire import WireDataclass, object_to_wire, wire_dataclass
 
 SessionMode: TypeAlias = Literal["interactive", "plan", "autopilot"]
@@ -966,10 +966,13 @@ class PermissionRequested(Payload):
 
 @wire_dataclass
 class PermissionCompleted(Payload):
+    """``decided_by`` is set if a client has decided; the SDKs ignore it."""
+
     type: ClassVar[str] = "permission.completed"
     request_id: str
     result: PermissionResult
     tool_call_id: str | None = None
+    decided_by: DecidedBy | None = None
 
 
 @wire_dataclass

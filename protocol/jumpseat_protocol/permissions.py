@@ -266,6 +266,17 @@ class HandlePendingPermissionRequestParams(WireModel):
 
 
 @wire_dataclass
+class DecidedBy(WireDataclass):
+    """Where a decision came from: the ``client_name`` of the client, and the name of its connection token.
+
+    Either is unset if the client or its token has no name.
+    """
+
+    client: str | None = None
+    token: str | None = None
+
+
+@wire_dataclass
 class PermissionResult(WireDataclass):
     """The result in ``permission.completed``."""
 

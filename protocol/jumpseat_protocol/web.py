@@ -73,8 +73,43 @@ class ModelCallsResult(WireModel):
     calls: list[ModelCallUsage]
 
 
+class WebSearchParams(WireModel):
+    """``text`` is a list of words, all of which must occur; at most 200 sessions are searched."""
+
+    text: str = Field(min_length=1)
+    session_ids: list[str]
+
+
+class SessionMatch(WireModel):
+    """A session with all words in its title, folder, prompts and answers, and an excerpt of the first place."""
+
+    session_id: str
+    excerpt: str
+
+
+class WebSearchResult(WireModel):
+    """The matches, in the order of the requested ids."""
+
+    matches: list[SessionMatch]
+
+
+class OpenQuestion(WireModel):
+    """A question that waits for a person, with the ``type`` and ``data`` of its event."""
+
+    type: str
+    data: dict[str, Any]
+
+
+class OpenQuestionsResult(WireModel):
+    """Questions of models, plans, forms and switches of the model; permission requests have another method."""
+
+    questions: list[OpenQuestion]
+
+
 METHODS: Final[Mapping[str, Method]] = {
     "jumpseat.web.login": Method(EmptyParams, WebLoginResult),
     "jumpseat.web.describe": Method(WebDescribeParams, WebDescribeResult),
     "jumpseat.web.modelCalls": Method(SessionParams, ModelCallsResult),
+    "jumpseat.web.search": Method(WebSearchParams, WebSearchResult),
+    "jumpseat.web.openQuestions": Method(SessionParams, OpenQuestionsResult),
 }

@@ -35,8 +35,12 @@ export interface Attached {
   wire: Record<string, unknown>;
 }
 
+/** The name of the page among clients; an editor gives its own. */
+const CLIENT_NAME = "jumpseat-web";
 const PAGE_EVENTS = 1000;
 const DESCRIBED = 60;
+/** The sessions that are searched with one request. */
+const SEARCHED = 100;
 const POLL_MS = 4000;
 
 export class Store {
@@ -54,6 +58,9 @@ export class Store {
   private readonly loading = new Set<string>();
   private flushing = false;
   private listing = false;
+  /** The excerpts of the sessions whose texts have the searched words, by session; null without a search. */
+  readonly found = signal<ReadonlyMap<string, string> | null>(null);
+  private searched = "";
 
   readonly folders = computed(() => {
     const counts = new Map<string, number>();
@@ -124,6 +131,26 @@ export class Store {
     }
   }
 
+  /** Search the texts of all sessions, the latest first; `found` grows while that goes on. */
+  async search(text: string): Promise<void> {
+    this.searched = text;
+    this.found.value = text ? new Map() : null;
+    const ids = this.sessions.value.map((one) => one.sessionId);
+    for (let at = 0; text && at < ids.length; at += SEARCHED) {
+      try {
+        const { matches } = await this.rpc.call("jumpseat.web.search", { text, sessionIds: ids.slice(at, at + SEARCHED) });
+        // The person has typed something else meanwhile.
+        if (this.searched !== text) return;
+        if (matches.length === 0) continue;
+        this.found.value = new Map([...this.found.value ?? [], ...matches.map((one) => [one.sessionId, one.excerpt] as const)]);
+        const unknown = matches.map((one) => one.sessionId).filter((id) => !this.descriptions.value.has(id));
+        if (unknown.length > 0) await this.describe(unknown);
+      } catch (error) {
+        return this.fail(error);
+      }
+    }
+  }
+
   /** Return the session with an id, which is loaded if that has not happened yet. */
   open(id: string): Signal<OpenSession> {
     let found = this.opened.get(id);
@@ -154,6 +181,7 @@ export class Store {
         if (session.value.status !== "loading") return;
         session.value = { ...session.value, state: { ...settle(reduce(emptySession(id), latest)), title: this.titleOf(id) } };
       });
+      if (isLive) events.push(...await this.openQuestions(id));
       const known = new Set(events.map((event) => event.id));
       const later = (this.arrived.get(id) ?? []).filter((event) => !known.has(event.id));
       this.arrived.delete(id);
@@ -192,7 +220,7 @@ export class Store {
 
   private async join(id: string, alone: boolean): Promise<void> {
     await this.rpc.call("session.resume", {
-      sessionId: id, disableResume: true, continuePendingWork: true, requestPermission: true, requestElicitation: true,
+      sessionId: id, clientName: CLIENT_NAME, disableResume: true, continuePendingWork: true, requestPermission: true, requestElicitation: true,
       // Questions of a session with other clients are shown as well, and answered by their events.
       ...(alone ? { requestUserInput: true, requestExitPlanMode: true, requestAutoModeSwitch: true, streaming: true } : {}),
     } as Methods["session.resume"]["params"]);
@@ -217,6 +245,12 @@ export class Store {
       const { events } = await this.rpc.call("session.getMessages", { sessionId: id });
       return events as unknown as WireEvent[];
     }
+  }
+
+  /** Return the questions that were asked before the page joined a session, as events; the log does not have them. */
+  private async openQuestions(id: string): Promise<WireEvent[]> {
+    const { questions } = await this.rpc.call("jumpseat.web.openQuestions", { sessionId: id });
+    return questions.map(({ type, data }) => ({ id: `open ${String(data["requestId"])}`, timestamp: new Date().toISOString(), type, data, ephemeral: true }));
   }
 
   /** Remove permission requests that a killed server has left in the log. */
@@ -304,7 +338,7 @@ export class Store {
   async create(folder: string, model: string): Promise<string | null> {
     try {
       const { sessionId } = await this.rpc.call("session.create", {
-        clientName: "jumpseat-web", streaming: true, requestPermission: true, requestElicitation: true, requestUserInput: true,
+        clientName: CLIENT_NAME, streaming: true, requestPermission: true, requestElicitation: true, requestUserInput: true,
         requestExitPlanMode: true, requestAutoModeSwitch: true, keepInterruptedAnswers: true, enableFileChangeTracking: true,
         ...(folder ? { workingDirectory: folder } : {}), ...(model ? { model } : {}),
       } as Methods["session.create"]["params"]);
@@ -320,7 +354,7 @@ export class Store {
   async revive(id: string): Promise<void> {
     await this.attempt(async () => {
       await this.rpc.call("session.resume", {
-        sessionId: id, continuePendingWork: false, requestPermission: true, requestElicitation: true, requestUserInput: true,
+        sessionId: id, clientName: CLIENT_NAME, continuePendingWork: false, requestPermission: true, requestElicitation: true, requestUserInput: true,
         requestExitPlanMode: true, requestAutoModeSwitch: true, streaming: true, keepInterruptedAnswers: true,
       } as Methods["session.resume"]["params"]);
       await this.load(id);

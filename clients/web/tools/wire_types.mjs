@@ -19,6 +19,7 @@ const METHODS = [
   "session.metadata.contextInfo", "session.name.set", "session.usage.getMetrics", "session.detach",
   "session.queue.pendingItems", "session.workspaces.diff",
   "sessions.fork", "sessions.readPersistedEvents", "jumpseat.web.login", "jumpseat.web.describe", "jumpseat.web.modelCalls",
+  "jumpseat.web.search", "jumpseat.web.openQuestions",
   "jumpseat.permissions.list", "jumpseat.permissions.revoke",
 ];
 

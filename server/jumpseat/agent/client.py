@@ -108,6 +108,7 @@ class Attachment:
     """The capabilities, tools and commands of one client in one session."""
 
     client: Client
+    name: str | None = None
     handles_permissions: bool = False
     handles_elicitation: bool = False
     handles_user_input: bool = False

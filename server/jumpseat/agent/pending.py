@@ -9,6 +9,7 @@ import anyio
 
 from jumpseat.agent.ids import new_id
 from jumpseat_protocol.lazy_dataclasses import dataclass
+from jumpseat_protocol.permissions import DecidedBy
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -16,10 +17,11 @@ A = TypeVar("A")
 
 @dataclass(slots=True)
 class Pending(Generic[Q, A]):
-    """An open question. ``question`` is kept for clients that join later."""
+    """An open question. ``question`` is kept for clients that join later; ``by`` is who has answered, if known."""
 
     id: str
     question: Q
+    by: DecidedBy | None = None
     _answer: list[A] = field(default_factory=list[A])
     _answered: anyio.Event = field(default_factory=anyio.Event)
 
@@ -43,19 +45,20 @@ class PendingRequests(Generic[Q, A]):
         # Made with the first question: a session has eight kinds, and most sessions none of them.
         self._open: dict[str, Pending[Q, A]] | None = None
 
-    def ask(self, question: Q) -> Pending[Q, A]:
-        """Register a question. The caller must :meth:`close` it in any case."""
-        pending = Pending[Q, A](new_id(), question)
+    def ask(self, question: Q, request_id: str | None = None) -> Pending[Q, A]:
+        """Register a question, by default with a new id. The caller must :meth:`close` it in any case."""
+        pending = Pending[Q, A](request_id or new_id(), question)
         if self._open is None:
             self._open = {}
         self._open[pending.id] = pending
         return pending
 
-    def answer(self, request_id: str, answer: A) -> bool:
+    def answer(self, request_id: str, answer: A, by: DecidedBy | None = None) -> bool:
         """Answer a question; return ``False`` if it is unknown or has been answered before."""
         pending = self._open.pop(request_id, None) if self._open else None
         if pending is None:
             return False
+        pending.by = by
         pending.settle(answer)
         return True
 

@@ -383,6 +383,8 @@ ROUTES: Final[Mapping[str, str]] = {
     "jumpseat.web.login": "jumpseat.web:login",
     "jumpseat.web.describe": "jumpseat.web:describe",
     "jumpseat.web.modelCalls": "jumpseat.web:model_calls",
+    "jumpseat.web.search": "jumpseat.web:search",
+    "jumpseat.web.openQuestions": "jumpseat.web:open_questions",
     # Older names, which SDKs before 1.0 use.
     "session.auth.getStatus": "session.git_hub_auth:get_status",
     "session.destroy": "session.detach:detach",

@@ -285,6 +285,7 @@ def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
     """
     return Attachment(
         ctx.connection,
+        name=options.client_name,
         handles_permissions=options.request_permission or False,
         handles_elicitation=options.request_elicitation or False,
         handles_user_input=options.request_user_input or False,

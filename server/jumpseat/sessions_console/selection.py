@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from jumpseat.errors import InvalidRequestError, StoreError
+from jumpseat.errors import InvalidRequestError
 from jumpseat.store.event_log import read_log
 from jumpseat.store.sessions import SessionFolder, SessionStore
-from jumpseat_protocol.events import AssistantMessage, UserMessage, decode_payload
+from jumpseat.store.texts import find_words, texts_of
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import SessionMetadata
 from jumpseat_transcript.transcript import Transcript, Usage, build_transcript
@@ -66,7 +66,9 @@ class Filter:
             return False
         if self.folder is not None and not _is_inside(session.cwd, self.folder):
             return False
-        return self.text is None or _contains(session, self.text.casefold().split())
+        if self.text is None:
+            return True
+        return find_words(texts_of(session.folder), self.text.casefold().split()) is not None
 
 
 def list_sessions(store: SessionStore, wanted: Filter) -> list[Listed]:
@@ -142,33 +144,6 @@ def read_transcript(folder: SessionFolder) -> Transcript:
     }
     title = workspace.name or workspace.summary or ""
     return build_transcript(folder.path.name, records, title=title, folder=workspace.cwd, usage=usage)
-
-
-def _contains(session: Listed, words: Iterable[str]) -> bool:
-    """Return whether all words are in the title, the folder, the prompts and the answers."""
-    missing = set(words)
-    for text in _texts(session):
-        folded = text.casefold()
-        missing = {word for word in missing if word not in folded}
-        if not missing:
-            return True
-    return False
-
-
-def _texts(session: Listed) -> Iterator[str]:
-    yield session.title
-    yield session.cwd
-    try:
-        records = read_records(session.folder)
-    except StoreError:
-        return
-    for record in records:
-        if record["type"] in (UserMessage.type, AssistantMessage.type):
-            match decode_payload(record["type"], record.get("data")):
-                case UserMessage(content=text, source=None) | AssistantMessage(content=text):
-                    yield text
-                case _:
-                    pass
 
 
 def _is_inside(cwd: str, folder: Path) -> bool:

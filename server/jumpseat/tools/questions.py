@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.session.asking import first_answer
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ClientCallError
@@ -22,18 +23,17 @@ async def ask_user(
     clients = session.clients
     if clients.user_input_client() is None:
         raise ClientCallError("no attached client can ask its user")
-    pending = clients.user_inputs.ask(question)
+    requested = events.UserInputRequested(
+        request_id=new_id(),
+        question=question,
+        choices=choices,
+        allow_freeform=allow_freeform,
+        tool_call_id=call_id,
+    )
+    pending = clients.user_inputs.ask(requested, requested.request_id)
     completed = events.UserInputCompleted(request_id=pending.id)
     try:
-        session.emit(
-            events.UserInputRequested(
-                request_id=pending.id,
-                question=question,
-                choices=choices,
-                allow_freeform=allow_freeform,
-                tool_call_id=call_id,
-            )
-        )
+        session.emit(requested)
         response = await first_answer(
             clients,
             clients.user_inputs,
@@ -57,18 +57,17 @@ async def ask_about_plan(session: Session, params: ExitPlanModeParams) -> ExitPl
     clients = session.clients
     if clients.plan_client() is None:
         raise ClientCallError("no attached client can show a plan")
-    pending = clients.plans.ask(params.summary)
+    requested = events.ExitPlanModeRequested(
+        request_id=new_id(),
+        summary=params.summary,
+        plan_content=params.plan_content,
+        actions=params.actions,
+        recommended_action=params.recommended_action,
+    )
+    pending = clients.plans.ask(requested, requested.request_id)
     completed = events.ExitPlanModeCompleted(request_id=pending.id)
     try:
-        session.emit(
-            events.ExitPlanModeRequested(
-                request_id=pending.id,
-                summary=params.summary,
-                plan_content=params.plan_content,
-                actions=params.actions,
-                recommended_action=params.recommended_action,
-            )
-        )
+        session.emit(requested)
         response = await first_answer(
             clients, clients.plans, pending, clients.plan_client, lambda client: client.exit_plan_mode(params)
         )

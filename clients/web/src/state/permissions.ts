@@ -14,10 +14,23 @@ const DECISIONS: Record<string, { allowed: boolean; text: string }> = {
   "denied-no-approval-rule-and-could-not-request-from-user": { allowed: false, text: "nobody could be asked" },
 };
 
-/** Return who has decided, and for how long, from the result of `permission.completed`. */
-export function decidedBy(result: any): { allowed: boolean; text: string } {
+/** The clients in which a person decides, by the names that they give; other clients may decide themselves. */
+const PLACES: Record<string, string> = {
+  "jumpseat-web": "the page", "vscode": "VS Code", "jumpseat-terminal": "the terminal", "jumpseat.nvim": "Neovim",
+};
+
+/** Return who has decided, and for how long, from the result of `permission.completed` and its `decidedBy`. */
+export function decidedBy(result: any, by: { client?: string; token?: string } | null = null): { allowed: boolean; text: string } {
   const kind = String(result?.kind ?? "");
-  return DECISIONS[kind] ?? { allowed: kind.startsWith("approved"), text: kind.replaceAll("-", " ") || "unknown" };
+  const found = DECISIONS[kind] ?? { allowed: kind.startsWith("approved"), text: kind.replaceAll("-", " ") || "unknown" };
+  return { allowed: found.allowed, text: found.text.replace(/^a person/, whoOf(by)) };
+}
+
+function whoOf(by: { client?: string; token?: string } | null): string {
+  const place = by?.client ? PLACES[by.client] : undefined;
+  if (!by?.client) return by?.token ?? "a person";
+  if (place) return `${by.token ?? "a person"} in ${place}`;
+  return by.token ? `${by.token} in the client ${by.client}` : `the client ${by.client}`;
 }
 
 const TITLES: Record<string, string> = {

@@ -432,7 +432,7 @@ const HANDLERS: Record<string, Handler> = {
     const question = draft.unask(data.requestId);
     const request = question?.kind === "permission" ? question.request : findRequest(draft.next.events, data.requestId);
     const callId = data.toolCallId ?? request?.toolCallId ?? null;
-    const by = decidedBy(data.result);
+    const by = decidedBy(data.result, data.decidedBy);
     const decision: Decision = {
       requestId: data.requestId, callId, time, asked: question?.time ?? time, what: request ? describeRequest(request) : "a call",
       kind: data.result?.kind ?? "", allowed: by.allowed, by: by.text, feedback: data.result?.feedback ?? null, agentId: event.agentId ?? question?.agentId ?? draft.agentOf(callId),
@@ -448,7 +448,7 @@ const HANDLERS: Record<string, Handler> = {
 
   "user_input.requested": (draft, data, event, time) => {
     draft.ask({
-      kind: "input", id: data.requestId, time, agentId: event.agentId ?? null, question: data.question,
+      kind: "input", id: data.requestId, time, agentId: event.agentId ?? draft.agentOf(data.toolCallId), question: data.question,
       choices: data.choices ?? [], free: data.allowFreeform !== false || !(data.choices ?? []).length,
     });
     waitFor(draft, data.requestId, "waits for an answer", event, time, data.toolCallId);

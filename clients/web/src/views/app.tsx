@@ -1,6 +1,6 @@
 // The frame of the page: the list of sessions, the chosen view, and what concerns the connection.
 
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import { HostContext, type Connection } from "../host.ts";
 import type { Store } from "../store.ts";
 import { go, href, route } from "../route.ts";
@@ -58,8 +58,21 @@ export function App({ store, connection }: { store: Store; connection: Connectio
   );
 }
 
+/** Return whether the page is so narrow that the list of sessions is behind a button, as the styles say. */
+function useIsNarrow(): boolean {
+  const query = useMemo(() => matchMedia("(max-width: 800px)"), []);
+  const [isNarrow, setNarrow] = useState(query.matches);
+  useEffect(() => {
+    const change = (): void => setNarrow(query.matches);
+    query.addEventListener("change", change);
+    return () => query.removeEventListener("change", change);
+  }, [query]);
+  return isNarrow;
+}
+
 function Home({ store, connection }: { store: Store; connection: Connection }) {
   const { folders } = useContext(HostContext);
+  const isNarrow = useIsNarrow();
   const begin = async (): Promise<void> => {
     const id = await store.create(folders[0]!, "");
     if (id) go({ view: "session", id, tab: "transcript", at: null });
@@ -74,9 +87,9 @@ function Home({ store, connection }: { store: Store; connection: Connection }) {
         : <a class="button primary" href={href({ view: "new" })}><Icon name="plus" size={15} /> New session</a>}</p>
       <p class="faint"><kbd>/</kbd> searches sessions, <kbd>i</kbd> goes to the prompt, <kbd>Enter</kbd> sends it, <kbd>Shift</kbd>+<kbd>Enter</kbd> begins a line.</p>
       {/* Where the list of all sessions is behind a button. */}
-      <nav class="latest" aria-label="Latest sessions"><ul>
+      {isNarrow && <nav class="latest" aria-label="Latest sessions"><ul>
         {store.sessions.value.filter((one) => !one.oneOff && !one.unanswered).slice(0, LATEST).map((one) => <Entry key={one.sessionId} session={one} description={store.descriptions.value.get(one.sessionId)} />)}
-      </ul></nav>
+      </ul></nav>}
     </div></main>
   );
 }

@@ -20,7 +20,7 @@ export function FactStrip({ state, facts }: { state: SessionState; facts: Facts 
       <Fact name="Time" value={duration(facts.runMs)} more={`model ${duration(facts.modelMs)}, tools ${duration(facts.toolMs)}${facts.waitMs ? `, waiting ${duration(facts.waitMs)}` : ""}`} link={to("timeline")} />
       <Fact name="Slowest tool" value={slowest ? slowest.tool : "none"} more={slowest ? `${duration(slowest.totalMs)} in ${count(slowest.calls, "call")}` : "no tool took time"} link={to("timeline")} />
       <Fact name="Approvals" value={state.decisions.length === 0 ? "none asked" : `${allowed} approved${denied ? `, ${denied} denied` : ""}`} more={people.length > 0 ? `by ${people.join(" and ")}` : "nothing needed one"} link={to("decisions")} />
-      <Fact name={state.working ? "Now" : "Why it stopped"} value={facts.stop} bad={!facts.stopOk && !state.working} more="" link={null} />
+      <Fact name={state.working || state.questions.length > 0 ? "Now" : "Why it stopped"} value={facts.stop} bad={!facts.stopOk && !state.working} more="" link={null} />
     </dl>
   );
 }

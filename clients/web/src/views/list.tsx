@@ -1,6 +1,6 @@
 // The list of sessions: searchable, by day, with state, model, tokens and cost.
 
-import { useContext, useState } from "preact/hooks";
+import { useContext, useEffect, useState } from "preact/hooks";
 import { HostContext } from "../host.ts";
 import { day, dollars, shortPath, tokens } from "../state/format.ts";
 import type { Description, Listed, Store } from "../store.ts";
@@ -21,11 +21,21 @@ export function titleOf(session: Listed | undefined): string {
   return session?.name ?? session?.summary ?? "New session";
 }
 
+/** The shortest text that is searched in the prompts and answers of sessions. */
+const SHORTEST = 3;
+const SETTLE_MS = 250;
+
 export function SessionList({ store, onChoose }: { store: Store; onChoose: () => void }) {
   const [text, setText] = useState("");
   const { folders: own } = useContext(HostContext);
   const [chosen, setFolder] = useState(own.length === 1 ? own[0]! : "");
   const folder = store.folders.value.includes(chosen) ? chosen : "";
+  useEffect(() => {
+    const wanted = text.trim().length >= SHORTEST ? text.trim() : "";
+    const timer = setTimeout(() => void store.search(wanted), wanted ? SETTLE_MS : 0);
+    return () => clearTimeout(timer);
+  }, [text, store]);
+  const found = store.found.value;
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const now = Date.now();
   const shown = store.sessions.value.filter((session) => {
@@ -34,7 +44,7 @@ export function SessionList({ store, onChoose }: { store: Store; onChoose: () =>
     if (words.length === 0 && (session.oneOff || session.unanswered) && (!description || description.state === "stored")) return false;
     if (folder && session.context?.cwd !== folder) return false;
     const searched = [titleOf(session), session.context?.cwd, session.context?.branch, session.context?.repository, session.sessionId, description?.model].join(" ").toLowerCase();
-    return words.every((word) => searched.includes(word));
+    return words.every((word) => searched.includes(word)) || found?.has(session.sessionId);
   });
   const days = new Map<string, Listed[]>();
   for (const session of shown.slice(0, 500)) {
@@ -58,7 +68,7 @@ export function SessionList({ store, onChoose }: { store: Store; onChoose: () =>
         {[...days].map(([name, sessions]) => (
           <section key={name}>
             <h2>{name}</h2>
-            <ul>{sessions.map((session) => <Entry key={session.sessionId} session={session} description={store.descriptions.value.get(session.sessionId)} onChoose={onChoose} />)}</ul>
+            <ul>{sessions.map((session) => <Entry key={session.sessionId} session={session} description={store.descriptions.value.get(session.sessionId)} excerpt={found?.get(session.sessionId)} onChoose={onChoose} />)}</ul>
           </section>
         ))}
         {store.listed.value && shown.length === 0 && <p class="faint empty">{store.sessions.value.length === 0 ? "No sessions yet." : "No session matches."}</p>}
@@ -69,7 +79,7 @@ export function SessionList({ store, onChoose }: { store: Store; onChoose: () =>
 
 const STATES: Record<Description["state"], string> = { working: "works", idle: "open", elsewhere: "open in another process", stored: "" };
 
-export function Entry({ session, description, onChoose }: { session: Listed; description: Description | undefined; onChoose?: () => void }) {
+export function Entry({ session, description, excerpt, onChoose }: { session: Listed; description: Description | undefined; excerpt?: string | undefined; onChoose?: () => void }) {
   const used = usageOf(description);
   const current = route.value.view === "session" && route.value.id === session.sessionId;
   const asks = description && (description.openQuestions ?? 0) > 0;
@@ -84,6 +94,7 @@ export function Entry({ session, description, onChoose }: { session: Listed; des
         <span class="entry-title">{titleOf(session)}</span>
         {state && <span class={`pill ${asks ? "asks" : description!.state}`}>{state}</span>}
         <span class="entry-facts">{facts.join(" · ")}</span>
+        {excerpt && <span class="entry-facts">{excerpt}</span>}
       </a>
     </li>
   );

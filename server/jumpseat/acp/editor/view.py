@@ -38,6 +38,7 @@ from jumpseat.sessions.models import session_models
 from jumpseat.store.session_database import TodoRows
 from jumpseat_protocol import events
 from jumpseat_protocol.commands import SlashCommandInfo
+from jumpseat_protocol.permissions import DecidedBy
 
 log = logging.getLogger(__name__)
 
@@ -256,7 +257,8 @@ class SessionView:
     async def _ask_permission(self, step: AskPermission) -> None:
         decision = await questions.ask_permission(self._editor, self.session_id, step)
         try:
-            self.session.permissions.questions.pending.answer(step.request_id, decision)
+            by = DecidedBy(client=self._editor.client_name) if self._editor.client_name is not None else None
+            self.session.permissions.questions.pending.answer(step.request_id, decision, by)
         except (SessionInUseError, SessionNotFoundError):
             log.debug("session %s was closed before its question was answered", self.session_id)
 

@@ -6,6 +6,7 @@ import logging
 import math
 from typing import Final
 
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.session.asking import first_answer
 from jumpseat.agent.session.clients import AUTO_MODE_SWITCH
@@ -63,14 +64,15 @@ async def auto_mode_for(session: Session, resolved: ResolvedModel, error: Provid
 async def _user_agrees(session: Session, error: ProviderError) -> bool:
     """Ask the user whether the provider may choose the model, and store the answer "always"."""
     clients = session.clients
-    pending = clients.auto_mode_switches.ask(str(error))
-    completed = events.AutoModeSwitchCompleted(request_id=pending.id, response="no")
     wait_s = None if error.retry_after_s is None else math.ceil(min(error.retry_after_s, MAX_REPORTED_WAIT_S))
+    requested = events.AutoModeSwitchRequested(
+        request_id=new_id(), error_code=error.code, retry_after_seconds=wait_s
+    )
+    pending = clients.auto_mode_switches.ask(requested, requested.request_id)
+    completed = events.AutoModeSwitchCompleted(request_id=pending.id, response="no")
     params = AutoModeSwitchParams(session_id=session.id, error_code=error.code, retry_after_seconds=wait_s)
     try:
-        session.emit(
-            events.AutoModeSwitchRequested(request_id=pending.id, error_code=error.code, retry_after_seconds=wait_s)
-        )
+        session.emit(requested)
         completed.response = await first_answer(
             clients,
             clients.auto_mode_switches,

@@ -20,6 +20,7 @@ from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import (
     AssistedApproval,
+    DecidedBy,
     PermissionDecision,
     PermissionRequest,
     PermissionResult,
@@ -125,7 +126,7 @@ class PermissionQuestions:
         finally:
             self.pending.close(pending)
             self._opinions.pop(pending.id, None)
-        self._complete(pending.id, request, decision)
+        self._complete(pending.id, request, decision, pending.by)
         return decision
 
     def publish_model_approval(self, request: PermissionRequest, opinion: AssistedApproval) -> None:
@@ -152,10 +153,19 @@ class PermissionQuestions:
         """Build the prompt that clients show to a person."""
         return prompt_of(pending.question, self._opinions.get(pending.id))
 
-    def _complete(self, request_id: str, request: PermissionRequest, decision: PermissionDecision) -> None:
+    def _complete(
+        self,
+        request_id: str,
+        request: PermissionRequest,
+        decision: PermissionDecision,
+        by: DecidedBy | None = None,
+    ) -> None:
         self._emit(
             events.PermissionCompleted(
-                request_id=request_id, tool_call_id=request.tool_call_id, result=result_of(decision)
+                request_id=request_id,
+                tool_call_id=request.tool_call_id,
+                result=result_of(decision),
+                decided_by=by,
             )
         )
 

@@ -12,13 +12,14 @@ from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.agent.session.clients import Clients
 from jumpseat.errors import ClientCallError
 
+Q = TypeVar("Q")
 A = TypeVar("A")
 
 
 async def first_answer(
     clients: Clients,
-    requests: PendingRequests[str, A],
-    pending: Pending[str, A],
+    requests: PendingRequests[Q, A],
+    pending: Pending[Q, A],
     find_client: Callable[[], Client | None],
     ask: Callable[[Client], Awaitable[A]],
     *,

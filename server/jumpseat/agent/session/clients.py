@@ -68,10 +68,12 @@ class Clients:
         # Called when a client withdraws an interest, or detaches.
         self.on_fewer_interests: list[Callable[[], None]] = []
         self.external_calls: PendingRequests[ToolUseBlock, HandlePendingToolCallParams] = PendingRequests()
-        self.user_inputs: PendingRequests[str, UserInputResponse] = PendingRequests()
-        self.plans: PendingRequests[str, ExitPlanModeResponse] = PendingRequests()
-        self.auto_mode_switches: PendingRequests[str, AutoModeSwitchAnswer] = PendingRequests()
-        self.elicitations: PendingRequests[str, ElicitationResult] = PendingRequests()
+        self.user_inputs: PendingRequests[events.UserInputRequested, UserInputResponse] = PendingRequests()
+        self.plans: PendingRequests[events.ExitPlanModeRequested, ExitPlanModeResponse] = PendingRequests()
+        self.auto_mode_switches: PendingRequests[events.AutoModeSwitchRequested, AutoModeSwitchAnswer] = (
+            PendingRequests()
+        )
+        self.elicitations: PendingRequests[events.ElicitationRequested, ElicitationResult] = PendingRequests()
         # Answered with an error message, or `None`.
         self.command_calls: PendingRequests[CommandCall, str | None] = PendingRequests()
         self.queued_commands: PendingRequests[str, QueuedCommandResult] = PendingRequests()
@@ -97,6 +99,11 @@ class Clients:
 
     def __contains__(self, client: Client) -> bool:
         return client in self._attached
+
+    def open_questions(self) -> list[events.EventPayload]:
+        """Return the questions to people that are not answered yet, as they were published."""
+        kinds = (self.user_inputs, self.plans, self.elicitations, self.auto_mode_switches)
+        return [pending.question for requests in kinds for pending in requests.open()]
 
     def get(self, client: Client) -> Attachment | None:
         """Return what a client provides; ``None`` if it is not attached."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jumpseat.agent.ids import new_id
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat_protocol import events
@@ -22,19 +23,18 @@ async def elicit(
     """
     if not session.clients.can_elicit():
         raise InvalidRequestError("elicitation is not supported by any attached client")
-    pending = session.clients.elicitations.ask(message)
+    question = events.ElicitationRequested(
+        request_id=new_id(),
+        message=message,
+        mode="form" if url is None else "url",
+        requested_schema=schema if url is None else None,
+        elicitation_source=source,
+        url=url,
+    )
+    pending = session.clients.elicitations.ask(question, question.request_id)
     result = ElicitationResult(action="cancel")
     try:
-        session.emit(
-            events.ElicitationRequested(
-                request_id=pending.id,
-                message=message,
-                mode="form" if url is None else "url",
-                requested_schema=schema if url is None else None,
-                elicitation_source=source,
-                url=url,
-            )
-        )
+        session.emit(question)
         result = await pending.answer()
     finally:
         session.clients.elicitations.close(pending)

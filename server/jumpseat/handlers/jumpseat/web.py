@@ -15,16 +15,22 @@ from jumpseat.sessions.context import Context
 from jumpseat.store.model_calls import ModelCallFile
 from jumpseat.store.page_access import LOGIN_S
 from jumpseat.store.sessions import SessionFolder
+from jumpseat.store.texts import find_words, texts_of
 from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.web import (
     ModelCallsResult,
     ModelCallUsage,
+    OpenQuestionsResult,
     SessionDescription,
+    SessionMatch,
     WebDescribeParams,
     WebDescribeResult,
     WebLoginResult,
+    WebSearchParams,
+    WebSearchResult,
 )
+from jumpseat_protocol.wire import to_wire
 
 MOST_SESSIONS: Final = 200
 """The number of sessions that one request may describe."""
@@ -49,8 +55,7 @@ async def describe(ctx: Context, params: WebDescribeParams) -> WebDescribeResult
     Raises:
         InvalidRequestError: there are too many ids.
     """
-    if len(params.session_ids) > MOST_SESSIONS:
-        raise InvalidRequestError(f"sessionIds: expected at most {MOST_SESSIONS}, got {len(params.session_ids)}")
+    _check_number(params.session_ids)
     found: list[SessionDescription] = []
     stored: list[SessionFolder] = []
     for session_id in dict.fromkeys(params.session_ids):
@@ -77,13 +82,51 @@ async def model_calls(ctx: Context, params: SessionParams) -> ModelCallsResult:
     return ModelCallsResult(calls=calls)
 
 
+async def search(ctx: Context, params: WebSearchParams) -> WebSearchResult:
+    """Return the sessions whose title, folder, prompts and answers have all words.
+
+    Raises:
+        InvalidRequestError: there are too many ids.
+    """
+    _check_number(params.session_ids)
+    words = params.text.casefold().split()
+    stored: list[SessionFolder] = []
+    for session_id in dict.fromkeys(params.session_ids):
+        with suppress(SessionNotFoundError):
+            stored.append(ctx.registry.store.get_existing(session_id))
+
+    def find() -> list[SessionMatch]:
+        found = ((folder.path.name, find_words(texts_of(folder), words)) for folder in stored)
+        mask = ctx.process.secrets
+        return [SessionMatch(session_id=name, excerpt=mask(text)) for name, text in found if text is not None]
+
+    return WebSearchResult(matches=await anyio.to_thread.run_sync(find, abandon_on_cancel=True))
+
+
+def open_questions(ctx: Context, params: SessionParams) -> OpenQuestionsResult:
+    """Return the questions that were asked before the calling client joined the session.
+
+    Raises:
+        SessionNotFoundError: the session is not open in this server.
+    """
+    questions = [
+        {"type": question.type, "data": to_wire(question)}
+        for question in ctx.registry.live(params.session_id).clients.open_questions()
+    ]
+    return OpenQuestionsResult.model_validate({"questions": ctx.process.secrets.mask(questions)})
+
+
+def _check_number(session_ids: list[str]) -> None:
+    if len(session_ids) > MOST_SESSIONS:
+        raise InvalidRequestError(f"sessionIds: expected at most {MOST_SESSIONS}, got {len(session_ids)}")
+
+
 def _describe_live(ctx: Context, session: Session) -> SessionDescription:
     clients = session.clients
-    questions = (session.permissions.questions.pending, clients.user_inputs, clients.plans, clients.elicitations)
     return SessionDescription(
         session_id=session.id,
         state="working" if session.working else "idle",
-        open_questions=sum(len(pending.open()) for pending in questions),
+        open_questions=len(session.permissions.questions.pending.open()) + len(clients.open_questions()),
         clients=sum(client is not ctx.connection for client in clients),
         model=session.settings.model,
         usage={name: used.wire() for name, used in session.metrics.total().items()},

@@ -25,7 +25,7 @@ from jumpseat_protocol.permission_methods import (
     SetApproveAllParams,
     SetRequiredParams,
 )
-from jumpseat_protocol.permissions import HandlePendingPermissionRequestParams, WireRule
+from jumpseat_protocol.permissions import DecidedBy, HandlePendingPermissionRequestParams, WireRule
 from jumpseat_protocol.server import SuccessResult
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import to_wire
@@ -42,7 +42,16 @@ def handle_pending_permission_request(ctx: Context, params: HandlePendingPermiss
         ctx.require_all(f"the decision {params.result.kind!r}")
     if params.result.kind == "no-result":
         return SuccessResult(success=False)
-    return SuccessResult(success=session.permissions.questions.pending.answer(params.request_id, params.result))
+    pending = session.permissions.questions.pending
+    return SuccessResult(success=pending.answer(params.request_id, params.result, _decided_by(ctx, session)))
+
+
+def _decided_by(ctx: Context, session: Session) -> DecidedBy | None:
+    """Return the names of the calling client and of its token; ``None`` if it has neither."""
+    attachment = session.clients.get(ctx.connection)
+    client = attachment.name if attachment is not None else None
+    token = ctx.connection.access.name if ctx.connection.access is not None else None
+    return None if client is None and token is None else DecidedBy(client=client, token=token)
 
 
 def set_approve_all(ctx: Context, params: SetApproveAllParams) -> SuccessResult:

@@ -1,0 +1,117 @@
+"""``jumpseat.web.*`` over the real wire: search, and the questions that were asked before a page was opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jumpseat.store.connection_tokens import ConnectionTokenFile
+from tests.support.server import calls, running_server, scripted
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_sessions_are_found_by_the_words_of_their_prompts_and_answers(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as server:
+        wire = server.wire
+        first = await wire.create(scripted({"text": "Use a Quetzalcoatlus, *of course*."}))
+        await wire.prompt(first, "Which animal is large?")
+        second = await wire.create(
+            scripted(calls("bash", command="echo quetzalcoatlus"), {"text": "Done."}), requestPermission=False
+        )
+        await wire.prompt(second, "Run it, and say ÜBER")
+        with server.log_of(second).open("ab") as log:
+            log.write(b'{"type":"user.message","data":{"content":"quetz')
+
+        async def find(text: str) -> list[tuple[str, str]]:
+            ids = [second, first, "unknown"]
+            result = await wire.call("jumpseat.web.search", {"text": text, "sessionIds": ids})
+            return [(match["sessionId"], match["excerpt"]) for match in result["matches"]]
+
+        assert await find("quetzalcoatlus LARGE") == [(first, "Which animal is large?")]
+        assert await find("course*") == [(first, "Use a Quetzalcoatlus, *of course*.")]
+        assert [session for session, _ in await find("über")] == [second]
+        assert await find("quetzalcoatlus run") == []
+        error = await wire.error_of("jumpseat.web.search", {"text": "x", "sessionIds": ["y"] * 201})
+        assert "at most 200" in error["message"]
+
+
+async def test_a_client_that_comes_later_learns_the_open_questions_and_answers_them(tmp_path: Path) -> None:
+    asked = calls("ask_user", question="Which colour?", choices=["red", "blue"])
+    async with (
+        running_server(tmp_path, tcp=True) as server,
+        server.connect() as first,
+        server.connect() as later,
+    ):
+        session = await first.create(scripted(asked, {"text": "{{last_tool_result}}"}), requestUserInput=True)
+        await first.call("session.send", {"sessionId": session, "prompt": "go"})
+        question = await first.event("user_input.requested")
+        form = await first.ask(
+            "session.ui.elicitation",
+            {"sessionId": session, "message": "Name?", "requestedSchema": {"type": "object"}},
+        )
+        assert "error" in await first.response(form)
+        await later.call(
+            "session.resume", {"sessionId": session, "disableResume": True, "requestElicitation": True}
+        )
+        form = await later.ask(
+            "session.ui.elicitation",
+            {"sessionId": session, "message": "Name?", "requestedSchema": {"type": "object"}},
+        )
+        await later.event("elicitation.requested")
+        found = await later.call("jumpseat.web.openQuestions", {"sessionId": session})
+        assert [one["type"] for one in found["questions"]] == ["user_input.requested", "elicitation.requested"]
+        assert found["questions"][0]["data"] == question["data"]
+        (_, elicitation) = found["questions"]
+        assert elicitation["data"]["message"] == "Name?"
+        await later.call(
+            "session.ui.handlePendingElicitation",
+            {"sessionId": session, "requestId": elicitation["data"]["requestId"], "result": {"action": "decline"}},
+        )
+        await later.call(
+            "session.ui.handlePendingUserInput",
+            {
+                "sessionId": session,
+                "requestId": question["data"]["requestId"],
+                "response": {"answer": "blue", "wasFreeform": False},
+            },
+        )
+        await first.event("session.idle")
+        assert (await later.response(form))["result"]["action"] == "decline"
+        assert await later.call("jumpseat.web.openQuestions", {"sessionId": session}) == {"questions": []}
+
+
+async def test_a_decision_names_the_client_and_the_token_of_the_person_who_made_it(tmp_path: Path) -> None:
+    ada = ConnectionTokenFile(tmp_path / "home").add("ada", all_sessions=True)
+    async with (
+        running_server(tmp_path, tcp=True, without_token=(), limit_s=60) as server,
+        server.connect(token=ada) as wire,
+        server.connect(token=ada) as other,
+    ):
+        turns = scripted(*(calls("bash", f"call-{n}", command="true") for n in range(3)), {"text": "ok"})
+        session = await wire.create(turns, requestPermission=True, clientName="editor")
+        await other.call("session.resume", {"sessionId": session, "disableResume": True, "clientName": "page"})
+        await wire.call("session.send", {"sessionId": session, "prompt": "go"})
+        by: list[object] = []
+        for decider, kind in ((other, "approve-once"), (wire, "approve-for-session")):
+            since = len(wire.messages)
+            open_ids = {
+                item["requestId"]
+                for item in (await wire.call("session.permissions.pendingRequests", {"sessionId": session}))[
+                    "items"
+                ]
+            }
+            if not open_ids:
+                question = await wire.event("permission.requested", since=since)
+                open_ids = {question["data"]["requestId"]}
+            (request_id,) = open_ids
+            await decider.call(
+                "session.permissions.handlePendingPermissionRequest",
+                {"sessionId": session, "requestId": request_id, "result": {"kind": kind}},
+            )
+            completed = await wire.event("permission.completed", since=since, requestId=request_id)
+            by.append(completed["data"]["decidedBy"])
+        await wire.event("session.idle")
+        assert by == [{"client": "page", "token": "ada"}, {"client": "editor", "token": "ada"}]
+        assert '"decidedBy":{"client":"page","token":"ada"}' in server.log_of(session).read_text()
