@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import signal
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
+from jumpseat.network.web_socket import WebSocketNewcomer
 from jumpseat.rpc.connection import FIRST_MESSAGE_BYTES
+from jumpseat.rpc.transport import Framing, Wire
 from jumpseat.store.page_access import LOGIN_S, PASS_S, PageAccess
 from jumpseat.web.site import NOT_BUILT, Site
 from tests.support.cases import all_cases
@@ -229,3 +233,55 @@ async def test_sessions_are_described_and_keep_the_usage_of_their_calls(tmp_path
         assert last["purpose"] == "turn"
         many = await call(client, "jumpseat.web.describe", {"sessionIds": ["x"] * 201}, 9)
         assert "at most 200" in many["error"]["message"]
+
+
+async def test_a_server_that_ends_says_that_it_goes_away(tmp_path: Path) -> None:
+    async with web_server(tmp_path) as (server, port), socket(port) as client:
+        await call(client, "connect")
+        server.signal(signal.SIGTERM)
+        with anyio.fail_after(WAIT_S):
+            await client.wait_closed()
+        assert client.close_code == 1001
+
+
+class SilentClient:
+    """A client of the server that sends nothing. See :class:`jumpseat.network.listener.Newcomer`."""
+
+    admitted = True
+
+    def __init__(self) -> None:
+        self.ended = anyio.Event()
+        self.wire = Wire(lambda _body: None, lambda _error: None, self.ended.set)
+
+    async def wait_until_settled(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        self.wire.abort()
+
+
+async def test_a_peer_that_answers_no_pings_is_gone_and_one_that_does_stays() -> None:
+    clients: list[SilentClient] = []
+
+    def connected(framing: Framing) -> SilentClient:
+        clients.append(SilentClient())
+        return clients[-1]
+
+    site = Site()
+    server = await asyncio.get_running_loop().create_server(
+        lambda: WebSocketNewcomer(site, connected, "a test", ping_s=0.05), "127.0.0.1", 0
+    )
+    port = server.sockets[0].getsockname()[1]
+    request = f"GET /rpc HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    request += "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    async with socket(port, ping_interval=None) as answering, await anyio.connect_tcp("127.0.0.1", port) as silent:
+        await silent.send(request.encode())
+        received = b""
+        with anyio.fail_after(WAIT_S), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            while True:
+                received += await silent.receive()
+        assert received.count(b"\x89\x00") == 2
+        assert clients[1].ended.is_set()
+        assert not clients[0].ended.is_set()
+        assert answering.close_code is None
+    server.close()

@@ -19,6 +19,7 @@ import anyio
 from websockets.datastructures import Headers, MultipleValuesError
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from jumpseat.network.listener import Newcomer
@@ -28,8 +29,14 @@ from jumpseat_protocol.framing import FramingError
 
 log = logging.getLogger(__name__)
 
+PING_S: Final = 30.0
+"""The time between pings, which keep a connection through proxies; a peer that answers none of two is gone."""
+
 # Before the handshake, no message is read.
 _NO_MESSAGE_BYTES: Final = 0
+_MOST_SILENT_PINGS: Final = 2
+# A closing frame with the code 1001, "going away" (RFC 6455, 7.4.1).
+_GOING_AWAY: Final = b"\x88\x02\x03\xe9"
 
 
 class Messages:
@@ -53,10 +60,13 @@ def text_header(body_bytes: int) -> bytes:
 class WebSocketNewcomer(asyncio.Protocol):
     """The connection of a browser or another WebSocket client. See :class:`jumpseat.network.listener.Newcomer`.
 
-    ``connect`` creates the client of the server behind the connection, after the handshake.
+    ``connect`` creates the client of the server behind the connection, after the handshake. ``ping_s`` is the time
+    between pings in seconds.
     """
 
-    def __init__(self, site: Site, connect: Callable[[Framing], Newcomer], peer: str) -> None:
+    def __init__(
+        self, site: Site, connect: Callable[[Framing], Newcomer], peer: str, ping_s: float = PING_S
+    ) -> None:
         self._site = site
         self._connect = connect
         self._peer = peer
@@ -66,6 +76,9 @@ class WebSocketNewcomer(asyncio.Protocol):
         self._client: Newcomer | None = None
         self._transport: asyncio.Transport | None = None
         self._begun = anyio.Event()
+        self._ping_s = ping_s
+        self._next_ping: asyncio.TimerHandle | None = None
+        self._silent_pings = 0
 
     # --- the listener calls these -------------------------------------------------------------------------------
 
@@ -94,6 +107,7 @@ class WebSocketNewcomer(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
+        self._silent_pings = 0
         self._protocol.max_message_size = self._messages.max_body_bytes
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
@@ -139,10 +153,11 @@ class WebSocketNewcomer(asyncio.Protocol):
         if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
             # In this order, because the first message of the server may be sent while the client is created.
             self._write()
-            self._client = self._connect(Framing(lambda: self._messages, text_header, b""))
+            self._client = self._connect(Framing(lambda: self._messages, text_header, b"", _GOING_AWAY))
             assert self._transport is not None
             self._client.wire.connection_made(self._transport)
             self._begun.set()
+            self._next_ping = asyncio.get_running_loop().call_later(self._ping_s, self._ping)
         return None
 
     def _refuse(self, why: str) -> None:
@@ -170,8 +185,22 @@ class WebSocketNewcomer(asyncio.Protocol):
             self._parts.clear()
             self._client.wire.data_received(message)
 
+    def _ping(self) -> None:
+        """Ping the peer, or end the connection if it has not even sent a pong for the last pings."""
+        assert self._transport is not None
+        if self._transport.is_closing() or self._protocol.state is not State.OPEN:
+            return
+        if self._silent_pings == _MOST_SILENT_PINGS:
+            log.info("closed the connection of %s, which answers no pings", self._peer)
+            self.abort()
+            return
+        self._silent_pings += 1
+        self._protocol.send_ping(b"")
+        self._write()
+        self._next_ping = asyncio.get_running_loop().call_later(self._ping_s, self._ping)
+
     def _write(self) -> None:
-        if self._transport is None:
+        if self._transport is None or self._transport.is_closing():
             return
         for data in self._protocol.data_to_send():
             if data:
@@ -182,5 +211,7 @@ class WebSocketNewcomer(asyncio.Protocol):
 
     def _end(self, exc: Exception | None) -> None:
         self._begun.set()
+        if self._next_ping is not None:
+            self._next_ping.cancel()
         if self._client is not None:
             self._client.wire.connection_lost(exc)

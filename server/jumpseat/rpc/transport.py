@@ -40,11 +40,15 @@ class Decoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """The separation of messages: by headers, or by line ends. ``header`` takes the number of bytes of a body."""
+    """The separation of messages: by headers, or by line ends. ``header`` takes the number of bytes of a body.
+
+    ``last`` is sent before this side closes the connection.
+    """
 
     decoder: Callable[[], Decoder]
     header: Callable[[int], bytes]
     end: bytes
+    last: bytes = b""
 
 
 HEADERS: Final = Framing(FrameDecoder, frame_header, b"")
@@ -177,6 +181,8 @@ class Wire(asyncio.Protocol):
         """Send the queued messages and close this side."""
         self._flush()
         if self._out is not None:
+            if self._framing.last and not self._out.is_closing():
+                self._out.write(self._framing.last)
             self._out.close()
         self._handle_loss()
 
