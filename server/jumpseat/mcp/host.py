@@ -8,35 +8,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.session import Session
-from jumpseat.agent.settings import SessionSettings
-from jumpseat.descendants import Descendants
 from jumpseat.errors import InvalidRequestError, StoreError
-from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolve_config
+from jumpseat.mcp.catalogue import ServerEntry
 from jumpseat.mcp.credentials import Credentials
-from jumpseat.mcp.github import GitHubAccess
 from jumpseat.mcp.loading import load
-from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.pending_login import PendingLogin
+from jumpseat.mcp.servers import HostServices, ServerState, loaded_server, remote_config, tools_of
 from jumpseat.mcp.tools import McpTool
-from jumpseat.sandbox.session import Sandboxes
 from jumpseat.tools.session_sandbox import session_sandbox
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpProbeResult, McpServerConfig, McpServerInfo, McpStatus
 from jumpseat_protocol.sessions import GitHubMcpToolConfig
 
 if TYPE_CHECKING:
-    from jumpseat.mcp.auth import ClientTokens
     from jumpseat.mcp.connection import Connection
     from jumpseat.mcp.questions import Questions
-    from jumpseat.mcp.tokens import LoginTokens
 
 log = logging.getLogger(__name__)
 
@@ -49,39 +41,6 @@ MAX_INSTRUCTIONS: Final = 2000
 SAMPLING: Final = "sampling.requested"
 
 _UNSETTLED: Final = ("pending",)
-
-
-@dataclass(frozen=True, slots=True)
-class HostServices:
-    """Services of the process that the hosts of all sessions share.
-
-    ``environ`` holds the variables that servers may use, ``reserved`` the tool names that no server may take,
-    ``logins`` the tokens of stored logins. ``find`` returns the servers of a session with such settings, by name.
-    ``sandboxes`` confine servers over stdio, ``descendants`` ends what they leave behind.
-    """
-
-    environ: Mapping[str, str]
-    reserved: frozenset[str]
-    logins: LoginTokens
-    find: Callable[[SessionSettings], dict[str, ServerEntry]]
-    sandboxes: Sandboxes | None = None
-    descendants: Descendants | None = None
-    github: GitHubAccess | None = None
-
-    def environ_of(self, session_id: str) -> Mapping[str, str]:
-        """Return the variables that the servers of a session may use."""
-        return self.environ if self.descendants is None else self.descendants.marked(self.environ, session_id)
-
-
-@dataclass(slots=True)
-class ServerState:
-    """The state of a server in this session; ``connection`` is the latest one, if the server was ever started."""
-
-    entry: ServerEntry
-    status: McpStatus = "pending"
-    error: str | None = None
-    connection: Connection | None = None
-    tokens: dict[str, ClientTokens] = field(default_factory=lambda: dict[str, "ClientTokens"]())
 
 
 class McpHost:
@@ -195,7 +154,7 @@ class McpHost:
         if self._settled.is_set() and any(self._states[name].status in _UNSETTLED for name in fresh):
             # For example, a custom agent was selected: its first turn waits for its servers, too.
             self._settled, self._announced = anyio.Event(), False
-        self._collect_tools()
+        self._tools = tools_of(self._states.values(), self.session, self._services.reserved)
 
     def _schedule(self, do: Callable[[ServerState], Awaitable[None]], state: ServerState) -> None:
         self._begin_task()
@@ -382,7 +341,7 @@ class McpHost:
         Raises:
             InvalidRequestError: the server supports no login, or the session stores none.
         """
-        config = self._remote(name)
+        config = remote_config(self._states, name, self._services.environ)
         if not self.credentials.stored_logins:
             raise InvalidRequestError(
                 "a login is stored on disk, but mcpOAuthTokenStorage of this session is 'in-memory'"
@@ -413,28 +372,12 @@ class McpHost:
         Raises:
             InvalidRequestError: the server has no URL, or a variable in its settings is not set.
         """
-        config = self._remote(name)
+        config = remote_config(self._states, name, self._services.environ)
         token = await self.credentials.token(self._states[name].tokens, config.url or "")
         await load("jumpseat.mcp.probe")
         from jumpseat.mcp.probe import probe
 
         return await probe(config, token)
-
-    def _remote(self, name: str) -> McpServerConfig:
-        """Return the settings of a server with a URL, with variables replaced as for a start.
-
-        Raises:
-            InvalidRequestError: the server is not configured or not remote, or a variable is not set.
-        """
-        state = self._states.get(name)
-        if state is None or state.entry.config is None:
-            raise InvalidRequestError(f"MCP server {name!r} is not configured")
-        if not state.entry.config.remote:
-            raise InvalidRequestError(f"MCP server {name!r} is not a remote server")
-        try:
-            return resolve_config(state.entry, state.entry.config, self._services.environ)
-        except MissingVariableError as error:
-            raise InvalidRequestError(f"MCP server {name!r}: {error}") from None
 
     def _release(self) -> None:
         """Cancel the open requests that no client is interested in any more."""
@@ -457,26 +400,13 @@ class McpHost:
             return
         changed = (state.status, state.error) != (status, error)
         state.status, state.error = status, error
-        self._collect_tools()
+        self._tools = tools_of(self._states.values(), self.session, self._services.reserved)
         if changed:
             self._emit(events.McpServerStatusChanged(server_name=name, status=status, error=error))
         if not self._announced and all(state.status not in _UNSETTLED for state in self._states.values()):
             self._announced = True
             self._settled.set()
-            self._emit(
-                events.McpServersLoaded(servers=[self._to_loaded_server(state) for state in self._states.values()])
-            )
-
-    def _to_loaded_server(self, state: ServerState) -> events.McpLoadedServer:
-        entry = state.entry
-        return events.McpLoadedServer(
-            name=entry.name,
-            status=state.status,
-            source=entry.source,
-            transport=entry.config.transport if entry.config else None,
-            plugin_name=entry.plugin,
-            error=state.error,
-        )
+            self._emit(events.McpServersLoaded(servers=[loaded_server(state) for state in self._states.values()]))
 
     def _list_changed(self, connection: Connection, kind: str) -> None:
         payloads = {
@@ -485,18 +415,6 @@ class McpHost:
             "prompts": events.McpPromptsListChanged,
         }
         self._emit(payloads[kind](server_name=connection.name))
-
-    def _collect_tools(self) -> None:
-        """Collect the tools of all servers, and name them for the model."""
-        tools: dict[str, McpTool] = {}
-        taken = set(self._services.reserved)
-        for state in self._states.values():
-            for tool in state.connection.tools if state.connection else ():
-                name = tool_name(state.entry.name, tool.name, taken)
-                taken.add(name)
-                assert state.connection is not None
-                tools[name] = McpTool(name, self.session, state.connection, tool)
-        self._tools = tools
 
     def _emit(self, payload: events.EventPayload) -> None:
         if self._closed:

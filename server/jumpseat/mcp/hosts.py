@@ -20,7 +20,8 @@ from jumpseat.tools.tool import Tool
 if TYPE_CHECKING:
     from jumpseat.mcp.catalogue import ServerEntry
     from jumpseat.mcp.github import GitHubAccess
-    from jumpseat.mcp.host import HostServices, McpHost
+    from jumpseat.mcp.host import McpHost
+    from jumpseat.mcp.servers import HostServices
     from jumpseat.mcp.tokens import LoginTokens
 
 
@@ -102,7 +103,7 @@ class McpHosts:
 
     def services(self, find: Callable[[SessionSettings], dict[str, ServerEntry]]) -> HostServices:
         """Return the services of a host whose servers ``find`` returns."""
-        from jumpseat.mcp.host import HostServices
+        from jumpseat.mcp.servers import HostServices
 
         return HostServices(
             self.environ, self.reserved, self.logins, find, self.sandboxes, self.descendants, self.github

@@ -1,6 +1,6 @@
 """Forget sub-agents that ended long ago, so that the memory of a long session does not grow.
 
-The log has their events: :meth:`~jumpseat.agent.subagents.subagents.SubAgents.look_up` reads their answers there.
+The log has their events: :meth:`~jumpseat.agent.subagents.roster.Roster.look_up` reads their answers there.
 """
 
 from __future__ import annotations
