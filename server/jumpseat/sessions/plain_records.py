@@ -63,6 +63,7 @@ class PlainRecords:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._history = session.history
         self._left: list[Callable[[str], bool]] = []
         self._appliers: Mapping[str, Callable[[str | None, dict[str, Any]], bool]] = {
             events.UserMessage.type: self._apply_prompt,
@@ -102,7 +103,7 @@ class PlainRecords:
                 return False
             arguments = call["arguments"]
             calls.append(ToolUseBlock(call["toolCallId"], call["name"], canonical_json(arguments), arguments))
-        self._session.history.apply_answer(event_id, [*blocks, *calls], calls, is_final=not calls)
+        self._history.apply_answer(event_id, [*blocks, *calls], calls, is_final=not calls)
         return True
 
     def _apply_result(self, event_id: str | None, data: dict[str, Any]) -> bool:
@@ -116,7 +117,7 @@ class PlainRecords:
         for awaits in self._left:
             if awaits(call_id):
                 return False
-        self._session.history.apply_result(event_id, call_id, text, success=success)
+        self._history.apply_result(event_id, call_id, text, success=success)
         return True
 
 

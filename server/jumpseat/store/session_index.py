@@ -11,10 +11,10 @@ replaces ``workspace.yaml``, both of which change that time.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import time
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -38,7 +38,7 @@ seconds."""
 
 _FILE: Final = "session-index"
 _VERSION: Final = b"jumpseat session index 3\n"
-_DIGEST_BYTES: Final = 32
+_CHECKSUM_BYTES: Final = 8
 _LARGE_BYTES: Final = 1 << 16
 # Sessions examined since the file was written: fewer are not worth writing all others again.
 _WORTH_SAVING: Final = 64
@@ -274,8 +274,8 @@ class SessionIndex:
             content = None
         if content is None:
             return Table.of(())
-        data = memoryview(content)[_DIGEST_BYTES:]
-        if content[:_DIGEST_BYTES] == _digest([data]):
+        data = memoryview(content)[_CHECKSUM_BYTES:]
+        if content[:_CHECKSUM_BYTES] == _checksum([data]):
             return Table.decode(data)
         log.info("%s is ignored: it is damaged, or of another version", self._files.path(_FILE))
         return Table.of(())
@@ -291,7 +291,7 @@ class SessionIndex:
         self._changed, self._parts, self._examined = {}, None, 0
         parts = table.encode()
         try:
-            self._files.write(_FILE, b"".join((_digest(parts), *parts)))
+            self._files.write(_FILE, b"".join((_checksum(parts), *parts)))
         except OSError as error:
             log.debug("%s is not written: %s", self._files.path(_FILE), error)
         return table
@@ -319,8 +319,9 @@ def _join_short(parts: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryv
     yield b"".join(short)
 
 
-def _digest(parts: Iterable[bytes | memoryview]) -> bytes:
-    digest = hashlib.blake2b(_VERSION, digest_size=_DIGEST_BYTES // 2)
+def _checksum(parts: Iterable[bytes | memoryview]) -> bytes:
+    """Return a checksum that tells a damaged file, such as one of a machine that lost power."""
+    checksum = zlib.crc32(_VERSION)
     for part in parts:
-        digest.update(part)
-    return digest.hexdigest().encode()
+        checksum = zlib.crc32(part, checksum)
+    return b"%08x" % checksum
