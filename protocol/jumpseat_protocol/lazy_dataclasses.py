@@ -9,9 +9,7 @@ fields when something asks for them, such as :func:`dataclasses.replace` or pyda
 from __future__ import annotations
 
 import dataclasses
-import typing
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, get_origin
@@ -27,52 +25,12 @@ else:
 
 
 _OWN: Final = "__lazy_class__"
+_WRITTEN: Final = "__lazy_written__"
 _OPTIONS: Final = frozenset({"eq", "frozen", "kw_only", "repr", "slots"})
 """The options of lazy dataclasses; a class with others is left to the standard decorator."""
 _standard: Final[Any] = dataclasses.dataclass
 FEW: Final = 3
 """The number of instances made without compiling a constructor: most classes of a first turn have no more."""
-
-
-@contextmanager
-def in_libraries() -> Generator[None]:
-    """Make the dataclasses of libraries lazy that are imported in this context, and their typed dicts plain ones.
-
-    Pydantic describes its schemas by typed dicts. Parsing their hints, which nothing reads, took a twentieth of the
-    time to start.
-    """
-    import typing_extensions
-
-    stand_ins: list[tuple[Any, str, Any]] = [
-        (dataclasses, "dataclass", dataclass),
-        (typing, "TypedDict", _PlainDict),
-        (typing_extensions, "TypedDict", _PlainDict),
-    ]
-    originals = [getattr(library, name) for library, name, _ in stand_ins]
-    for library, name, stand_in in stand_ins:
-        setattr(library, name, stand_in)
-    try:
-        yield
-    finally:
-        for (library, name, _), original in zip(stand_ins, originals, strict=True):
-            setattr(library, name, original)
-
-
-class _PlainDictType(type):
-    """Makes classes like those of typed dicts: calling one returns a dict."""
-
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: bool) -> Any:
-        return super().__new__(mcs, name, bases, namespace)
-
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: bool) -> None:
-        super().__init__(name, bases, namespace)
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return dict(*args, **kwargs)
-
-
-class _PlainDict(dict[str, Any], metaclass=_PlainDictType):
-    """Stands for ``TypedDict``."""
 
 
 def field_names(cls: type) -> tuple[str, ...] | None:
@@ -83,6 +41,20 @@ def field_names(cls: type) -> tuple[str, ...] | None:
     return tuple(field.name for field in dataclasses.fields(cls)) if dataclasses.is_dataclass(cls) else None
 
 
+class SlottedType(type):
+    """The metaclass of classes that have their slots before ``dataclass(slots=True)`` is applied to them.
+
+    Other classes are made a second time, with slots, and the first one stays in memory: no garbage is collected
+    while a process starts.
+    """
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        names = _names_of_fields(namespace)
+        written = {field: namespace.pop(field, _MISSING) for field in names}
+        slots = _new_slots(names, (base for parent in bases for base in parent.__mro__))
+        return super().__new__(mcs, name, bases, {"__slots__": slots, **namespace, _WRITTEN: written})
+
+
 class _Lazy:
     """The decorator with its options."""
 
@@ -90,36 +62,41 @@ class _Lazy:
         self._options = options
 
     def __call__(self, cls: type) -> type:
-        namespace = vars(cls)
-        hints: dict[str, Any] = namespace.get("__annotations__", {})
-        if any(map(_is_special, hints.values())):
+        namespace, slotted = vars(cls), self._options.get("slots", False)
+        if any(map(_is_special, namespace.get("__annotations__", {}).values())):
             return _standard(**self._options)(cls)
-        names = [name for name, hint in hints.items() if not _is_class_variable(hint)]
-        made = _Class(cls, self._options, {name: namespace.get(name, _MISSING) for name in names})
-        added = {name: value for name, value in made.methods().items() if name not in namespace}
-        if not self._options.get("slots"):
-            for name in namespace.keys() & set(names):
-                if (default := _parts(made.fields[name])[1]) is not _MISSING:
-                    setattr(cls, name, default)
-                else:
-                    delattr(cls, name)
-            for name, value in {**added, _OWN: made}.items():
-                setattr(cls, name, value)
-            return cls
-        # Slots can only be given to a new class, as the standard decorator does.
-        inherited = {slot for base in cls.__mro__[1:] for slot in vars(base).get("__slots__", ())}
-        slots = tuple(name for name in names if name not in inherited)
-        left_out = {*names, "__dict__", "__weakref__"}
-        rest = {name: value for name, value in namespace.items() if name not in left_out}
-        made.cls = type(cls)(
-            cls.__name__,
-            cls.__bases__,
-            {**rest, **added, "__slots__": slots, "__qualname__": cls.__qualname__, _OWN: made},
-        )
-        return made.cls
+        names = _names_of_fields(namespace)
+        written: Mapping[str, Any] = namespace.get(_WRITTEN, namespace)
+        made = _Class(cls, self._options, {name: written.get(name, _MISSING) for name in names})
+        added = {name: value for name, value in made.methods().items() if name not in namespace} | {_OWN: made}
+        if slotted and _WRITTEN not in namespace:
+            # Slots can only be given to a new class, as the standard decorator does.
+            left_out = {*names, "__dict__", "__weakref__"}
+            rest = {name: value for name, value in namespace.items() if name not in left_out}
+            more = {"__slots__": _new_slots(names, cls.__mro__[1:]), "__qualname__": cls.__qualname__}
+            made.cls = type(cls)(cls.__name__, cls.__bases__, {**rest, **added, **more})
+            return made.cls
+        for name in namespace.keys() & set(names) if not slotted else ():
+            if (default := _parts(made.fields[name])[1]) is not _MISSING:
+                setattr(cls, name, default)
+            else:
+                delattr(cls, name)
+        for name, value in added.items():
+            setattr(cls, name, value)
+        return cls
 
 
 _MISSING: Final[Any] = dataclasses.MISSING
+
+
+def _names_of_fields(namespace: Mapping[str, Any]) -> list[str]:
+    hints: dict[str, Any] = namespace.get("__annotations__", {})
+    return [name for name, hint in hints.items() if not _is_class_variable(hint)]
+
+
+def _new_slots(names: list[str], bases: Iterable[type]) -> tuple[str, ...]:
+    inherited = {slot for base in bases for slot in vars(base).get("__slots__", ())}
+    return tuple(name for name in names if name not in inherited)
 
 
 def _parts(written: Any) -> tuple[bool, Any, Any]:

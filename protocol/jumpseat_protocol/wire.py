@@ -40,7 +40,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
-from jumpseat_protocol.lazy_dataclasses import dataclass, field_names
+from jumpseat_protocol.lazy_dataclasses import SlottedType, dataclass, field_names
 from jumpseat_protocol.lazy_models import LazyModel
 
 T = TypeVar("T")
@@ -169,7 +169,7 @@ def wire_dataclass(cls: type[T]) -> type[T]:
     return dataclass(slots=True, kw_only=True)(cls)
 
 
-class WireDataclass:
+class WireDataclass(metaclass=SlottedType):
     """The base of slotted dataclasses that :func:`to_wire` encodes. Fields that are ``None`` are left out."""
 
     __slots__ = ()
