@@ -170,7 +170,10 @@ def wire_dataclass(cls: type[T]) -> type[T]:
 
 
 class WireDataclass(metaclass=SlottedType):
-    """The base of slotted dataclasses that :func:`to_wire` encodes. Fields that are ``None`` are left out."""
+    """The base of classes that :func:`wire_dataclass` makes dataclasses, and :func:`to_wire` encodes.
+
+    Fields that are ``None`` are left out.
+    """
 
     __slots__ = ()
     # Used by pydantic to decode such a dataclass and to write its schema.
