@@ -9,9 +9,7 @@ fields when something asks for them, such as :func:`dataclasses.replace` or pyda
 from __future__ import annotations
 
 import dataclasses
-import typing
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, get_origin
@@ -26,7 +24,8 @@ else:
         return decorator if cls is None else decorator(cls)
 
 
-_OWN: Final = "__lazy_fields__"
+_OWN: Final = "__lazy_class__"
+_WRITTEN: Final = "__lazy_written__"
 _OPTIONS: Final = frozenset({"eq", "frozen", "kw_only", "repr", "slots"})
 """The options of lazy dataclasses; a class with others is left to the standard decorator."""
 _standard: Final[Any] = dataclasses.dataclass
@@ -34,53 +33,26 @@ FEW: Final = 3
 """The number of instances made without compiling a constructor: most classes of a first turn have no more."""
 
 
-@contextmanager
-def in_libraries() -> Generator[None]:
-    """Make the dataclasses of libraries lazy that are imported in this context, and their typed dicts plain ones.
-
-    Pydantic describes its schemas by typed dicts. Parsing their hints, which nothing reads, took a twentieth of the
-    time to start.
-    """
-    import typing_extensions
-
-    stand_ins: list[tuple[Any, str, Any]] = [
-        (dataclasses, "dataclass", dataclass),
-        (typing, "TypedDict", _PlainDict),
-        (typing_extensions, "TypedDict", _PlainDict),
-    ]
-    originals = [getattr(library, name) for library, name, _ in stand_ins]
-    for library, name, stand_in in stand_ins:
-        setattr(library, name, stand_in)
-    try:
-        yield
-    finally:
-        for (library, name, _), original in zip(stand_ins, originals, strict=True):
-            setattr(library, name, original)
-
-
-class _PlainDictType(type):
-    """Makes classes like those of typed dicts: calling one returns a dict."""
-
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: bool) -> Any:
-        return super().__new__(mcs, name, bases, namespace)
-
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: bool) -> None:
-        super().__init__(name, bases, namespace)
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return dict(*args, **kwargs)
-
-
-class _PlainDict(dict[str, Any], metaclass=_PlainDictType):
-    """Stands for ``TypedDict``."""
-
-
 def field_names(cls: type) -> tuple[str, ...] | None:
     """Return the names of a dataclass's fields, without describing the fields; ``None`` for other classes."""
-    own: dict[str, Any] | None = getattr(cls, _OWN, None)
+    own: _Class | None = getattr(cls, _OWN, None)
     if own is not None:
-        return tuple(own)
+        return tuple(own.fields)
     return tuple(field.name for field in dataclasses.fields(cls)) if dataclasses.is_dataclass(cls) else None
+
+
+class SlottedType(type):
+    """The metaclass of classes that have their slots before ``dataclass(slots=True)`` is applied to them.
+
+    Other classes are made a second time, with slots, and the first one stays in memory: no garbage is collected
+    while a process starts.
+    """
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        names = _names_of_fields(namespace)
+        written = {field: namespace.pop(field, _MISSING) for field in names}
+        slots = _new_slots(names, (base for parent in bases for base in parent.__mro__))
+        return super().__new__(mcs, name, bases, {"__slots__": slots, **namespace, _WRITTEN: written})
 
 
 class _Lazy:
@@ -90,70 +62,113 @@ class _Lazy:
         self._options = options
 
     def __call__(self, cls: type) -> type:
-        written = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
-        hints: dict[str, Any] = written.get("__annotations__", {})
-        if any(map(_is_special, hints.values())):
+        namespace, slotted = vars(cls), self._options.get("slots", False)
+        if any(map(_is_special, namespace.get("__annotations__", {}).values())):
             return _standard(**self._options)(cls)
-        names = [name for name, hint in hints.items() if not _is_class_variable(hint)]
-        kw_only = self._options.get("kw_only", False)
-        fields = _inherited_fields(cls) | {name: _field(written.get(name, _MISSING), kw_only) for name in names}
-        made = _Class(self._options, fields)
-        added = {name: value for name, value in made.methods().items() if name not in written}
-        if not self._options.get("slots"):
-            made.cls = cls
-            for name in written.keys() & set(names):
-                if fields[name].default is not _MISSING:
-                    setattr(cls, name, fields[name].default)
-                else:
-                    delattr(cls, name)
-            for name, value in {**added, _OWN: fields}.items():
-                setattr(cls, name, value)
-            return cls
-        # Slots can only be given to a new class, as the standard decorator does.
-        inherited = {slot for base in cls.__mro__[1:] for slot in vars(base).get("__slots__", ())}
-        slots = tuple(name for name in names if name not in inherited)
-        rest = {name: value for name, value in written.items() if name not in names}
-        namespace = {**rest, **added, "__slots__": slots, "__qualname__": cls.__qualname__, _OWN: fields}
-        made.cls = type(cls)(cls.__name__, cls.__bases__, namespace)
-        return made.cls
+        names = _names_of_fields(namespace)
+        written: Mapping[str, Any] = namespace.get(_WRITTEN, namespace)
+        made = _Class(cls, self._options, {name: written.get(name, _MISSING) for name in names})
+        added = {name: value for name, value in made.methods().items() if name not in namespace} | {_OWN: made}
+        if slotted and _WRITTEN not in namespace:
+            # Slots can only be given to a new class, as the standard decorator does.
+            left_out = {*names, "__dict__", "__weakref__"}
+            rest = {name: value for name, value in namespace.items() if name not in left_out}
+            more = {"__slots__": _new_slots(names, cls.__mro__[1:]), "__qualname__": cls.__qualname__}
+            made.cls = type(cls)(cls.__name__, cls.__bases__, {**rest, **added, **more})
+            return made.cls
+        for name in namespace.keys() & set(names) if not slotted else ():
+            if (default := _parts(made.fields[name])[1]) is not _MISSING:
+                setattr(cls, name, default)
+            else:
+                delattr(cls, name)
+        for name, value in added.items():
+            setattr(cls, name, value)
+        return cls
 
 
 _MISSING: Final[Any] = dataclasses.MISSING
 
 
+def _names_of_fields(namespace: Mapping[str, Any]) -> list[str]:
+    hints: dict[str, Any] = namespace.get("__annotations__", {})
+    return [name for name, hint in hints.items() if not _is_class_variable(hint)]
+
+
+def _new_slots(names: list[str], bases: Iterable[type]) -> tuple[str, ...]:
+    inherited = {slot for base in bases for slot in vars(base).get("__slots__", ())}
+    return tuple(name for name in names if name not in inherited)
+
+
+def _parts(written: Any) -> tuple[bool, Any, Any]:
+    """Return for what stands at the name of a field whether it is a parameter, its default, and its factory."""
+    if not isinstance(written, dataclasses.Field):
+        return True, written, _MISSING
+    field = cast("dataclasses.Field[Any]", written)
+    return field.init, field.default, field.default_factory
+
+
 class _Class:
-    """A class with the methods that are the same for all classes, and a constructor to be compiled."""
+    """A dataclass: its fields, and what is made of them when it is needed.
 
-    cls: type
+    ``fields`` maps the name of each field, also of inherited ones, to what stands there in the class: a field of
+    :mod:`dataclasses`, a default, or ``MISSING``. Those not in ``positional`` are given by keyword only.
+    """
 
-    def __init__(self, options: dict[str, bool], fields: dict[str, dataclasses.Field[Any]]) -> None:
+    __slots__ = ("_key", "_options", "_shown", "cls", "fields", "positional")
+
+    def __init__(self, cls: type, options: dict[str, bool], own: dict[str, Any]) -> None:
+        self.cls = cls
         self._options = options
-        self._fields = fields
-        self._frozen = options.get("frozen", False)
+        self._key: Callable[[Any], Any] | None = None
+        self._shown: list[str] | None = None
+        self.fields, positional = _inherited(cls)
+        self.fields |= own
+        for name, written in own.items():
+            by_keyword = options.get("kw_only", False)
+            if isinstance(written, dataclasses.Field) and written.kw_only is not _MISSING:
+                by_keyword = cast("dataclasses.Field[Any]", written).kw_only
+            (positional.discard if by_keyword else positional.add)(name)
+        self.positional = tuple(name for name in self.fields if name in positional)
 
     def methods(self) -> dict[str, Any]:
         """Return what the standard decorator would add."""
-        fields, options = self._fields.items(), self._options
-        methods: dict[str, Any] = {
-            "__dataclass_fields__": _MadeLater(self, "__dataclass_fields__"),
-            "__dataclass_params__": _MadeLater(self, "__dataclass_params__"),
-            "__init__": self._constructor(),
-            "__match_args__": tuple(name for name, field in fields if field.init and not field.kw_only),
-        }
+        options = self._options
+        methods: dict[str, Any] = {"__init__": self._constructor(), **_DESCRIPTIONS}
         if options.get("repr", True):
-            methods["__repr__"] = _representation([name for name, field in fields if field.repr])
+            methods["__repr__"] = _represent
         if options.get("eq", True):
-            key = _key_of([name for name, field in fields if field.compare])
-            methods["__eq__"] = _equality(key)
-            methods["__hash__"] = _hash(key) if self._frozen else None
-        if self._frozen:
-            methods |= {
-                "__setattr__": self._refusal("assign to", object.__setattr__),
-                "__delattr__": self._refusal("delete", object.__delattr__),
-            }
-        if self._frozen and options.get("slots"):
-            methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
+            methods["__eq__"] = _is_equal
+            methods["__hash__"] = _hash if options.get("frozen") else None
+        if options.get("frozen"):
+            methods |= {"__setattr__": _refuse_assignment, "__delattr__": _refuse_deletion}
+            if options.get("slots"):
+                methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
         return methods
+
+    @property
+    def key(self) -> Callable[[Any], Any]:
+        """Return the function that returns the values to compare of an instance."""
+        if self._key is None:
+            names = self._named("eq", "compare")
+            self._key = attrgetter(*names) if names else lambda _instance: ()
+        return self._key
+
+    @property
+    def shown(self) -> list[str]:
+        """The names of the fields in the representation of an instance."""
+        if self._shown is None:
+            self._shown = self._named("repr", "repr")
+        return self._shown
+
+    def _named(self, option: str, part: str) -> list[str]:
+        """Return the fields with ``part`` of the class that defines the method of ``option``."""
+        if not self._options.get(option, True):
+            for base in self.cls.__mro__[1:]:
+                if isinstance(made := vars(base).get(_OWN), _Class):
+                    return made._named(option, part)
+        return [
+            name for name, written in self.fields.items() if getattr(written, part, True) or not _is_field(written)
+        ]
 
     def _constructor(self) -> Callable[..., None]:
         instances = 0
@@ -171,27 +186,31 @@ class _Class:
     def _fill(self, instance: Any, args: tuple[Any, ...], values: dict[str, Any]) -> bool:
         """Set the fields of an instance; return ``False`` if the arguments are not those of the constructor."""
         if args:
-            names = [name for name, field in self._fields.items() if field.init and not field.kw_only]
+            names = self.match_args()
             if len(args) > len(names) or not values.keys().isdisjoint(names[: len(args)]):
                 return False
             values = dict(zip(names, args, strict=False)) | values
         fields: dict[str, Any] = {}
+        factories: list[tuple[str, Any]] = []
         given = 0
-        for name, field in self._fields.items():
-            if field.init and name in values:
+        for name, written in self.fields.items():
+            init, default, factory = _parts(written)
+            if init and name in values:
                 given += 1
                 fields[name] = values[name]
-            elif field.default is not _MISSING:
-                fields[name] = field.default
-            elif field.default_factory is not _MISSING:
-                fields[name] = field
-            elif field.init:
+            elif default is not _MISSING:
+                fields[name] = default
+            elif factory is not _MISSING:
+                factories.append((name, factory))
+            elif init:
                 return False
         if given < len(values):
             return False
-        assign = object.__setattr__ if self._frozen else setattr
+        assign = object.__setattr__ if self._options.get("frozen") else setattr
         for name, value in fields.items():
-            assign(instance, name, value.default_factory() if value is self._fields[name] else value)
+            assign(instance, name, value)
+        for name, factory in factories:
+            assign(instance, name, factory())
         if hasattr(self.cls, "__post_init__"):
             instance.__post_init__()
         return True
@@ -201,19 +220,21 @@ class _Class:
         # No field has a name with these prefixes.
         values: dict[str, Any] = {"__lazy_set": object.__setattr__, "__lazy_missing": _MISSING}
         positional, named, body = ["self"], list[str](), list[str]()
-        for name, field in self._fields.items():
-            has_factory, has_default = field.default_factory is not _MISSING, field.default is not _MISSING
-            values[f"__lazy_of_{name}"] = field.default_factory if has_factory else field.default
+        frozen = self._options.get("frozen")
+        for name, written in self.fields.items():
+            init, default, factory = _parts(written)
+            has_factory, has_default = factory is not _MISSING, default is not _MISSING
+            values[f"__lazy_of_{name}"] = factory if has_factory else default
             made = f"__lazy_of_{name}()" if has_factory else f"__lazy_of_{name}"
-            if field.init:
-                default = "=__lazy_missing" if has_factory else f"={made}" if has_default else ""
-                (named if field.kw_only else positional).append(name + default)
+            if init:
+                parameter = "=__lazy_missing" if has_factory else f"={made}" if has_default else ""
+                (positional if name in self.positional else named).append(name + parameter)
                 value = f"{made} if {name} is __lazy_missing else {name}" if has_factory else name
             elif has_factory or has_default:
                 value = made
             else:
                 continue
-            body.append(f"__lazy_set(self, {name!r}, {value})" if self._frozen else f"self.{name} = {value}")
+            body.append(f"__lazy_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
         if hasattr(self.cls, "__post_init__"):
             body.append("self.__post_init__()")
         parameters = ", ".join([*positional, *(["*", *named] if named else [])])
@@ -224,15 +245,11 @@ class _Class:
         constructor.__module__ = self.cls.__module__
         return constructor
 
-    def _refusal(self, action: str, otherwise: Callable[..., None]) -> Callable[..., None]:
-        def refuse(instance: Any, name: str, *value: Any) -> None:
-            if type(instance) is self.cls or name in self._fields:
-                raise dataclasses.FrozenInstanceError(f"cannot {action} field {name!r}")
-            otherwise(instance, name, *value)
+    def match_args(self) -> tuple[str, ...]:
+        """Return the names of the positional parameters."""
+        return tuple(name for name in self.positional if _parts(self.fields[name])[0])
 
-        return refuse
-
-    def complete(self) -> None:
+    def describe(self) -> None:
         """Give the class what the standard decorator keeps of a dataclass: its fields and options."""
         hints: dict[str, Any] = {}
         for base in reversed(self.cls.__mro__):
@@ -241,9 +258,10 @@ class _Class:
             "__module__": self.cls.__module__,
             # Without a text, the standard decorator makes one from the signature.
             "__doc__": "Fields.",
-            "__annotations__": {name: hints[name] for name in self._fields},
+            "__annotations__": {name: hints[name] for name in self.fields},
+            **{name: _field(written, name not in self.positional) for name, written in self.fields.items()},
         }
-        described: Any = type(self.cls.__name__, (), namespace | self._fields)
+        described: Any = type(self.cls.__name__, (), namespace)
         described = dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False)(described)
         options = described.__dataclass_params__
         for name, value in ({"init": True, "repr": True, "eq": True} | self._options).items():
@@ -252,62 +270,97 @@ class _Class:
         kept: Any = self.cls
         kept.__dataclass_params__ = options
         kept.__dataclass_fields__ = described.__dataclass_fields__
+        kept.__match_args__ = self.match_args()
 
 
-class _MadeLater:
-    """A member that is made when something asks for it."""
+class _Description:
+    """A member that describes a dataclass; it is made when something asks for it."""
 
-    def __init__(self, of: _Class, name: str) -> None:
-        self._of = of
+    def __init__(self, name: str) -> None:
         self._name = name
 
     def __get__(self, instance: object, owner: type) -> Any:
-        self._of.complete()
-        return vars(self._of.cls)[self._name]
+        made: _Class = getattr(owner, _OWN)
+        made.describe()
+        return vars(made.cls)[self._name]
 
 
-def _inherited_fields(cls: type) -> dict[str, dataclasses.Field[Any]]:
-    fields: dict[str, dataclasses.Field[Any]] = {}
+_DESCRIPTIONS: Final = {
+    name: _Description(name) for name in ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
+}
+
+
+def _inherited(cls: type) -> tuple[dict[str, Any], set[str]]:
+    """Return the fields of the bases of a class, and the names of the positional ones."""
+    fields: dict[str, Any] = {}
+    positional: set[str] = set()
     for base in cls.__mro__[-1:0:-1]:
         own = vars(base).get(_OWN)
-        fields |= own if own is not None else vars(base).get("__dataclass_fields__", {})
-    return fields
+        if isinstance(own, _Class):
+            fields |= own.fields
+            positional = positional.difference(own.fields).union(own.positional)
+        else:
+            standard: dict[str, dataclasses.Field[Any]] = vars(base).get("__dataclass_fields__", {})
+            fields |= standard
+            by_position = {name for name, field in standard.items() if not field.kw_only}
+            positional = positional.difference(standard).union(by_position)
+    return fields, positional
 
 
-def _field(written: Any, kw_only: bool) -> dataclasses.Field[Any]:
+def _is_field(written: Any) -> bool:
+    return isinstance(written, dataclasses.Field)
+
+
+def _field(written: Any, kw_only: bool) -> Any:
     """Return the field for what stands at the name of a field in the class: a field, a default, or nothing."""
-    is_field = isinstance(written, dataclasses.Field)
-    field: dataclasses.Field[Any] = cast("Any", written if is_field else dataclasses.field(default=written))
+    field = written if _is_field(written) else dataclasses.field(default=written)
     if field.kw_only is _MISSING:
         field.kw_only = kw_only
     return field
 
 
-def _key_of(names: list[str]) -> Callable[[Any], Any]:
-    return attrgetter(*names) if names else lambda _instance: ()
+# --- the methods of all dataclasses -------------------------------------------------------------------------------
 
 
-def _equality(key: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    def is_equal(instance: Any, other: Any) -> Any:
-        return key(instance) == key(other) if other.__class__ is instance.__class__ else NotImplemented
-
-    return is_equal
-
-
-def _hash(key: Callable[[Any], Any]) -> Callable[[Any], int]:
-    def hash_of(instance: Any) -> int:
-        return hash(key(instance))
-
-    return hash_of
+def _is_equal(self: Any, other: Any) -> Any:
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    key = self.__lazy_class__.key
+    return key(self) == key(other)
 
 
-def _representation(names: list[str]) -> Callable[[Any], str]:
-    @recursive_repr()
-    def represent(instance: Any) -> str:
-        values = ", ".join(f"{name}={getattr(instance, name)!r}" for name in names)
-        return f"{type(instance).__qualname__}({values})"
+def _hash(self: Any) -> int:
+    return hash(self.__lazy_class__.key(self))
 
-    return represent
+
+@recursive_repr()
+def _represent(self: Any) -> str:
+    values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__lazy_class__.shown)
+    return f"{type(self).__qualname__}({values})"
+
+
+def _refuse_assignment(self: Any, name: str, value: Any) -> None:
+    if type(self) is self.__lazy_class__.cls or name in self.__lazy_class__.fields:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+    object.__setattr__(self, name, value)
+
+
+def _refuse_deletion(self: Any, name: str) -> None:
+    if type(self) is self.__lazy_class__.cls or name in self.__lazy_class__.fields:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+    object.__delattr__(self, name)
+
+
+def _get_state(self: Any) -> list[Any]:
+    return [getattr(self, name) for name in self.__lazy_class__.fields]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for name, value in zip(self.__lazy_class__.fields, state, strict=True):
+        object.__setattr__(self, name, value)
+
+
+# --- annotations --------------------------------------------------------------------------------------------------
 
 
 def _is_class_variable(hint: Any) -> bool:
@@ -321,12 +374,3 @@ def _is_special(hint: Any) -> bool:
     if isinstance(hint, str):
         return "InitVar" in hint or "KW_ONLY" in hint
     return hint in (dataclasses.InitVar, dataclasses.KW_ONLY) or isinstance(hint, dataclasses.InitVar)
-
-
-def _get_state(instance: Any) -> list[Any]:
-    return [getattr(instance, field.name) for field in dataclasses.fields(instance)]
-
-
-def _set_state(instance: Any, state: list[Any]) -> None:
-    for field, value in zip(dataclasses.fields(instance), state, strict=True):
-        object.__setattr__(instance, field.name, value)

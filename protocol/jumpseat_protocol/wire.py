@@ -43,7 +43,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
-from jumpseat_protocol.lazy_dataclasses import dataclass, field_names
+from jumpseat_protocol.lazy_dataclasses import SlottedType, dataclass, field_names
 from jumpseat_protocol.lazy_models import LazyModel
 
 T = TypeVar("T")
@@ -185,8 +185,11 @@ def wire_dataclass(cls: type[T]) -> type[T]:
     return dataclass(slots=True, kw_only=True)(cls)
 
 
-class WireDataclass:
-    """The base of slotted dataclasses that :func:`to_wire` encodes. Fields that are ``None`` are left out."""
+class WireDataclass(metaclass=SlottedType):
+    """The base of classes that :func:`wire_dataclass` makes dataclasses, and :func:`to_wire` encodes.
+
+    Fields that are ``None`` are left out.
+    """
 
     __slots__ = ()
     # Used by pydantic to decode such a dataclass and to write its schema.

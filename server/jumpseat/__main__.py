@@ -54,7 +54,7 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     from dataclasses import replace
 
     from jumpseat.cli import parse, parse_command, wants_schema
-    from jumpseat_protocol.lazy_dataclasses import in_libraries
+    from jumpseat_protocol.lazy_libraries import in_libraries
 
     if wants_schema(argv):
         return _print_schema

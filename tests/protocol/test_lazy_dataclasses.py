@@ -15,6 +15,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from jumpseat_protocol import lazy_dataclasses
+from jumpseat_protocol.lazy_libraries import in_libraries
 
 T = TypeVar("T")
 Decorator = Callable[..., Any]
@@ -162,6 +163,32 @@ def test_it_behaves_like_the_standard_decorator(
     assert without_docs(lazy) == without_docs(standard)
 
 
+def test_a_class_with_slots_from_the_start_is_not_made_again() -> None:
+    class Base(metaclass=lazy_dataclasses.SlottedType):
+        kind: ClassVar[str] = "base"
+
+    class Circle(Base):
+        x: int
+        size: int = 3
+        tags: list[str] = dataclasses.field(default_factory=list[str])
+
+        def area(self) -> int:
+            return self.size**2
+
+    class Ring(Circle):
+        x: int = 1
+        width: int = 1
+
+    made: list[Any] = [lazy_dataclasses.dataclass(slots=True, kw_only=True)(cls) for cls in (Circle, Ring)]
+
+    assert made == [Circle, Ring]
+    assert [cls.__slots__ for cls in made] == [("x", "size", "tags"), ("width",)]
+    ring = made[1](size=4)
+    assert (ring.x, ring.area(), ring.tags, ring.width, ring.kind) == (1, 16, [], 1, "base")
+    assert dataclasses.replace(ring, width=2) != ring
+    assert not hasattr(ring, "__dict__")
+
+
 @lazy_dataclasses.dataclass(frozen=True, slots=True)
 class Point:
     x: int
@@ -233,7 +260,7 @@ def test_libraries_define_lazy_dataclasses_while_they_are_imported(
     (tmp_path / "library_with_dataclasses.py").write_text(LIBRARY)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
-    with lazy_dataclasses.in_libraries():
+    with in_libraries():
         library: Any = import_module("library_with_dataclasses")
 
     del sys.modules["library_with_dataclasses"]

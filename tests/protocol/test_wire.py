@@ -6,7 +6,7 @@ import copy
 import importlib
 import pickle
 import pkgutil
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, get_args
 
@@ -16,7 +16,7 @@ from pydantic import Field, Strict, ValidationError
 import jumpseat_protocol
 from jumpseat_protocol.blocks import Message, TextBlock
 from jumpseat_protocol.sessions import HostedToolConfig
-from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire
+from jumpseat_protocol.wire import WireDataclass, WireModel, to_wire, wire_dataclass
 
 
 class Inner(WireModel):
@@ -32,13 +32,13 @@ class Outer(WireModel):
     is_set: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class Part(WireDataclass):
     part_name: str
     part_size: int | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_dataclass
 class Whole(WireDataclass):
     first_part: Part
     more_parts: list[Part] = field(default_factory=list[Part])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import re
 from collections.abc import Iterator
@@ -77,6 +76,9 @@ def _repository(dot_git: Path) -> str | None:
     common = dot_git / "commondir"
     if common.is_file():
         config = dot_git / _read(common).strip() / "config"
+    # Imported with the first repository of a process.
+    import configparser
+
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     try:
         # Git ignores indentation, the parser does not.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Final
 
@@ -64,6 +63,9 @@ def unified_diff(name: str, before: str | None, after: str | None, context: int 
         sizes = f"@@ -{start + 1},{len(before_lines)} +{start + 1},{len(after_lines)} @@"
         hunks = [sizes, *(f"-{line}" for line in before_lines), *(f"+{line}" for line in after_lines)]
     else:
+        # Imported with the first diff of a process.
+        import difflib
+
         body = difflib.unified_diff(before_lines, after_lines, n=context, lineterm="")
         hunks = [_shift(line, start) if line.startswith("@@ ") else line for line in list(body)[2:]]
     label = name.lstrip("/")

@@ -44,10 +44,15 @@ class Filter:
         self._available = None if settings.available_tools is None else expand(settings.available_tools)
         self._excluded = expand(excluded)
         self._of_agent = None if of_agent is None or "*" in of_agent else expand(of_agent)
+        # Most filters name tools alone, and every tool is looked up several times in a turn.
+        self._names_sources = any(":" in pattern for pattern in (*self._excluded, *(self._available or ())))
 
     def offers(self, name: str, source: SourceName, origin: ToolOrigin | None = None) -> bool:
         """Return whether a tool is offered; ``origin`` names the MCP server that it belongs to."""
-        if not is_offered(name, source, self._available, self._excluded):
+        if not self._names_sources:
+            if name in self._excluded or (self._available is not None and name not in self._available):
+                return False
+        elif not is_offered(name, source, self._available, self._excluded):
             return False
         if self._of_agent is None or is_offered(name, source, self._of_agent, ()):
             return True

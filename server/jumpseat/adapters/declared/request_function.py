@@ -20,11 +20,12 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Final
 
+import anyio
 import anyio.to_thread
 import orjson
 
 from jumpseat.adapters.declared.view import AdapterView
-from jumpseat.adapters.transport.messages import Headers, Request, Response, Route, WholeBody
+from jumpseat.adapters.transport.messages import CLOSE_S, Headers, Request, Response, Route, WholeBody
 from jumpseat.adapters.wire import as_object
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.declared.calling import Bound, Mask, bind, failure
@@ -166,7 +167,8 @@ class _Lines:
     async def aclose(self) -> None:
         close = getattr(self._answer, "aclose", None)
         if close is not None:
-            await close()
+            with anyio.move_on_after(CLOSE_S, shield=True):
+                await close()
 
 
 def _as_line(item: Any) -> bytes:

@@ -187,8 +187,7 @@ class ProviderResponse:
         """Release the connection without delay, even while being cancelled."""
         response, self._response = self._response, None
         if response is not None:
-            with anyio.move_on_after(1, shield=True):
-                await response.body.aclose()
+            await response.body.aclose()
         self._chunks = None
 
     def _peer(self, error: errors.TransportError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import field
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from jumpseat.adapters.failures import Redactor
 from jumpseat.adapters.transport.url import Url
@@ -71,12 +71,18 @@ class Request:
         return Headers.decode(self.fields)
 
 
+CLOSE_S: Final = 1.0
+"""Time limit for releasing a connection."""
+
+
 class Body(Protocol):
-    """The body of a response, in pieces as they are received. Closing it releases the connection."""
+    """The body of a response, in pieces as they are received."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Release the connection, also while being cancelled, in :data:`CLOSE_S` at most."""
+        ...
 
 
 @dataclass(slots=True)

@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final, cast
 
+import anyio
 import httpx
 
 from jumpseat.adapters.transport import errors
 from jumpseat.adapters.transport.connections import MOST_KEPT, REUSE_S
 from jumpseat.adapters.transport.errors import TransportError
-from jumpseat.adapters.transport.messages import Headers, Request, Response
+from jumpseat.adapters.transport.messages import CLOSE_S, Headers, Request, Response
 
 _ERRORS: Final[dict[type[Exception], type[TransportError]]] = {
     httpx.ConnectTimeout: errors.ConnectTimeout,
@@ -95,7 +96,8 @@ class _Body:
                 yield piece
 
     async def aclose(self) -> None:
-        await self._response.aclose()
+        with anyio.move_on_after(CLOSE_S, shield=True):
+            await self._response.aclose()
 
 
 def _parse_proxy(url: str, tls: ssl.SSLContext) -> httpx.Proxy:

@@ -56,10 +56,11 @@ class OfferedTools:
     def _all(self) -> dict[str, Tool]:
         tools: dict[str, Tool] = {}
         for source in self.sources:
-            for name, tool in source.tools().items():
-                # Removed first, so that the tool takes the place of the later source.
-                tools.pop(name, None)
-                tools[name] = tool
+            found = source.tools()
+            # Removed first, so that the tool takes the place of the later source.
+            for name in tools.keys() & found.keys():
+                del tools[name]
+            tools.update(found)
         return tools
 
     def _filter(self, settings: SessionSettings, tools: Callable[[], Mapping[str, Tool]]) -> Filter:
