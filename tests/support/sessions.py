@@ -64,7 +64,7 @@ from jumpseat_protocol.tools import HandlePendingToolCallParams
 P = TypeVar("P", bound=events.EventPayload)
 
 MODEL = "scripted-model"
-WAIT_S = 5.0
+WAIT_S = 30.0
 """Seconds that a test waits at most."""
 
 
