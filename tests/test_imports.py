@@ -103,7 +103,7 @@ COMMANDS: Final = {
     "schema": 90,
     "token list": 76,
     "adapters": 120,
-    "sessions list": 136,
+    "sessions list": 138,
     "hooks": 185,
 }
 BUDGETS: Final = {"ping": 340, "session.create": 355, "session.send": 395}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.sessions.plain_records import PlainRecords
 from jumpseat_protocol import events
 
 if TYPE_CHECKING:
@@ -56,6 +55,9 @@ def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
     settings, history = session.settings, session.history
     agents: AgentHistory | None = None
     commands: LostCommands | None = None
+    # Imported late: only a session that is resumed has records.
+    from jumpseat.sessions.plain_records import PlainRecords
+
     plain = PlainRecords(session)
     called: set[object] = set()
     for event_id, record in _with_ids(records):
