@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 import typing
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
+
+import typing_extensions
 
 from jumpseat_protocol.lazy_dataclasses import dataclass
+
+# Pydantic accepts no other one in Python 3.11.
+_typed_dict: Final[Any] = typing_extensions.TypedDict
 
 
 @contextmanager
@@ -16,10 +22,8 @@ def in_libraries() -> Generator[None]:
     """Make the dataclasses of libraries lazy that are imported in this context, and their typed dicts plain ones.
 
     Pydantic describes its schemas by typed dicts. Parsing their hints, which nothing reads, took a twentieth of the
-    time to start.
+    time to start. Those of our own packages stay typed dicts, because pydantic may validate values of them.
     """
-    import typing_extensions
-
     stand_ins: list[tuple[Any, str, Any]] = [
         (dataclasses, "dataclass", dataclass),
         (typing, "TypedDict", _PlainDict),
@@ -38,7 +42,9 @@ def in_libraries() -> Generator[None]:
 class _PlainDictType(type):
     """Makes classes like those of typed dicts: calling one returns a dict."""
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: bool) -> Any:
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: bool) -> Any:
+        if namespace["__module__"].startswith("jumpseat") and namespace["__module__"] != __name__:
+            return types.new_class(name, (_typed_dict,), options, lambda members: members.update(namespace))
         return super().__new__(mcs, name, bases, namespace)
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: bool) -> None:

@@ -54,7 +54,6 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     from dataclasses import replace
 
     from jumpseat.cli import parse, parse_command, wants_schema
-    from jumpseat_protocol.lazy_libraries import in_libraries
 
     if wants_schema(argv):
         return _print_schema
@@ -113,6 +112,8 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     if as_copilot:
         # SDKs that speak protocol 2 and expect this command have never asked about their own tools.
         options = replace(options, allow_old_clients="client_tools")
+    from jumpseat_protocol.lazy_libraries import in_libraries
+
     with in_libraries():
         from jumpseat.app import run
 

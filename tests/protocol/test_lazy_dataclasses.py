@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import pytest
 from pydantic import TypeAdapter
+from typing_extensions import is_typeddict
 
 from jumpseat_protocol import lazy_dataclasses
 from jumpseat_protocol.lazy_libraries import in_libraries
@@ -263,6 +264,7 @@ def test_libraries_define_lazy_dataclasses_while_they_are_imported(
     with in_libraries():
         library: Any = import_module("library_with_dataclasses")
 
+    assert not is_typeddict(library.Options)
     del sys.modules["library_with_dataclasses"]
     standard: Any = import_module("library_with_dataclasses")
     assert [isinstance(vars(module.Plain)["__dataclass_fields__"], dict) for module in (library, standard)] == [
@@ -276,3 +278,16 @@ def test_libraries_define_lazy_dataclasses_while_they_are_imported(
         assert module.Counted(start=4, step=2).count == 6
         assert type(module.MoreOptions(size=1, name="a")) is dict
         assert module.MoreOptions({"size": 1}, name="a") == {"size": 1, "name": "a"}
+
+
+def test_typed_dicts_of_our_own_packages_stay_typed_dicts_while_libraries_are_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jumpseat_of_a_test.py").write_text(LIBRARY)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+    with in_libraries():
+        ours: Any = import_module("jumpseat_of_a_test")
+
+    assert is_typeddict(ours.Options)
+    assert TypeAdapter(ours.Options).validate_python({"size": "3"}) == {"size": 3}
