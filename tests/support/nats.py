@@ -71,7 +71,11 @@ class Node:
         ]
         if len(routes) > 1:
             others = ", ".join(f'"nats://127.0.0.1:{port}"' for other, port in routes.items() if other != name)
-            lines.append(f'cluster {{ name: tests, listen: "127.0.0.1:{routes[name]}", routes: [{others}] }}')
+            address = f"127.0.0.1:{routes[name]}"
+            # Clients reach each server by its configured address, which may be that of a proxy.
+            lines.append(
+                f'cluster {{ name: tests, no_advertise: true, listen: "{address}", routes: [{others}] }}'
+            )
         folder.mkdir(parents=True)
         (folder / "nats.conf").write_text("\n".join(lines) + "\n")
 
