@@ -434,6 +434,7 @@ async def connect(settings: ClusterSettings, label: str) -> AsyncGenerator[JetSt
     """
     client: Any = NatsClient()
     stream: JetStream | None = None
+    refused = False
 
     async def reconnected() -> None:
         log.info("connected to NATS again")
@@ -445,6 +446,9 @@ async def connect(settings: ClusterSettings, label: str) -> AsyncGenerator[JetSt
             log.warning("the connection to NATS is lost")
 
     async def failed(error: Exception) -> None:
+        nonlocal refused
+        # Of other types, too, by the moment at which the server refuses.
+        refused = refused or "authorization" in _text(error).lower()
         log.info("NATS: %s", _text(error))
 
     given: dict[str, Any] = {
@@ -472,7 +476,7 @@ async def connect(settings: ClusterSettings, label: str) -> AsyncGenerator[JetSt
                 **{key: value for key, value in given.items() if value is not None},
             )
     except (nats.errors.AuthorizationError, nats.errors.NoServersError, TimeoutError, OSError) as error:
-        if isinstance(error, nats.errors.AuthorizationError):
+        if refused or isinstance(error, nats.errors.AuthorizationError):
             raise ConfigError("store: NATS does not accept the credentials") from None
         raise StoreError(f"cannot reach NATS at {', '.join(settings.servers)}: {_text(error)}") from None
     try:
