@@ -73,9 +73,7 @@ class Node:
             others = ", ".join(f'"nats://127.0.0.1:{port}"' for other, port in routes.items() if other != name)
             address = f"127.0.0.1:{routes[name]}"
             # Clients reach each server by its configured address, which may be that of a proxy.
-            lines.append(
-                f'cluster {{ name: tests, no_advertise: true, listen: "{address}", routes: [{others}] }}'
-            )
+            lines.append(f'cluster {{ name: tests, no_advertise: true, listen: "{address}", routes: [{others}] }}')
         folder.mkdir(parents=True)
         (folder / "nats.conf").write_text("\n".join((*lines, more)) + "\n")
 

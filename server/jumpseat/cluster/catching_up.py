@@ -89,6 +89,23 @@ def missed(
     return found
 
 
+def begins_run(record: dict[str, Any]) -> bool:
+    """Return whether an event is the first of a run of the main agent."""
+    data: dict[str, Any] = record.get("data") or {}
+    return record.get("type") == "user.message" and record.get("agentId") is None and data.get("delivery") == "idle"
+
+
+def with_idles(records: Iterable[dict[str, Any]], seen: Seen, idle: Callable[[], bytes]) -> Iterable[bytes]:
+    """Yield the JSON of events, and between runs that of ``session.idle``, which is not stored."""
+    in_run = seen.in_run
+    for record in records:
+        if begins_run(record):
+            if in_run:
+                yield idle()
+            in_run = True
+        yield orjson.dumps(record)
+
+
 def lacks_idle(seen: Seen, records: Iterable[dict[str, Any]]) -> bool:
     """Return whether a client that has ``seen`` so much, and has then got ``records``, lacks the end of a run."""
     return seen.in_run or any(record.get("type") in _OF_RUNS for record in records)

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 import anyio
-import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.session import Session
@@ -32,7 +31,7 @@ from jumpseat.cluster.calls import (
     with_session,
     working_directory_of,
 )
-from jumpseat.cluster.catching_up import Seen, decode_seen, lacks_idle, missed
+from jumpseat.cluster.catching_up import Seen, decode_seen, lacks_idle, missed, with_idles
 from jumpseat.cluster.index import Index
 from jumpseat.cluster.lease import Response
 from jumpseat.cluster.membership import Membership
@@ -358,7 +357,9 @@ class ClientRoutes:
             kept = self._connection.keep_back(call.session_id)
             log_so_far = self._ctx.all_sessions.storage(session).log.read().records
             records = missed(log_so_far, seen, last, {event.id for event in kept})
-            self._connection.give(call.session_id, map(orjson.dumps, records))
+            if records and not self._relayed:
+                self._seen[call.session_id] = Seen(last or seen.event_id, session.working)
+            self._connection.give(call.session_id, with_idles(records, seen, session.idle_event))
             if (
                 not session.working
                 and not any(event.type == "session.idle" for event in kept)
@@ -444,10 +445,7 @@ class ClientRoutes:
 
     def _remember_when_done(self, call: Call) -> None:
         call.later.add_done_callback(lambda later: None if later.exception() else self._sent.note(call))
-        # Openings by this server leave some options out.
-        if (call.method in OPENING and not (call.made_id and call.method == "session.resume")) or (
-            call.method in LEAVING
-        ):
+        if call.method in OPENING or call.method in LEAVING:
             call.later.add_done_callback(lambda later: self._remember(call, failed=later.exception() is not None))
 
     def _remember(self, call: Call, *, failed: bool) -> None:
@@ -456,7 +454,13 @@ class ClientRoutes:
         if call.method in LEAVING:
             self._openings.pop(call.session_id, None)
             self._places.pop(call.session_id, None)
-        else:
+            self._seen.pop(call.session_id, None)
+            return
+        session = self._cluster.session(call.session_id)
+        if session is not None and call.seen is None and not self._relayed:
+            self._seen[call.session_id] = _seen_now(session)
+        if not (call.made_id and call.method == "session.resume"):
+            # Openings by this server leave some options out.
             self._openings[call.session_id] = (call.method, call.params)
 
     def handle_loss(self, session_id: str, seen: Seen | None) -> None:
@@ -543,3 +547,9 @@ class ClientRoutes:
         self._openings.clear()
         for remote in list(self._remotes.values()):
             remote.close()
+
+
+def _seen_now(session: Session) -> Seen | None:
+    """Return what a client has got that has joined a session."""
+    last = session.delivered or session.history.last_event_id
+    return Seen(last, session.working) if last is not None else None

@@ -18,12 +18,13 @@ import shutil
 import tempfile
 import time
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 import anyio
 
-from tests.soak.cluster.history import History, problems
+from tests.cluster.histories import History, problems
 from tests.soak.cluster.machines import Cut, Machines, Replica
 from tests.soak.cluster.users import User
 from tests.support.nats import free_ports, running_nats
@@ -106,10 +107,10 @@ async def run(args: argparse.Namespace) -> int:
             users: list[User] = []
             for history in histories:
                 users.append(
-                    User(f"{history.session_id}/host", history, ports, random.Random(rng.random()), guest=False)
+                    User(f"{history.session}/host", history, ports, random.Random(rng.random()), guest=False)
                 )
                 users.append(
-                    User(f"{history.session_id}/guest", history, ports, random.Random(rng.random()), guest=True)
+                    User(f"{history.session}/guest", history, ports, random.Random(rng.random()), guest=True)
                 )
             async with anyio.create_task_group() as clients:
                 for user in users:
@@ -128,12 +129,12 @@ async def run(args: argparse.Namespace) -> int:
                 await anyio.sleep(SETTLE_S)
                 for user in users:
                     if user.current is not None:
-                        user.current.is_open = user.connected
+                        user.current.to_the_end = user.connected
                 clients.cancel_scope.cancel()
             found: list[str] = []
             for history in histories:
-                history.log = [dict(event) for event in await read_log(ports[0], history.session_id)]
-                found += problems(history)
+                history.log = [dict(event) for event in await read_log(ports[0], history.session)]
+                found += [f"{history.session}: {problem}" for problem in problems(history)]
             for user in users:
                 found += user.stuck
             report = {
@@ -142,8 +143,8 @@ async def run(args: argparse.Namespace) -> int:
                 "sessions": len(histories),
                 "runs": sum(user.runs for user in users),
                 "stored": sum(len(history.log) for history in histories),
-                "announced": sum(len(each.events) for history in histories for each in history.connections),
-                "answers": sum(len(history.accepted) for history in histories),
+                "announced": sum(len(each.events) for history in histories for each in history.attachments),
+                "answers": sum(len(history.answers) for history in histories),
                 "reconnects": sum(user.reconnects for user in users),
                 "refused": sum(user.refused for user in users),
                 "problems": len(found),
@@ -153,11 +154,7 @@ async def run(args: argparse.Namespace) -> int:
                 print(problem)
             if found:
                 print(f"kept: {folder}")
-                (folder / "histories.json").write_text(
-                    json.dumps(
-                        [{"log": h.log, "connections": [c.events for c in h.connections]} for h in histories]
-                    )
-                )
+                (folder / "histories.json").write_text(json.dumps([asdict(history) for history in histories]))
             else:
                 shutil.rmtree(folder, ignore_errors=True)
             return len(found)

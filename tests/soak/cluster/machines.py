@@ -86,7 +86,8 @@ class Replica:
 
     def start(self) -> None:
         command = [str(Path(sys.executable).with_name("jumpseat")), "--headless", "--port", str(self.port)]
-        environ = {"PATH": os.environ["PATH"], "HOME": str(self._home), "COPILOT_HOME": str(self._home)}
+        environ = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        environ |= {"HOME": str(self._home), "COPILOT_HOME": str(self._home)}
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, "--no-token", "--log-level", "info"], stdout=log, stderr=log, env=environ, cwd=self._home

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import uuid
 from contextlib import suppress
 from typing import Any, Final
 
 import anyio
 
-from tests.soak.cluster.history import Connection, History, JsonObject
+from tests.cluster.histories import Answer, Attachment, History, JsonObject
 from tests.support.server import Wire
 
 TOOL: Final = {"name": "lookup", "description": "x", "parameters": {"type": "object"}, "skipPermission": True}
@@ -39,7 +40,7 @@ class User:
         self._continues = rng.random() < 0.5
         self._created = guest
         self.stopping = False
-        self.current: Connection | None = None
+        self.current: Attachment | None = None
         self.connected = False
 
     async def live(self) -> None:
@@ -55,7 +56,7 @@ class User:
             stream = await anyio.connect_tcp("127.0.0.1", self._rng.choice(self._ports))
         wire = Wire(stream)
         wire.wait_s = ANSWER_S
-        seen = Connection(self.name)
+        seen = Attachment(self.name)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(wire.read)
@@ -70,9 +71,9 @@ class User:
             if group.split(AssertionError)[1] is not None:
                 raise
 
-    async def _work(self, wire: Wire, seen: Connection) -> None:
+    async def _work(self, wire: Wire, seen: Attachment) -> None:
         await wire.call("connect", {})
-        options: dict[str, Any] = {"sessionId": self.history.session_id, "provider": provider(), "streaming": True}
+        options: dict[str, Any] = {"sessionId": self.history.session, "provider": provider(), "streaming": True}
         if not self._guest:
             options["tools"] = [TOOL]
         opened = await self._ask(wire, "session.resume", {**options, "continuePendingWork": self._continues})
@@ -82,10 +83,10 @@ class User:
             await anyio.sleep(0.5)
             return
         self._created = True
-        self.history.connections.append(seen)
+        self.history.attachments.append(seen)
         self.current = seen
         self.connected = True
-        pending = {"sessionId": self.history.session_id}
+        pending = {"sessionId": self.history.session}
         try:
             # Questions that were asked before the client came.
             found = None if self._guest else await self._ask(wire, "session.tools.listPendingRequests", pending)
@@ -96,7 +97,7 @@ class User:
                     await anyio.sleep(0.1)
                     continue
                 since = len(seen.events)
-                sent = await self._ask(wire, "session.send", {"sessionId": self.history.session_id, "prompt": "go"})
+                sent = await self._ask(wire, "session.send", {"sessionId": self.history.session, "prompt": "go"})
                 if sent is None:
                     await anyio.sleep(0.5)
                     continue
@@ -104,7 +105,7 @@ class User:
         finally:
             self.connected = False
 
-    async def _wait_for_idle(self, wire: Wire, seen: Connection, since: int) -> None:
+    async def _wait_for_idle(self, wire: Wire, seen: Attachment, since: int) -> None:
         with anyio.move_on_after(ANSWER_S) as scope:
             while not wire.ended.is_set():
                 if any(event["type"] == "session.idle" for event in seen.events[since:]):
@@ -122,7 +123,7 @@ class User:
             return None
         return answer["result"]
 
-    async def _watch(self, wire: Wire, seen: Connection) -> None:
+    async def _watch(self, wire: Wire, seen: Attachment) -> None:
         place = 0
         async with anyio.create_task_group() as tasks:
             while True:
@@ -138,8 +139,10 @@ class User:
 
     async def _answer(self, wire: Wire, request: str) -> None:
         await anyio.sleep(self._rng.random() * 0.1)
-        params = {"sessionId": self.history.session_id, "requestId": request, "result": "found"}
+        text = f"found by {uuid.uuid4().hex}"
+        params = {"sessionId": self.history.session, "requestId": request, "result": text}
+        accepted: bool | None = None
         with suppress(AssertionError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             result = await self._ask(wire, "session.tools.handlePendingToolCall", params)
-            if result is not None and result["success"]:
-                self.history.accepted.append(request)
+            accepted = result["success"] if result is not None else None
+        self.history.answers.append(Answer(self.name, request, text, accepted))
