@@ -53,7 +53,7 @@ def nats_server() -> str:
 class Node:
     """A server of NATS, which keeps its folder and its ports when it is started again."""
 
-    def __init__(self, program: str, folder: Path, name: str, routes: dict[str, int]) -> None:
+    def __init__(self, program: str, folder: Path, name: str, routes: dict[str, int], more: str) -> None:
         self.name = name
         self.folder = folder
         self.port, self._monitor_port = free_ports(2)
@@ -71,9 +71,11 @@ class Node:
         ]
         if len(routes) > 1:
             others = ", ".join(f'"nats://127.0.0.1:{port}"' for other, port in routes.items() if other != name)
-            lines.append(f'cluster {{ name: tests, listen: "127.0.0.1:{routes[name]}", routes: [{others}] }}')
+            address = f"127.0.0.1:{routes[name]}"
+            # Clients reach each server by its configured address, which may be that of a proxy.
+            lines.append(f'cluster {{ name: tests, no_advertise: true, listen: "{address}", routes: [{others}] }}')
         folder.mkdir(parents=True)
-        (folder / "nats.conf").write_text("\n".join(lines) + "\n")
+        (folder / "nats.conf").write_text("\n".join((*lines, more)) + "\n")
 
     @property
     def url(self) -> str:
@@ -195,12 +197,15 @@ class Nats:
 
 
 @asynccontextmanager
-async def running_nats(folder: Path, nodes: int = 1) -> AsyncGenerator[Nats]:
-    """Start servers of NATS with JetStream, and wait until they are ready; they are killed at the end."""
+async def running_nats(folder: Path, nodes: int = 1, more: str = "") -> AsyncGenerator[Nats]:
+    """Start servers of NATS with JetStream, and wait until they are ready; they are killed at the end.
+
+    ``more`` is added to the configuration of each.
+    """
     program = nats_server()
     names = [f"n{number}" for number in range(nodes)]
     routes = dict(zip(names, free_ports(nodes), strict=True))
-    servers = Nats([Node(program, folder / f"nats-{name}", name, routes) for name in names])
+    servers = Nats([Node(program, folder / f"nats-{name}", name, routes, more) for name in names])
     try:
         for node in servers.nodes:
             node.start()

@@ -82,6 +82,7 @@ class Wire:
         self.wait_s = WAIT_S
         """Seconds to wait for one message."""
         self._stream = stream
+        self._sending = anyio.Lock()
         self._news = anyio.Event()
         self._may_read = anyio.Event()
         self._may_read.set()
@@ -92,7 +93,8 @@ class Wire:
     async def send(self, data: bytes) -> None:
         """Write bytes unchanged."""
         with anyio.fail_after(self.wait_s):
-            await self._stream.send(data)
+            async with self._sending:
+                await self._stream.send(data)
 
     def encode(self, message: JsonObject) -> bytes:
         """Encode a message for this wire."""

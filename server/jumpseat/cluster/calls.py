@@ -41,7 +41,8 @@ LISTING: Final = frozenset(
 )
 """The methods about the sessions of the whole cluster."""
 SEEN: Final = "$seen"
-"""The member of the params of ``session.resume`` between replicas: see :class:`Call`."""
+SENT: Final = "$sent"
+"""Members of the params of ``session.resume`` between replicas: see :class:`Call`."""
 _NOT_REPEATED: Final = ("model", "reasoningEffort", "workingDirectory", "agent", "cloud", "takeOver")
 """The options that a session stores itself: repeating those of the beginning would undo later changes."""
 
@@ -50,8 +51,9 @@ _NOT_REPEATED: Final = ("model", "reasoningEffort", "workingDirectory", "agent",
 class Call:
     """A request of a client about a session.
 
-    ``made_id`` says that this server has chosen the session's id, or has made the request itself. ``seen`` is the
-    last event that the client has got from the replica before. With ``taken``, that replica was killed.
+    ``made_id`` says that this server has chosen the session's id, or has made the request itself. ``seen`` is what
+    the client has got from the replica before, ``sent`` its prompts that may be lost. With ``taken``, that replica
+    was killed.
     """
 
     method: str
@@ -62,6 +64,7 @@ class Call:
     scope: anyio.CancelScope
     made_id: bool = False
     seen: Seen | None = None
+    sent: Any = None
     taken: bool = False
     attempts: int = 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
 import orjson
@@ -37,9 +37,13 @@ def decode_seen(value: Any) -> Seen | None:
 
 
 class SeenEvents:
-    """The latest event of each session that a client has got from another replica, as it was on the wire."""
+    """The latest event of each session that a client has got from another replica, as it was on the wire.
 
-    def __init__(self) -> None:
+    ``on_idle`` is called with the session's id after each run.
+    """
+
+    def __init__(self, on_idle: Callable[[str], None] = lambda _session_id: None) -> None:
+        self._on_idle = on_idle
         self._latest: dict[bytes, bytes] = {}
         self._in_run: set[bytes] = set()
 
@@ -52,6 +56,7 @@ class SeenEvents:
             self._in_run.add(session)
         elif body.find(_IDLE, 0, _HEAD_BYTES) >= 0:
             self._in_run.discard(session)
+            self._on_idle(orjson.loads(b'"%b"' % session))
 
     def latest(self, session_id: str) -> Seen | None:
         """Return what the client has got of a session; ``None`` if it has got nothing."""
@@ -65,23 +70,40 @@ class SeenEvents:
         return Seen(event_id, key in self._in_run) if event_id else None
 
 
-def missed(records: Iterable[dict[str, Any]], seen: Seen, until: str | None) -> list[dict[str, Any]]:
-    """Return the events of a log between those ``seen`` and the event ``until``, both not included.
+def missed(
+    records: Iterable[dict[str, Any]], seen: Seen, last: str | None, kept: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return the events of a log after those ``seen``, up to the event ``last``, without those that were ``kept``.
 
-    All events up to ``until`` are returned if the log has no event ``seen``: it was never stored.
+    There are none if the log has no event ``seen``, which was removed since.
     """
     found: list[dict[str, Any]] = []
-    everything: list[dict[str, Any]] = []
     is_after = False
     for record in records:
         event_id = record.get("id")
-        if event_id == until:
-            break
-        everything.append(record)
-        if is_after:
+        if is_after and event_id not in kept:
             found.append(record)
         is_after = is_after or event_id == seen.event_id
-    return found if is_after else everything
+        if event_id == last:
+            break
+    return found
+
+
+def begins_run(record: dict[str, Any]) -> bool:
+    """Return whether an event is the first of a run of the main agent."""
+    data: dict[str, Any] = record.get("data") or {}
+    return record.get("type") == "user.message" and record.get("agentId") is None and data.get("delivery") == "idle"
+
+
+def with_idles(records: Iterable[dict[str, Any]], seen: Seen, idle: Callable[[], bytes]) -> Iterable[bytes]:
+    """Yield the JSON of events, and between runs that of ``session.idle``, which is not stored."""
+    in_run = seen.in_run
+    for record in records:
+        if begins_run(record):
+            if in_run:
+                yield idle()
+            in_run = True
+        yield orjson.dumps(record)
 
 
 def lacks_idle(seen: Seen, records: Iterable[dict[str, Any]]) -> bool:

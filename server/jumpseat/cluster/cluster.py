@@ -102,9 +102,16 @@ class Cluster:
         await self._stream.listen(names.lifecycle, self._handle_lifecycle)
         await self.index.start()
         await self.membership.start()
+        await anyio.to_thread.run_sync(self._remove_old_copies)
         self.tasks.start_soon(self._check)
         if self.settings.retention_s is not None:
             self.tasks.start_soon(self._remove_old, self.settings.retention_s)
+
+    def _remove_old_copies(self) -> None:
+        """Remove the working copies of replicas that were killed."""
+        for folder in self._home.parent.glob("*"):
+            if not self.membership.alive(folder.name):
+                delete_folder(folder)
 
     def serve(self, server: Server) -> None:
         """Serve the clients of ``server``, and those of other replicas."""
@@ -240,6 +247,7 @@ class Cluster:
         replica: str,
         connection: Connection,
         on_moved: Callable[[str], None],
+        on_idle: Callable[[str], None],
         on_close: Callable[[RemoteReplica], None],
         again: Callable[[Call], None],
     ) -> RemoteReplica:
@@ -253,6 +261,7 @@ class Cluster:
             tunnel_id,
             connection,
             on_moved=on_moved,
+            on_idle=on_idle,
             on_close=on_close,
             again=again,
         )

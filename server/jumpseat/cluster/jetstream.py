@@ -35,6 +35,8 @@ RETRY_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0)
 REQUEST_S: Final = 5.0
 START_S: Final = 60.0
 """Time in which servers of NATS that have just started elect their leaders."""
+SILENCE_S: Final = 5.0
+"""Time without a change after which a watch is compared with the bucket."""
 DUPLICATES_S: Final = 120.0
 _WRONG_SEQUENCE: Final = (10071, 10164)
 _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
@@ -211,22 +213,42 @@ class JetStream:
     async def read(self, subject: str, last: int) -> AsyncIterator[Stored]:
         """Yield the messages of a subject up to the sequence ``last``, which the leader has told.
 
-        Any node answers, also one that lags behind: it is asked again for what it lacks.
+        Any node answers, also one that lags behind or has gaps: each message names the one before, and what is
+        missing is asked for again, of the leader.
         """
         seq, attempt = 0, 0
         while seq < last:
             before = seq
-            async for message in self._batch(subject, seq + 1):
-                if message.seq > last:
-                    return
-                if message.seq > seq:
+            async with aclosing(self._batch(subject, seq + 1)) as messages:
+                async for message in messages:
+                    if message.seq > last:
+                        return
+                    if message.seq <= seq:
+                        continue
+                    if message.headers.get(_EXPECTED, str(seq)) != str(seq):
+                        log.info("a server of NATS has a gap in %s after message %d", subject, seq)
+                        break
                     seq = message.seq
                     yield message
             if seq == before:
-                await anyio.sleep(RETRY_S[min(attempt, len(RETRY_S) - 1)])
-                attempt += 1
+                next_one = await self._next(subject, seq + 1)
+                if next_one is not None and seq < next_one.seq <= last:
+                    seq = next_one.seq
+                    yield next_one
+                else:
+                    await anyio.sleep(RETRY_S[min(attempt, len(RETRY_S) - 1)])
+                    attempt += 1
 
-    async def _batch(self, subject: str, start: int) -> AsyncIterator[Stored]:
+    async def _next(self, subject: str, start: int) -> Stored | None:
+        """Return the first message of a subject from a sequence on, from the leader; ``None`` if it is silent."""
+        try:
+            found = await self._js.get_msg(self.names.log_stream, seq=start, subject=subject, next=True)
+        except (nats.errors.Error, TimeoutError, OSError) as error:
+            log.info("NATS does not answer: %s", _text(error))
+            return None
+        return Stored(found.seq or 0, found.data or b"", found.headers or {})
+
+    async def _batch(self, subject: str, start: int) -> AsyncGenerator[Stored]:
         """Yield what one node has of the next messages of a subject; ends early if it does not answer."""
         inbox = self._client.new_inbox()
         replies = await self._client.subscribe(inbox)
@@ -355,20 +377,43 @@ class JetStream:
     async def watch(self, bucket: str) -> AsyncGenerator[tuple[str, Any, int] | None]:
         """Yield the keys of a bucket with their JSON values and revisions, then all changes, for ever.
 
-        ``None`` follows the keys that exist. A removed key has the value ``None``.
+        ``None`` follows the keys that exist. A removed key has the value ``None``. All keys come again after NATS
+        has lost the place of the reader.
         """
-        store = await self._js.key_value(bucket)
-        watcher = await store.watchall()
+        attempt = 0
         while True:
             try:
-                entry = await watcher.updates(timeout=3600)
-            except (nats.errors.TimeoutError, TimeoutError):
-                continue
-            if entry is None:
-                yield None
-                continue
-            value = None if entry.operation is not None or not entry.value else orjson.loads(entry.value)
-            yield entry.key, value, entry.revision or 0
+                async with aclosing(self._watch(bucket)) as changes:
+                    async for change in changes:
+                        attempt = 0
+                        yield change
+            except (nats.errors.Error, TimeoutError, OSError, StoreError) as error:
+                log.info("the watch of %s begins again: %s", bucket, _text(error))
+            await anyio.sleep(RETRY_S[min(attempt, len(RETRY_S) - 1)])
+            attempt += 1
+
+    async def _watch(self, bucket: str) -> AsyncGenerator[tuple[str, Any, int] | None]:
+        """Yield as :meth:`watch` does, until changes stay out."""
+        store = await self._js.key_value(bucket)
+        watcher: Any = await store.watchall()
+        known = 0
+        try:
+            while True:
+                try:
+                    entry = await watcher.updates(timeout=SILENCE_S)
+                except (nats.errors.TimeoutError, TimeoutError):
+                    if await self.last_revision(bucket) > known:
+                        return
+                    continue
+                if entry is None:
+                    yield None
+                    continue
+                known = entry.revision or known
+                value = None if entry.operation is not None or not entry.value else orjson.loads(entry.value)
+                yield entry.key, value, entry.revision or 0
+        finally:
+            with suppress(nats.errors.Error, OSError):
+                await watcher.stop()
 
     # --- large files ----------------------------------------------------------------------------------------------
 
@@ -434,6 +479,7 @@ async def connect(settings: ClusterSettings, label: str) -> AsyncGenerator[JetSt
     """
     client: Any = NatsClient()
     stream: JetStream | None = None
+    refused = False
 
     async def reconnected() -> None:
         log.info("connected to NATS again")
@@ -445,6 +491,9 @@ async def connect(settings: ClusterSettings, label: str) -> AsyncGenerator[JetSt
             log.warning("the connection to NATS is lost")
 
     async def failed(error: Exception) -> None:
+        nonlocal refused
+        # Of other types, too, by the moment at which the server refuses.
+        refused = refused or "authorization" in _text(error).lower()
         log.info("NATS: %s", _text(error))
 
     given: dict[str, Any] = {
@@ -472,7 +521,7 @@ async def connect(settings: ClusterSettings, label: str) -> AsyncGenerator[JetSt
                 **{key: value for key, value in given.items() if value is not None},
             )
     except (nats.errors.AuthorizationError, nats.errors.NoServersError, TimeoutError, OSError) as error:
-        if isinstance(error, nats.errors.AuthorizationError):
+        if refused or isinstance(error, nats.errors.AuthorizationError):
             raise ConfigError("store: NATS does not accept the credentials") from None
         raise StoreError(f"cannot reach NATS at {', '.join(settings.servers)}: {_text(error)}") from None
     try:

@@ -266,12 +266,23 @@ class Lease:
         """Store changes in one message, and do the work among them meanwhile."""
         async with anyio.create_task_group() as tasks:
             for each in work:
-                tasks.start_soon(each.do)
+                tasks.start_soon(self._do, each)
             if records:
                 tasks.start_soon(self._store, records[0] if len(records) == 1 else joined(records))
         for record in records:
             if record.kind in ("file", "remove") and not is_large(record):
                 await self._replace_object(record.name, None)
+
+    async def _do(self, work: _Work) -> None:
+        """Do work until it succeeds: a failure must not let the changes beside it be stored again."""
+        while not self.lost:
+            try:
+                await work.do()
+            except StoreError as error:
+                log.info("session %s: %s", self.session_id, error)
+                await anyio.sleep(FULL_S)
+            else:
+                return
 
     async def _store(self, record: Record) -> None:
         name = record.name

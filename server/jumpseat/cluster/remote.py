@@ -32,8 +32,9 @@ _EVENT: Final = b'{"jsonrpc":"2.0","method":"session.event"'
 
 
 class RemoteReplica:
-    """The end of one client's connection to another replica, here. ``on_moved`` is called with a session's id,
+    """The end of one client's connection to another replica, here.
 
+    ``on_moved`` and ``on_idle`` are called with a session's id, when it has another owner and after each run,
     ``on_close`` when the replica is gone, ``again`` with a request that the replica has not carried out.
     """
 
@@ -47,13 +48,14 @@ class RemoteReplica:
         connection: Connection,
         *,
         on_moved: Callable[[str], None],
+        on_idle: Callable[[str], None],
         on_close: Callable[[RemoteReplica], None],
         again: Callable[[Call], None],
     ) -> None:
         self.there = there
         self.tunnel_id = tunnel_id
         self.relayed = 0
-        self.seen = SeenEvents()
+        self.seen = SeenEvents(on_idle)
         self._stream = stream
         self._tasks = tasks
         self._here = here

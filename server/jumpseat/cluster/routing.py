@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 import anyio
-import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.session import Session
@@ -24,6 +23,7 @@ from jumpseat.cluster.calls import (
     OPENING,
     READING,
     SEEN,
+    SENT,
     Call,
     creates,
     opening_again,
@@ -31,11 +31,12 @@ from jumpseat.cluster.calls import (
     with_session,
     working_directory_of,
 )
-from jumpseat.cluster.catching_up import Seen, decode_seen, lacks_idle, missed
+from jumpseat.cluster.catching_up import Seen, decode_seen, lacks_idle, missed, with_idles
 from jumpseat.cluster.index import Index
 from jumpseat.cluster.lease import Response
 from jumpseat.cluster.membership import Membership
 from jumpseat.cluster.ownership import OwnedElsewhereError, Ownerships
+from jumpseat.cluster.prompts import SentPrompts, decode_sent, keep_id, lost_prompts
 from jumpseat.cluster.remote import MOVED, MOVED_NOTE, RemoteReplica
 from jumpseat.errors import (
     JumpseatError,
@@ -101,6 +102,7 @@ class LocalReplica(Protocol):
         replica: str,
         connection: Connection,
         on_moved: Callable[[str], None],
+        on_idle: Callable[[str], None],
         on_close: Callable[[RemoteReplica], None],
         again: Callable[[Call], None],
     ) -> RemoteReplica: ...
@@ -124,6 +126,7 @@ class ClientRoutes:
         self._openings: dict[str, tuple[str, dict[str, Any]]] = {}
         self._places: dict[str, str] = {}
         self._seen: dict[str, Seen | None] = {}
+        self._sent = SentPrompts()
         self._remotes: dict[str, RemoteReplica] = {}
         # The requests about a session whose owner is being looked for.
         self._waiting: dict[str, list[Call]] = {}
@@ -168,6 +171,7 @@ class ClientRoutes:
             seen = decode_seen(given.pop(SEEN, None)) if self._relayed else None
             call = self._call(method, given, session_id, serve)
             call.seen = seen
+            call.sent = given.pop(SENT, None) if self._relayed else None
         self._queue(call)
         return call.later
 
@@ -258,13 +262,20 @@ class ClientRoutes:
         self._cluster.counters.relayed += 1
         if call.seen is not None:
             call.params = {**call.params, SEEN: call.seen.encode()}
+        if call.sent:
+            call.params = {**call.params, SENT: call.sent}
         remote.call(call)
 
     def _remote(self, replica: str) -> RemoteReplica:
         remote = self._remotes.get(replica)
         if remote is None:
             remote = self._remotes[replica] = self._cluster.connect_to(
-                replica, self._connection, self._handle_moved, self._handle_close, self._try_again
+                replica,
+                self._connection,
+                self._handle_moved,
+                self._sent.forget,
+                self._handle_close,
+                self._try_again,
             )
         return remote
 
@@ -274,7 +285,7 @@ class ClientRoutes:
         """Serve a request about a session that is here and has nothing to store, as without a cluster."""
         result = serve(params)
         lease = self._cluster.ownerships.lease(session_id)
-        if not inspect.isawaitable(result) and lease is not None and lease.settled:
+        if method != "session.send" and not inspect.isawaitable(result) and lease is not None and lease.settled:
             return result
         call = self._call(method, params, session_id, serve)
         self._finish(call, result)
@@ -303,6 +314,8 @@ class ClientRoutes:
                 result = await work
                 if call.taken and (session := self._cluster.session(call.session_id)) is not None:
                     await self._cluster.recover(session, go_on=bool(call.params.get("continuePendingWork")))
+                if call.sent:
+                    self._send_lost(call)
                 if call.seen is not None:
                     await self._catch_up(call, call.seen)
                 if call.method == "sessions.fork":
@@ -315,23 +328,52 @@ class ClientRoutes:
             return
         call.later.fail(ErrorObject(code=REQUEST_CANCELLED, message="request cancelled"))
 
+    def _send_lost(self, call: Call) -> None:
+        """Send the prompts again that the replica before had accepted, and has not begun."""
+        session = self._cluster.session(call.session_id)
+        if session is None:
+            return
+        records = self._ctx.all_sessions.storage(session).log.read().records
+        serve = self._cluster.find_here(self._ctx, "session.send")
+        for sent in lost_prompts(session, records, decode_sent(call.sent)):
+            try:
+                result = serve({**sent.params, "sessionId": call.session_id})
+            except JumpseatError as error:
+                log.warning("session %s: a prompt cannot be sent again: %s", call.session_id, error)
+            else:
+                keep_id(session, cast("dict[str, str]", result)["messageId"], sent.message_id)
+
     async def _catch_up(self, call: Call, seen: Seen) -> None:
         """Send the client the events that it has missed while the session had no owner, or another one."""
         session, lease = self._cluster.session(call.session_id), self._cluster.ownerships.lease(call.session_id)
         if session is None or lease is None:
             self._connection.give(call.session_id)
             return
-        await lease.wait()
-        kept = self._connection.keep_back(call.session_id)
-        until = next((event.id for event in kept if event.persisted), None)
-        records = missed(self._ctx.all_sessions.storage(session).log.read().records, seen, until)
-        self._connection.give(call.session_id, map(orjson.dumps, records))
-        if (
-            not session.working
-            and not any(event.type == "session.idle" for event in kept)
-            and lacks_idle(seen, records)
-        ):
-            session.announce_idle_to(self._connection)
+        done = anyio.Event()
+        # Later events are not stored yet, or were kept back.
+        last = session.history.last_event_id
+
+        def complete() -> None:
+            kept = self._connection.keep_back(call.session_id)
+            log_so_far = self._ctx.all_sessions.storage(session).log.read().records
+            records = missed(log_so_far, seen, last, {event.id for event in kept})
+            if records and not self._relayed:
+                self._seen[call.session_id] = Seen(last or seen.event_id, session.working)
+            self._connection.give(call.session_id, with_idles(records, seen, session.idle_event))
+            if (
+                not session.working
+                and not any(event.type == "session.idle" for event in kept)
+                and lacks_idle(seen, records)
+            ):
+                session.announce_idle_to(self._connection)
+            done.set()
+
+        def give_up() -> None:
+            self._connection.give(call.session_id)
+            done.set()
+
+        lease.respond(Response(complete, give_up))
+        await done.wait()
 
     def _respond(self, call: Call, respond: Callable[[], None]) -> None:
         """Respond when everything is stored that the request has changed."""
@@ -402,10 +444,8 @@ class ClientRoutes:
     # --- what the client has opened -------------------------------------------------------------------------------
 
     def _remember_when_done(self, call: Call) -> None:
-        # Openings by this server leave some options out.
-        if (call.method in OPENING and not (call.made_id and call.method == "session.resume")) or (
-            call.method in LEAVING
-        ):
+        call.later.add_done_callback(lambda later: None if later.exception() else self._sent.note(call))
+        if call.method in OPENING or call.method in LEAVING:
             call.later.add_done_callback(lambda later: self._remember(call, failed=later.exception() is not None))
 
     def _remember(self, call: Call, *, failed: bool) -> None:
@@ -414,7 +454,13 @@ class ClientRoutes:
         if call.method in LEAVING:
             self._openings.pop(call.session_id, None)
             self._places.pop(call.session_id, None)
-        else:
+            self._seen.pop(call.session_id, None)
+            return
+        session = self._cluster.session(call.session_id)
+        if session is not None and call.seen is None and not self._relayed:
+            self._seen[call.session_id] = _seen_now(session)
+        if not (call.made_id and call.method == "session.resume"):
+            # Openings by this server leave some options out.
             self._openings[call.session_id] = (call.method, call.params)
 
     def handle_loss(self, session_id: str, seen: Seen | None) -> None:
@@ -443,6 +489,7 @@ class ClientRoutes:
         )
         call.made_id = True
         call.seen = self._seen.get(session_id)
+        call.sent = [sent.encode() for sent in self._sent.of(session_id)]
         return call
 
     def _note_seen(self, session_id: str, remote: RemoteReplica) -> None:
@@ -500,3 +547,9 @@ class ClientRoutes:
         self._openings.clear()
         for remote in list(self._remotes.values()):
             remote.close()
+
+
+def _seen_now(session: Session) -> Seen | None:
+    """Return what a client has got that has joined a session."""
+    last = session.delivered or session.history.last_event_id
+    return Seen(last, session.working) if last is not None else None

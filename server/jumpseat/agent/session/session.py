@@ -678,6 +678,11 @@ class Session:
         self._announce(event, only)
         return event
 
+    def idle_event(self) -> bytes:
+        """Return the JSON of ``session.idle``, for a client that has missed it."""
+        idle = events.SessionIdle(mode=self.settings.mode)
+        return events.Event(new_id(), utc_now(), self.history.last_event_id, idle).encode()
+
     def announce_idle_to(self, client: Client) -> None:
         """Tell a client that has missed the end of a run that the session is idle."""
         self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode), client)
