@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Without compiled modules, the command starts half as fast, and Python may not write them (PYTHONDONTWRITEBYTECODE).
 COMPILE := $(BIN)/python -m compileall -qq server protocol clients/python || true
 
-.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants soak kills load long fuzz bench bench-check growth flames dist installs sbom audit clean
+.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants soak kills cluster-kills load long fuzz bench bench-check growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -30,6 +30,7 @@ help:
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
 	@echo "make soak      take random steps of random clients, and check the rules (ARGS='--steps 1000000 --jobs 2')"
 	@echo "make kills     kill servers at random moments, resume and compare      (ARGS='--kills 1000')"
+	@echo "make cluster-kills  kill replicas and NATS under busy sessions, and compare  (ARGS='--kills 1000 --sessions 100')"
 	@echo "make load      put a server under a mixed load, and check that nothing grows   (ARGS='--minutes 60')"
 	@echo "make long      hold a session of 300 turns with sub-agents, compactions and rewinds  (ARGS='--turns 1000')"
 	@echo "make fuzz      search for inputs that break a parser (ARGS='--target framing --runs 100000')"
@@ -84,6 +85,9 @@ soak: $(VENV)/.installed-test
 
 kills: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak.kills $(ARGS)
+
+cluster-kills: $(VENV)/.installed-test
+	$(BIN)/python -m tests.cluster.kills $(ARGS)
 
 load: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak.load $(ARGS)
