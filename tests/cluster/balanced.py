@@ -75,12 +75,20 @@ class Replica:
     async def _live(self, folder: Path, *, task_status: TaskStatus[None]) -> None:
         try:
             async with running_server(
-                folder, tcp=True, config=self.config(), limit_s=_NO_LIMIT_S, start_s=START_S
+                folder,
+                tcp=True,
+                args=("--log-level", "info"),
+                config=self.config(),
+                limit_s=_NO_LIMIT_S,
+                start_s=START_S,
             ) as server:
                 assert server.port is not None
                 self._server, self.port = server, server.port
                 task_status.started()
-                await self._end.wait()
+                try:
+                    await self._end.wait()
+                finally:
+                    (folder / "stderr.log").write_text(server.stderr)
         finally:
             self._server = None
             self._ended.set()

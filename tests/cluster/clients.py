@@ -251,10 +251,18 @@ class BusyClient:
         text = f"{self.name} answers {self._answers}"
         answer = {"sessionId": self._session.history.session, "requestId": request_id, "result": text}
         accepted: bool | None = None
+        unknown = False
         try:
-            accepted = (await wire.request("session.tools.handlePendingToolCall", answer))["success"]
-        except RefusedError as error:
-            self._count(f"{type(error).__name__} {error}")
+            while accepted is None:
+                try:
+                    accepted = (await wire.request("session.tools.handlePendingToolCall", answer))["success"]
+                except RefusedError as error:
+                    # The store cannot be reached, or the owner is gone: what is answered already is refused.
+                    self._count(f"{type(error).__name__} {error}")
+                    unknown = unknown or "outcome_unknown" in str(error)
+                    await anyio.sleep(0.5)
+            # The refusal may be due to the same answer, sent before.
+            accepted = accepted or (None if unknown else False)
         except LostError:
             pass
         finally:

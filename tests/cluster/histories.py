@@ -104,7 +104,7 @@ def _of_events(log: Sequence[JsonObject], places: dict[str, int], attachment: At
         name = f"{event['type']} {event['id']}, announced to {attachment.client},"
         place = places.get(event["id"])
         if place is None:
-            yield Problem("lost", f"{name} is not stored")
+            yield Problem("lost", f"{name} is not stored: {event['data']}")
             continue
         if log[place] != event:
             yield Problem("lost", f"{name} is stored as {log[place]}")

@@ -281,8 +281,10 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=10, help="number of busy sessions, with two clients each")
     parser.add_argument("--seed", type=int, default=0, help="the same seed chooses the same faults, roughly")
     parser.add_argument("--pause", type=float, default=2.0, help="mean time between faults, in seconds")
+    parser.add_argument("--folder", type=Path, help="a folder to keep: logs, and what NATS has stored")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="cluster-kills-") as folder:
+    with tempfile.TemporaryDirectory(prefix="cluster-kills-") as made:
+        folder = options.folder or made
         run = Run(Path(folder), random.Random(options.seed), busy_sessions(options.sessions, options.seed))
         anyio.run(run.kill_often, options.kills, options.pause)
     run.report()
