@@ -116,6 +116,7 @@ class Cluster:
     def serve(self, server: Server) -> None:
         """Serve the clients of ``server``, and those of other replicas."""
         self._server = server
+        self.ownerships.is_live = lambda session_id: self.session(session_id) is not None
 
     @property
     def server(self) -> Server:
@@ -138,6 +139,16 @@ class Cluster:
     def session(self, session_id: str) -> Session | None:
         """Return a session that is live here."""
         return next((found for found in self.server.registry.live_sessions() if found.id == session_id), None)
+
+    async def settle(self, session_id: str) -> None:
+        """Wait until a session is given up that is being closed here, or was lost."""
+        while (lease := self.ownerships.lease(session_id)) is not None:
+            if lease.lost or lease.ended:
+                await lease.released.wait()
+                continue
+            await self.server.registry.find_live(session_id)
+            if self.ownerships.lease(session_id) is lease and not lease.lost and not lease.ended:
+                return
 
     def host_of(self, cwd: str | None) -> str | None:
         """Return the host that a session with a working directory needs; ``None`` if all have the directory."""

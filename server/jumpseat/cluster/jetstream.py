@@ -333,6 +333,10 @@ class JetStream:
         except (nats.errors.Error, TimeoutError, OSError) as error:
             raise StoreError(f"NATS does not answer: {_text(error)}") from None
 
+    async def put_surely(self, bucket: str, key: str, value: Any) -> None:
+        """Set the value of a key; waits for NATS."""
+        await self._retried(lambda: self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=REQUEST_S))
+
     async def last_revision(self, bucket: str) -> int:
         """Return the revision of the last change in a bucket.
 

@@ -93,6 +93,8 @@ class Lease:
         """The objects of large files, by the names of the files."""
         self.lost = False
         self.ended = False
+        self.released = anyio.Event()
+        """Set when the session is given up."""
         self.on_lost: Callable[[], None] = lambda: None
         self._stream = stream
         self._tasks = tasks
@@ -134,9 +136,9 @@ class Lease:
     def announce(self, announcement: Announcement) -> None:
         """Call ``announcement`` when everything that was queued before is stored; at once if it is already.
 
-        Nothing is announced after the loss of the session.
+        Nothing is announced after the loss of the session, or behind its last change.
         """
-        if self.lost:
+        if self.lost or (self.ended and not self._queue and not self._running):
             return
         if self._queue or self._running:
             self._queue.append(announcement)

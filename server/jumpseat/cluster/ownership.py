@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -89,6 +90,9 @@ class Ownerships:
         self._leases: dict[str, Lease] = {}
         self._hosts: dict[str, str | None] = {}
         self._locks: dict[str, tuple[anyio.Lock, int]] = {}
+        self._openings: Counter[str] = Counter()
+        self.is_live: Callable[[str], bool] = lambda _session_id: False
+        """Whether a session is live here; set when the cluster is composed."""
 
     def lease(self, session_id: str) -> Lease | None:
         return self._leases.get(session_id)
@@ -116,6 +120,17 @@ class Ownerships:
                 del self._locks[session_id]
             else:
                 self._locks[session_id] = lock, users - 1
+
+    @contextmanager
+    def opening(self, session_id: str) -> Generator[None]:
+        """Keep a session of this replica until the end of the block, though it is not live yet."""
+        self._openings[session_id] += 1
+        try:
+            yield
+        finally:
+            self._openings[session_id] -= 1
+            if not self._openings[session_id]:
+                del self._openings[session_id]
 
     # --- who owns a session ---------------------------------------------------------------------------------------
 
@@ -302,6 +317,9 @@ class Ownerships:
             lease = self._leases.get(session_id)
             if lease is None:
                 return
+            if not lease.lost and (self._openings[session_id] or self.is_live(session_id)):
+                # Another client has opened it since.
+                return
             lease.end()
             stored = lease.lost
             with anyio.move_on_after(RELEASE_S, shield=True):
@@ -313,6 +331,7 @@ class Ownerships:
                 log.error("session %s: given up before its last changes were stored", session_id)
             self._leases.pop(session_id, None)
             self._hosts.pop(session_id, None)
+            lease.released.set()
             await self.drop_copy(session_id)
 
     async def _forget(self, session_id: str, epoch: int) -> None:
@@ -344,6 +363,7 @@ class Ownerships:
             await self._forget(session_id, lease.epoch)
             del self._leases[session_id]
             self._hosts.pop(session_id, None)
+            lease.released.set()
             await self.drop_copy(session_id)
 
     # --- lists ----------------------------------------------------------------------------------------------------

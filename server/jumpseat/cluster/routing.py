@@ -93,6 +93,8 @@ class LocalReplica(Protocol):
 
     def session(self, session_id: str) -> Session | None: ...
 
+    async def settle(self, session_id: str) -> None: ...
+
     def host_of(self, cwd: str | None) -> str | None: ...
 
     def find_here(self, ctx: Context, method: str) -> Handler: ...
@@ -194,7 +196,8 @@ class ClientRoutes:
         if self._cluster.unavailable:
             call.fail(StoreUnavailableError())
             return True
-        if self._cluster.ownerships.lease(call.session_id) is not None:
+        lease = self._cluster.ownerships.lease(call.session_id)
+        if lease is not None and not lease.lost and self._cluster.session(call.session_id) is not None:
             self._places.pop(call.session_id, None)
             self._serve_here(call)
             return True
@@ -224,13 +227,15 @@ class ClientRoutes:
         cluster, session_id = self._cluster, call.session_id
         if cluster.unavailable:
             raise StoreUnavailableError
+        await cluster.settle(session_id)
         if creates(call.method, call.params) and cluster.ownerships.lease(session_id) is None:
             await self._create(call)
             return
         if call.method not in OPENING and self._go_on(call):
             return
-        if cluster.ownerships.lease(session_id) is not None:
-            await self._open_here(call)
+        if cluster.ownerships.lease(session_id) is not None and call.method in OPENING:
+            with cluster.ownerships.opening(session_id):
+                await self._open_here(call)
             return
         owner = await cluster.ownerships.owner(session_id)
         if owner is None and call.method not in OPENING and session_id in self._openings:
@@ -386,9 +391,10 @@ class ClientRoutes:
     async def _create(self, call: Call) -> None:
         ownerships, session_id = self._cluster.ownerships, call.session_id
         host = self._cluster.host_of(working_directory_of(call.method, call.params))
-        async with ownerships.locked(session_id):
-            await ownerships.claim_new(session_id, host, check=not call.made_id)
-        await self._open_here(call)
+        with ownerships.opening(session_id):
+            async with ownerships.locked(session_id):
+                await ownerships.claim_new(session_id, host, check=not call.made_id)
+            await self._open_here(call)
         if self._cluster.session(session_id) is None:
             await ownerships.remove(session_id)
 
@@ -406,13 +412,14 @@ class ClientRoutes:
         if cluster.membership.draining and (other := cluster.membership.other()) is not None:
             await self._go_to(other, call)
             return
-        try:
-            async with cluster.ownerships.locked(session_id):
-                call.taken = await cluster.ownerships.claim(session_id)
-        except OwnedElsewhereError as error:
-            await self._go_to(error.replica, call)
-            return
-        await self._open_here(call)
+        with cluster.ownerships.opening(session_id):
+            try:
+                async with cluster.ownerships.locked(session_id):
+                    call.taken = await cluster.ownerships.claim(session_id)
+            except OwnedElsewhereError as error:
+                await self._go_to(error.replica, call)
+                return
+            await self._open_here(call)
         if cluster.session(session_id) is None:
             await cluster.ownerships.release(session_id)
 
