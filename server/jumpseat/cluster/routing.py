@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.session import Session
 from jumpseat.cluster.calls import (
+    ANSWERING,
     LEAVING,
     LISTING,
     OPENING,
@@ -167,6 +168,7 @@ class ClientRoutes:
                 and lease.settled
                 and session_id not in self._waiting
                 and method not in OPENING
+                and method != ANSWERING
                 and not self._cluster.unavailable
             ):
                 return self._serve_at_once(method, serve, given, session_id)
@@ -299,12 +301,24 @@ class ClientRoutes:
     def _serve_here(self, call: Call) -> None:
         if call.seen is not None:
             self._connection.keep_back(call.session_id)
+        answered = self._answered_call(call)
         try:
             result = call.serve(call.params)
         except Exception as error:
             self._respond(call, partial(call.fail, error))
             return
-        self._finish(call, result)
+        lease = self._cluster.ownerships.lease(call.session_id)
+        if answered is not None and lease is not None:
+            lease.respond_with_result(answered, self._response(call, partial(call.later.succeed, result)))
+        else:
+            self._finish(call, result)
+
+    def _answered_call(self, call: Call) -> str | None:
+        """Return the open tool call that a request answers; ``None`` for other requests and late answers."""
+        session = self._cluster.session(call.session_id) if call.method == ANSWERING else None
+        asked = session.clients.external_calls.open() if session is not None else []
+        request_id = call.params.get("requestId")
+        return next((pending.question.id for pending in asked if pending.id == request_id), None)
 
     def _finish(self, call: Call, result: Any) -> None:
         self._remember_when_done(call)
@@ -386,7 +400,10 @@ class ClientRoutes:
         if lease is None:
             respond()
         else:
-            lease.respond(Response(respond, lambda: call.fail(OutcomeUnknownError(call.method))))
+            lease.respond(self._response(call, respond))
+
+    def _response(self, call: Call, respond: Callable[[], None]) -> Response:
+        return Response(respond, lambda: call.fail(OutcomeUnknownError(call.method)))
 
     async def _create(self, call: Call) -> None:
         ownerships, session_id = self._cluster.ownerships, call.session_id
