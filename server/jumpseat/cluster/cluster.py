@@ -382,6 +382,11 @@ class Cluster:
         """Complete a session whose owner was killed: record the interruption, and end the run."""
         from jumpseat.cluster.recovery import recover
 
+        lease = self.ownerships.lease(session.id)
+        if lease is None or not lease.interrupted:
+            # Another client has opened the session at the same time.
+            return
+        lease.interrupted = False
         try:
             await recover(session, self.server.registry, go_on=go_on)
         except StoreError as error:

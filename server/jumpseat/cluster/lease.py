@@ -93,6 +93,8 @@ class Lease:
         """The objects of large files, by the names of the files."""
         self.lost = False
         self.ended = False
+        self.interrupted = False
+        """Whether the owner before has left the session open, and nobody has completed its run yet."""
         self.released = anyio.Event()
         """Set when the session is given up."""
         self.on_lost: Callable[[], None] = lambda: None

@@ -180,7 +180,7 @@ class Ownerships:
             SessionNotFoundError: there is no such session.
         """
         if (lease := self._leases.get(session_id)) is not None and not lease.lost:
-            return False
+            return lease.interrupted
         epoch, taken = await self._win(session_id)
         try:
             content = await self._take(session_id, epoch)
@@ -189,12 +189,15 @@ class Ownerships:
             entry = self._index.get(session_id)
             self._hosts[session_id] = entry.host if entry is not None else None
             await self._fill(session_id, content)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._forget(session_id, epoch)
+        except BaseException as error:
+            # As long as this replica is entered, the next claim knows that the session was left open.
+            if not taken or isinstance(error, SessionNotFoundError):
+                with anyio.CancelScope(shield=True):
+                    await self._forget(session_id, epoch)
             raise
         self._begin(session_id, epoch, content.seq, content.objects)
         if taken:
+            self._leases[session_id].interrupted = True
             self.counters.takeovers += 1
         return taken
 
@@ -326,7 +329,8 @@ class Ownerships:
                 if not lease.lost:
                     await lease.wait_ended()
                     stored = True
-                    await self._forget(session_id, lease.epoch)
+                    if not lease.interrupted:
+                        await self._forget(session_id, lease.epoch)
             if not stored:
                 log.error("session %s: given up before its last changes were stored", session_id)
             self._leases.pop(session_id, None)

@@ -235,7 +235,8 @@ class ClientRoutes:
             return
         if call.method not in OPENING and self._go_on(call):
             return
-        if cluster.ownerships.lease(session_id) is not None and call.method in OPENING:
+        if (lease := cluster.ownerships.lease(session_id)) is not None and call.method in OPENING:
+            call.taken = lease.interrupted
             with cluster.ownerships.opening(session_id):
                 await self._open_here(call)
             return
