@@ -293,7 +293,9 @@ class Cluster:
             self.membership.unwatch_replica(self._from.pop(tunnel_id))
 
     def _handle_open(self, _subject: str, data: bytes, reply: str) -> None:
-        """Accept the client of another replica."""
+        """Accept the client of another replica; before this server has started, the other one tries again."""
+        if self._server is None:
+            return
         hello = orjson.loads(data)
         tunnel_id, replica = hello["tunnel"], hello["from"]
         if tunnel_id not in self._tunnels:
