@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Without compiled modules, the command starts half as fast, and Python may not write them (PYTHONDONTWRITEBYTECODE).
 COMPILE := $(BIN)/python -m compileall -qq server protocol clients/python || true
 
-.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants soak kills cluster-kills load long fuzz bench bench-check growth flames dist installs sbom audit clean
+.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants soak kills cluster-kills load long fuzz bench bench-check bench-cluster growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -36,6 +36,7 @@ help:
 	@echo "make fuzz      search for inputs that break a parser (ARGS='--target framing --runs 100000')"
 	@echo "make bench     measure start, memory and turns"
 	@echo "make bench-check  measure, and fail if a ratio to the floor is a fifth worse than the kept one"
+	@echo "make bench-cluster  measure what a cluster costs, on three synced servers of NATS"
 	@echo "make growth    measure and draw how cost grows with sessions and events  (ARGS='--most 10000' for less)"
 	@echo "make flames    draw flame graphs of start, turn and stream"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
@@ -117,6 +118,9 @@ bench: $(VENV)/.installed $(VENV)/.compiled
 
 bench-check: $(VENV)/.installed $(VENV)/.compiled
 	$(BIN)/python benchmarks/bench.py --rounds 5 --check benchmarks/ratios.json $(ARGS)
+
+bench-cluster: $(VENV)/.installed-test $(VENV)/.compiled
+	$(BIN)/python -m benchmarks.cluster $(ARGS)
 
 growth: $(VENV)/.installed $(VENV)/.compiled
 	$(BIN)/python benchmarks/growth.py $(ARGS)
