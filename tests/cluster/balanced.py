@@ -40,6 +40,8 @@ class Replica:
         self.nats = nats
         self.port = 0
         self.paused = False
+        self.problems: list[str] = []
+        """How processes have ended badly: with a traceback in the log, for example."""
         self._folder = folder
         self._balancer = balancer
         self._tasks = tasks
@@ -89,6 +91,10 @@ class Replica:
                     await self._end.wait()
                 finally:
                     (folder / "stderr.log").write_text(server.stderr)
+        except AssertionError as error:
+            if self._server is None:
+                raise
+            self.problems.append(f"{folder.name}: {error}")
         finally:
             self._server = None
             self._ended.set()
@@ -144,7 +150,7 @@ class BalancedReplicas:
 
 @asynccontextmanager
 async def balanced_replicas(folder: Path, nats: Nats, count: int = 3) -> AsyncGenerator[BalancedReplicas]:
-    """Start replicas; those that run at the end of the block are ended, and fail it if they do not end well."""
+    """Start replicas; those that run at the end of the block are ended. Look at the problems of each then."""
     async with anyio.create_task_group() as links, forwarder() as balancer, anyio.create_task_group() as tasks:
         replicas = BalancedReplicas([], balancer)
         for number in range(count):

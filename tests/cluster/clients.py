@@ -105,6 +105,9 @@ class BusySession:
     goes_on: bool
     races: bool
     """Whether all clients answer each tool call, instead of one."""
+    with_sdk: bool = False
+    """Whether one of the clients uses the official SDK."""
+    provider: JsonObject = field(default_factory=lambda: PROVIDER)
     created: bool = False
     prompts: int = 0
     stuck: list[str] = field(default_factory=list[str])
@@ -191,7 +194,12 @@ class BusyClient:
         history = self._session.history
         self._attachment, self._view = Attachment(self.name), View()
         history.attachments.append(self._attachment)
-        options: JsonObject = {"sessionId": history.session, "provider": PROVIDER, "streaming": self._first}
+        options: JsonObject = {
+            "sessionId": history.session,
+            "provider": self._session.provider,
+            "streaming": self._first,
+        }
+        options["model"] = "fake-model"
         if self._first:
             # A tool belongs to one client; every client can answer a call.
             options["tools"] = TOOLS

@@ -29,10 +29,18 @@ from anyio.abc import TaskGroup
 from tests.cluster.balanced import BalancedReplicas, Replica, balanced_replicas
 from tests.cluster.clients import HANG_S, BusyClient, BusySession
 from tests.cluster.histories import History, JsonObject, Problem, problems
+from tests.cluster.sdk_client import SdkClient, complete
+from tests.support.fake_openai import calls, fake_openai, says
 from tests.support.nats import Nats, Node, running_nats
 
 REST_S: Final = 2 * HANG_S
 """Time in which the sessions must come to rest after the last fault."""
+
+ANSWERS: Final = {
+    "text it": [says("one ", "two ", "three")],
+    "call it": [calls("lookup"), says("called")],
+    "call often": [calls("lookup"), calls("lookup"), calls("lookup"), says("called ", "often")],
+}
 
 Fault: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -184,7 +192,7 @@ class Run:
     folder: Path
     choose: random.Random
     busy: list[BusySession]
-    clients: list[BusyClient] = field(default_factory=list[BusyClient])
+    clients: list[BusyClient | SdkClient] = field(default_factory=list[BusyClient | SdkClient])
     faults: Counter[str] = field(default_factory=Counter[str])
     errors: Counter[str] = field(default_factory=Counter[str])
     found: list[Problem] = field(default_factory=list[Problem])
@@ -192,7 +200,14 @@ class Run:
 
     async def kill_often(self, faults: int, pause_s: float) -> None:
         """Cause faults under the sessions, and judge what their clients have seen."""
-        async with running_nats(self.folder, 3) as nats, balanced_replicas(self.folder, nats) as replicas:
+        async with (
+            fake_openai(ANSWERS) as model,
+            running_nats(self.folder, 3) as nats,
+            balanced_replicas(self.folder, nats) as replicas,
+        ):
+            for session in self.busy:
+                if session.with_sdk:
+                    session.provider = {"type": "openai", "baseUrl": model.base_url, "apiKey": "none"}
             async with anyio.create_task_group() as tasks:
                 await self._connect(replicas, tasks)
                 nemesis = Nemesis(nats, replicas, tasks, self.choose, pause_s)
@@ -208,7 +223,9 @@ class Run:
             async with replicas.all[0].connect() as wire:
                 for session in self.busy:
                     session.history.log = await _stored(wire.call, session.history.session)
+            self.found += [Problem("server", text[-3000:]) for one in replicas.all for text in one.problems]
         for session in self.busy:
+            complete(session)
             self.found += [Problem("idle", text) for text in session.stuck]
             self.found += problems(session.history)
 
@@ -223,6 +240,10 @@ class Run:
                 await first.has_prompted.wait()
             tasks.start_soon(second.live)
             self.clients += [first, second]
+            if session.with_sdk:
+                third = SdkClient(session, replicas.balancer, self.errors)
+                tasks.start_soon(third.live)
+                self.clients.append(third)
 
     async def _come_to_rest(self) -> None:
         """Wait until no session has a run, and all clients are attached."""
@@ -254,10 +275,15 @@ class Run:
         print(f"{len(self.found)} broken rules {dict(Counter(problem.kind for problem in self.found))}")
 
 
-def busy_sessions(number: int, seed: int) -> list[BusySession]:
-    """Return sessions of all kinds."""
+def busy_sessions(number: int, seed: int, sdk_clients: int = 0) -> list[BusySession]:
+    """Return sessions of all kinds; the first of them also have a client with the official SDK."""
     return [
-        BusySession(History(f"busy-{seed}-{place}"), goes_on=place % 2 == 0, races=place % 3 == 0)
+        BusySession(
+            History(f"busy-{seed}-{place}"),
+            goes_on=place % 2 == 0,
+            races=place % 3 == 0,
+            with_sdk=place < sdk_clients,
+        )
         for place in range(number)
     ]
 
@@ -279,13 +305,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make cluster-kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=50, help="number of faults")
     parser.add_argument("--sessions", type=int, default=10, help="number of busy sessions, with two clients each")
+    parser.add_argument("--sdk", type=int, default=2, help="number of clients with the official Python SDK")
     parser.add_argument("--seed", type=int, default=0, help="the same seed chooses the same faults, roughly")
     parser.add_argument("--pause", type=float, default=2.0, help="mean time between faults, in seconds")
     parser.add_argument("--folder", type=Path, help="a folder to keep: logs, and what NATS has stored")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cluster-kills-") as made:
         folder = options.folder or made
-        run = Run(Path(folder), random.Random(options.seed), busy_sessions(options.sessions, options.seed))
+        sessions = busy_sessions(options.sessions, options.seed, options.sdk)
+        run = Run(Path(folder), random.Random(options.seed), sessions)
         anyio.run(run.kill_often, options.kills, options.pause)
     run.report()
     raise SystemExit(1 if run.found else 0)
