@@ -182,7 +182,9 @@ class BusyClient:
                 continue
             await anyio.sleep(self._choose.uniform(0, 0.5))
             self._session.prompts += 1
-            prompt = f"{self._choose.choice(PROMPTS)} {self._session.prompts}"
+            # The model of sessions with the official SDK gives all calls the same id.
+            kind = "text it" if self._session.with_sdk else self._choose.choice(PROMPTS)
+            prompt = f"{kind} {self._session.prompts}"
             since = self._view.idles
             await wire.request("session.send", {**session, "prompt": prompt})
             self.prompted += 1

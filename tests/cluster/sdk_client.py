@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
-from subprocess import PIPE
+from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import anyio
@@ -41,7 +40,7 @@ class SdkClient:
         command = [str(python), program, f"localhost:{self._balancer.port}", self._session.history.session]
         environ = {"HOME": "/nonexistent", "PATH": "/bin:/usr/bin"}
         async with await anyio.open_process(
-            [*command, json.dumps(given)], env=environ, stdin=PIPE, stderr=sys.stderr
+            [*command, json.dumps(given)], env=environ, stdin=PIPE, stderr=DEVNULL
         ) as process:
             assert process.stdout is not None
             assert process.stdin is not None
