@@ -23,7 +23,7 @@ from tests.support.server import RunningServer, Wire, running_server
 from tests.support.tcp_forwarder import Forwarder, forwarder
 
 DRAIN_S: Final = 3.0
-START_S: Final = 45.0
+START_S: Final = 150.0
 """Without a leader of its streams, JetStream keeps a replica waiting."""
 _EXIT_S: Final = DRAIN_S + 20
 _NO_LIMIT_S: Final = 86400.0

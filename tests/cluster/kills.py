@@ -150,6 +150,8 @@ class Nemesis:
                 node.pause()
             await anyio.sleep(self._choose.choice([0.2, 2, 8]))
             await self._bring_back(node, kill)
+            # Time for an election: without a break, nothing could be stored at all.
+            await anyio.sleep(3)
         self._repairs -= 1
         self._news.set()
         self._news = anyio.Event()
