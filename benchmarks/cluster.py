@@ -114,18 +114,27 @@ async def _append(folder: Path, event: Event, stream: jetstream.JetStream, tasks
     log = FileEventLog(str(folder / "events.jsonl"), LogSyncer(tasks), lambda: None)
     lease = Lease(stream, tasks, f"bench-{folder.name}", 1, 0)
     files: list[float] = []
+    plain: list[float] = []
     cluster: list[float] = []
+    seq = 0
     for number in range(APPENDS + 50):
         began = time.perf_counter()
         log.append(event)
         files_s = time.perf_counter() - began
         began = time.perf_counter()
+        record = Record("events", line)
+        subject = stream.names.log(f"plain-{folder.name}")
+        seq = await stream.append(subject, line, f"plain:{folder.name}:{number}", seq, record.headers(1))
+        plain_s = time.perf_counter() - began
+        began = time.perf_counter()
         lease.store(Record("events", line))
         await lease.wait()
         if number >= 50:
             files.append(files_s)
+            plain.append(plain_s)
             cluster.append(time.perf_counter() - began)
     in_files = show(f"append of {len(line)} bytes, files", files)
+    show(f"publish of {len(line)} bytes, three synced nodes", plain)
     in_nats = show(f"append of {len(line)} bytes, three synced nodes", cluster)
     print(f"{'':48} {in_nats - in_files:9.3f} ms over files")
     log.end()
