@@ -252,6 +252,9 @@ class ClientRoutes:
             await self._open(call)
         elif call.method in READING or call.method.endswith(".delete"):
             await self._read(call)
+        elif owner is None and self._relayed:
+            # Given up here: the replica of the client opens the session again.
+            call.later.fail(ErrorObject(code=MOVED, message="no replica owns the session"))
         else:
             self._serve_here(call)
 
