@@ -31,7 +31,7 @@ from benchmarks.plot import write_chart
 from benchmarks.process import cpu_seconds, memory_mib
 from tests.cluster.balanced import BalancedReplicas, Replica, balanced_replicas
 from tests.support.nats import Nats, running_nats
-from tests.support.server import Wire, scripted
+from tests.support.server import JsonObject, Wire, scripted
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.ids import new_id
@@ -214,8 +214,8 @@ async def _take_over(nats: Nats, replicas: BalancedReplicas, how: str) -> float:
     async with second.connect() as wire:
         wire.wait_s = 60
         async with first.connect() as owner:
-            session = await owner.create(provider)
-            await wire.call("session.resume", {"sessionId": session, "provider": provider})
+            session = (await _patiently(owner, "session.create", {"provider": provider}))["sessionId"]
+            await _patiently(wire, "session.resume", {"sessionId": session, "provider": provider})
             if how == "drained":
                 return await _drain(first, wire, session)
             await owner.call("session.send", {"sessionId": session, "prompt": "go"})
@@ -232,6 +232,16 @@ async def _take_over(nats: Nats, replicas: BalancedReplicas, how: str) -> float:
             took_s = time.perf_counter() - began
         await _repair(nats, first, wire, session)
     return took_s
+
+
+async def _patiently(wire: Wire, method: str, params: JsonObject) -> JsonObject:
+    """Send a request until it is served: after the fault before, the store may not be there yet."""
+    while True:
+        answer = await wire.response(await wire.ask(method, params))
+        if "error" not in answer:
+            return answer["result"]
+        assert answer["error"]["data"]["code"] == "store_unavailable", answer
+        await anyio.sleep(0.2)
 
 
 async def _drain(first: Replica, wire: Wire, session: str) -> float:
@@ -256,7 +266,7 @@ async def _repair(nats: Nats, first: Replica, wire: Wire, session: str) -> None:
         first.unpause()
     if not first.running:
         await first.start()
-    await wire.call("session.destroy", {"sessionId": session})
+    await _patiently(wire, "session.destroy", {"sessionId": session})
 
 
 async def load(folder: Path, _out: Path) -> None:
