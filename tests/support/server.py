@@ -418,8 +418,9 @@ async def running_server(
     ``config`` becomes its ``config.toml``. ``file_limit_blocks`` is the largest file it may write, in blocks of
     512 bytes (to simulate a full disk), ``file_handles`` the number of files that it may have open. Over TCP,
     clients present ``token``; without it, the server is started with the arguments ``without_token``. Over stdio
-    the connection is opened and, with ``handshake``, ``connect`` is called. ``limit_s`` limits the whole block, in
-    seconds, ``start_s`` the start of a TCP server. ``wire`` makes the connection over stdio. ``name`` is the name that the command is invoked by.
+    the connection is opened and, with ``handshake``, ``connect`` is called. ``limit_s`` limits the whole block,
+    ``start_s`` the start of a TCP server, in seconds. ``wire`` makes the connection over stdio. ``name`` is the
+    name that the command is invoked by.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)

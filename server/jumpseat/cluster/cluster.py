@@ -138,7 +138,7 @@ class Cluster:
 
     def session(self, session_id: str) -> Session | None:
         """Return a session that is live here."""
-        return next((found for found in self.server.registry.live_sessions() if found.id == session_id), None)
+        return self.server.registry.get_live(session_id)
 
     async def settle(self, session_id: str) -> None:
         """Wait until a session is given up that is being closed here, or was lost."""

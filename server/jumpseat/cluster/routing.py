@@ -166,6 +166,7 @@ class ClientRoutes:
             if (
                 lease is not None
                 and lease.settled
+                and self._cluster.session(session_id) is not None
                 and session_id not in self._waiting
                 and method not in OPENING
                 and method != ANSWERING
