@@ -52,7 +52,6 @@ class ClientWire(Wire):
     def __init__(self, stream: ByteStream, on_event: Callable[[JsonObject], None]) -> None:
         super().__init__(stream)
         self._on_event = on_event
-        self._sending = anyio.Lock()
         self._open: dict[int, anyio.Event] = {}
         self._responses: dict[int, JsonObject] = {}
 
@@ -75,8 +74,7 @@ class ClientWire(Wire):
         done = self._open[request_id] = anyio.Event()
         try:
             with anyio.fail_after(CALL_S):
-                async with self._sending:
-                    await self.send(frame(request(request_id, method, params)))
+                await self.send(frame(request(request_id, method, params)))
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._cancel_at_end, tasks)
                     await done.wait()
