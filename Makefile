@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Without compiled modules, the command starts half as fast, and Python may not write them (PYTHONDONTWRITEBYTECODE).
 COMPILE := $(BIN)/python -m compileall -qq server protocol clients/python || true
 
-.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants soak kills load long fuzz bench bench-check growth flames dist installs sbom audit clean
+.PHONY: help demo quick test web test-web vsix test-vscode check coverage mutants soak kills cluster-kills load long fuzz bench bench-check bench-cluster growth flames dist installs sbom audit clean
 
 help:
 	@echo "make demo      show an agent at work, offline and without a key"
@@ -30,11 +30,13 @@ help:
 	@echo "make mutants   seed faults into the server and count how many the tests detect"
 	@echo "make soak      take random steps of random clients, and check the rules (ARGS='--steps 1000000 --jobs 2')"
 	@echo "make kills     kill servers at random moments, resume and compare      (ARGS='--kills 1000')"
+	@echo "make cluster-kills  kill replicas and NATS under busy sessions, and compare  (ARGS='--kills 1000 --sessions 100')"
 	@echo "make load      put a server under a mixed load, and check that nothing grows   (ARGS='--minutes 60')"
 	@echo "make long      hold a session of 300 turns with sub-agents, compactions and rewinds  (ARGS='--turns 1000')"
 	@echo "make fuzz      search for inputs that break a parser (ARGS='--target framing --runs 100000')"
 	@echo "make bench     measure start, memory and turns"
 	@echo "make bench-check  measure, and fail if a ratio to the floor is a fifth worse than the kept one"
+	@echo "make bench-cluster  measure what a cluster costs, on three synced servers of NATS"
 	@echo "make growth    measure and draw how cost grows with sessions and events  (ARGS='--most 10000' for less)"
 	@echo "make flames    draw flame graphs of start, turn and stream"
 	@echo "make dist      build the wheel and the source distribution, the same bytes from the same commit"
@@ -85,6 +87,9 @@ soak: $(VENV)/.installed-test
 kills: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak.kills $(ARGS)
 
+cluster-kills: $(VENV)/.installed-test
+	$(BIN)/python -m tests.cluster.kills $(ARGS)
+
 load: $(VENV)/.installed-test
 	$(BIN)/python -m tests.soak.load $(ARGS)
 
@@ -113,6 +118,9 @@ bench: $(VENV)/.installed $(VENV)/.compiled
 
 bench-check: $(VENV)/.installed $(VENV)/.compiled
 	$(BIN)/python benchmarks/bench.py --rounds 5 --check benchmarks/ratios.json $(ARGS)
+
+bench-cluster: $(VENV)/.installed-test $(VENV)/.compiled
+	$(BIN)/python -m benchmarks.cluster $(ARGS)
 
 growth: $(VENV)/.installed $(VENV)/.compiled
 	$(BIN)/python benchmarks/growth.py $(ARGS)

@@ -9,6 +9,8 @@ answers that clients gave to tool calls, and the events that are stored at the e
 - ``unheard``: a stored event that an attached client was not told of, though it was told of later ones,
 - ``answered``: a tool call with more than one answer or result, or with none, or with a result that nobody gave,
 - ``idle``: a run that ends without ``session.idle`` or with more than one, for one of the clients.
+
+Callers add ``server`` for a process that ends badly.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any, Literal, TypeAlias
 from tests.soak.views import View, problem_of_calls, problem_of_parents
 
 JsonObject: TypeAlias = dict[str, Any]
-Kind: TypeAlias = Literal["lost", "twice", "order", "unheard", "answered", "idle"]
+Kind: TypeAlias = Literal["lost", "twice", "order", "unheard", "answered", "idle", "server"]
 
 
 @dataclass
@@ -104,7 +106,7 @@ def _of_events(log: Sequence[JsonObject], places: dict[str, int], attachment: At
         name = f"{event['type']} {event['id']}, announced to {attachment.client},"
         place = places.get(event["id"])
         if place is None:
-            yield Problem("lost", f"{name} is not stored")
+            yield Problem("lost", f"{name} is not stored: {event['data']}")
             continue
         if log[place] != event:
             yield Problem("lost", f"{name} is stored as {log[place]}")

@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from tests.cluster.replicas import running_replicas
-from tests.support.balancer import running_balancer
 from tests.support.fake_openai import calls, fake_openai, says
+from tests.support.tcp_forwarder import forwarder
 from tests.support.toolchains import NEWEST_PYPI_SDK, Sdk, require_sdk
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -23,7 +23,7 @@ async def test_three_clients_share_a_session_through_a_balancer_with_three_nodes
     async with (
         fake_openai(script) as model,
         running_replicas(tmp_path, 3, nodes=3, limit_s=120) as replicas,
-        running_balancer([server.port for server in replicas.servers if server.port is not None]) as balancer,
+        forwarder(*(server.port for server in replicas.servers if server.port is not None)) as balancer,
     ):
         command = [str(sdk / "bin" / "python"), str(program), f"localhost:{balancer.port}", model.base_url]
         with anyio.fail_after(90):
@@ -32,7 +32,7 @@ async def test_three_clients_share_a_session_through_a_balancer_with_three_nodes
             )
         assert done.returncode == 0, done.stderr.decode()
         report = json.loads(done.stdout)
-        assert len(set(balancer.connections)) == 3
+        assert len(balancer.used) == 3
         assert report["answers"] == ["it is sunny", "still sunny"]
         assert report["listed"]
         first, third = report["seen"]["first"], report["seen"]["third"]

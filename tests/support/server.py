@@ -321,13 +321,13 @@ class RunningServer:
         """Return the ids of running processes that the server has started, directly or indirectly."""
         return [pid for pid in _marked(self.mark) if pid != self.process.pid]
 
-    async def announced_port(self) -> int:
+    async def announced_port(self, within_s: float = WAIT_S) -> int:
         """Read the port of a TCP server from its first line."""
-        return int((await self.next_line()).removeprefix("jumpseat listening on port "))
+        return int((await self.next_line(within_s)).removeprefix("jumpseat listening on port "))
 
-    async def next_line(self) -> str:
+    async def next_line(self, within_s: float = WAIT_S) -> str:
         """Read the next line of a TCP server's stdout."""
-        with anyio.fail_after(WAIT_S):
+        with anyio.fail_after(within_s):
             return (await self._stdout.receive_until(b"\n", 1000)).decode()
 
     async def close_stdin(self) -> None:
@@ -409,6 +409,7 @@ async def running_server(
     file_handles: int | None = None,
     handshake: bool = True,
     limit_s: float = 30,
+    start_s: float = WAIT_S,
     wire: Callable[[ByteStream], Wire] = Wire,
     name: str = "jumpseat",
 ) -> AsyncGenerator[RunningServer]:
@@ -417,8 +418,9 @@ async def running_server(
     ``config`` becomes its ``config.toml``. ``file_limit_blocks`` is the largest file it may write, in blocks of
     512 bytes (to simulate a full disk), ``file_handles`` the number of files that it may have open. Over TCP,
     clients present ``token``; without it, the server is started with the arguments ``without_token``. Over stdio
-    the connection is opened and, with ``handshake``, ``connect`` is called. ``limit_s`` limits the whole block, in
-    seconds. ``wire`` makes the connection over stdio. ``name`` is the name that the command is invoked by.
+    the connection is opened and, with ``handshake``, ``connect`` is called. ``limit_s`` limits the whole block,
+    ``start_s`` the start of a TCP server, in seconds. ``wire`` makes the connection over stdio. ``name`` is the
+    name that the command is invoked by.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -448,7 +450,7 @@ async def running_server(
                 tasks.start_soon(server.wire.read)
             try:
                 if tcp:
-                    server.port = await server.announced_port()
+                    server.port = await server.announced_port(start_s)
                 elif handshake:
                     await server.wire.call("connect", {})
                 yield server

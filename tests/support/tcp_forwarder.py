@@ -50,6 +50,8 @@ class Forwarder:
         self.targets = targets
         self.port = 0
         self.connections: list[Forwarded] = []
+        self.used: set[int] = set()
+        """The targets that connections went to."""
         self.accepts = True
         """Whether new connections are forwarded; otherwise they are reset."""
         self._tasks = tasks
@@ -76,6 +78,7 @@ class Forwarder:
             connection = Forwarded(target)
             connection.unpause()
             self.connections.append(connection)
+            self.used.add(target)
             try:
                 async with stream:
                     with connection.scope:

@@ -25,6 +25,8 @@ READING: Final = frozenset(
     }
 )
 """The methods that read a session that nobody has open, from a working copy that is made for them."""
+ANSWERING: Final = "session.tools.handlePendingToolCall"
+"""The method whose response means that the answer counts, whatever happens."""
 LEAVING: Final = frozenset(
     {"session.detach", "session.destroy", "session.delete", "session.shutdown", "sessions.close"}
 )

@@ -116,6 +116,7 @@ class Cluster:
     def serve(self, server: Server) -> None:
         """Serve the clients of ``server``, and those of other replicas."""
         self._server = server
+        self.ownerships.is_live = lambda session_id: self.session(session_id) is not None
 
     @property
     def server(self) -> Server:
@@ -137,7 +138,17 @@ class Cluster:
 
     def session(self, session_id: str) -> Session | None:
         """Return a session that is live here."""
-        return next((found for found in self.server.registry.live_sessions() if found.id == session_id), None)
+        return self.server.registry.get_live(session_id)
+
+    async def settle(self, session_id: str) -> None:
+        """Wait until a session is given up that is being closed here, or was lost."""
+        while (lease := self.ownerships.lease(session_id)) is not None:
+            if lease.lost or lease.ended:
+                await lease.released.wait()
+                continue
+            await self.server.registry.find_live(session_id)
+            if self.ownerships.lease(session_id) is lease and not lease.lost and not lease.ended:
+                return
 
     def host_of(self, cwd: str | None) -> str | None:
         """Return the host that a session with a working directory needs; ``None`` if all have the directory."""
@@ -282,7 +293,9 @@ class Cluster:
             self.membership.unwatch_replica(self._from.pop(tunnel_id))
 
     def _handle_open(self, _subject: str, data: bytes, reply: str) -> None:
-        """Accept the client of another replica."""
+        """Accept the client of another replica; before this server has started, the other one tries again."""
+        if self._server is None:
+            return
         hello = orjson.loads(data)
         tunnel_id, replica = hello["tunnel"], hello["from"]
         if tunnel_id not in self._tunnels:
@@ -371,6 +384,11 @@ class Cluster:
         """Complete a session whose owner was killed: record the interruption, and end the run."""
         from jumpseat.cluster.recovery import recover
 
+        lease = self.ownerships.lease(session.id)
+        if lease is None or not lease.interrupted:
+            # Another client has opened the session at the same time.
+            return
+        lease.interrupted = False
         try:
             await recover(session, self.server.registry, go_on=go_on)
         except StoreError as error:

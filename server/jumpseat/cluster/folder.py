@@ -27,7 +27,7 @@ from jumpseat.store.session_storage import WORKSPACE
 from jumpseat.store.sessions import SessionFolder
 from jumpseat.store.state_files import DiskFiles
 from jumpseat.store.workspace import Workspace
-from jumpseat_protocol.events import Event
+from jumpseat_protocol.events import Event, ToolExecutionComplete
 
 LOG: Final = "events.jsonl"
 MIRRORED: Final = ("files", "temp")
@@ -133,6 +133,8 @@ class ReplicatedLog(FileEventLog):
             raise StoreError("cannot write the session log: another replica has taken over the session")
         super().append(event)
         lease.store(Record("events", event.encode() + b"\n"))
+        if isinstance(event.payload, ToolExecutionComplete):
+            lease.note_result(event.payload.tool_call_id)
 
     async def flush(self) -> None:
         """Queue the changes that the model's tools have made to files. The end of the run is announced behind."""

@@ -76,11 +76,7 @@ class Index:
                 await self._news.wait()
 
     async def put(self, entry: IndexEntry) -> None:
-        """Store an entry.
-
-        Raises:
-            StoreError: NATS does not answer.
-        """
+        """Store an entry; waits for NATS."""
         value = {
             "changedNs": entry.changed_ns,
             "createdBy": entry.created_by,
@@ -88,7 +84,7 @@ class Index:
             "cwd": entry.cwd,
             "metadata": orjson.Fragment(entry.metadata) if entry.metadata is not None else None,
         }
-        await self._stream.put(self._stream.names.index, token_of(entry.session_id), value)
+        await self._stream.put_surely(self._stream.names.index, token_of(entry.session_id), value)
 
     async def remove(self, session_id: str, message_id: str) -> None:
         """Remove the entry of a session."""

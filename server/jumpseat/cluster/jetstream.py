@@ -39,6 +39,8 @@ SILENCE_S: Final = 5.0
 """Time without a change after which a watch is compared with the bucket."""
 DUPLICATES_S: Final = 120.0
 _WRONG_SEQUENCE: Final = (10071, 10164)
+_IN_PROCESS: Final = 10158
+"""The error of a message that the leader has got before, and is storing: the answer to a repetition follows."""
 _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
 _MESSAGE_ID: Final = "Nats-Msg-Id"
 _HEADER_BYTES: Final = 8192
@@ -181,7 +183,7 @@ class JetStream:
                         return last.seq
                     if (last.seq if last is not None else 0) != expected:
                         raise WrongSequenceError(last) from None
-                elif error.code is not None and error.code < 500:
+                elif error.code is not None and error.code < 500 and error.err_code != _IN_PROCESS:
                     raise StoreError(f"NATS refuses to store: {_text(error)}") from None
                 log.warning("NATS cannot store at the moment: %s", _text(error))
             except nats.errors.MaxPayloadError:
@@ -332,6 +334,10 @@ class JetStream:
             await self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=timeout_s)
         except (nats.errors.Error, TimeoutError, OSError) as error:
             raise StoreError(f"NATS does not answer: {_text(error)}") from None
+
+    async def put_surely(self, bucket: str, key: str, value: Any) -> None:
+        """Set the value of a key; waits for NATS."""
+        await self._retried(lambda: self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=REQUEST_S))
 
     async def last_revision(self, bucket: str) -> int:
         """Return the revision of the last change in a bucket.

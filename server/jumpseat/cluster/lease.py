@@ -93,6 +93,10 @@ class Lease:
         """The objects of large files, by the names of the files."""
         self.lost = False
         self.ended = False
+        self.interrupted = False
+        """Whether the owner before has left the session open, and nobody has completed its run yet."""
+        self.released = anyio.Event()
+        """Set when the session is given up."""
         self.on_lost: Callable[[], None] = lambda: None
         self._stream = stream
         self._tasks = tasks
@@ -103,6 +107,7 @@ class Lease:
         self._taken = 0
         self._messages = 0
         self._waiters: list[_Waiter] = []
+        self._answers: dict[str, Response] = {}
         self._running = False
         self._began_s: float | None = None
         self._failure: StoreError | None = None
@@ -134,9 +139,9 @@ class Lease:
     def announce(self, announcement: Announcement) -> None:
         """Call ``announcement`` when everything that was queued before is stored; at once if it is already.
 
-        Nothing is announced after the loss of the session.
+        Nothing is announced after the loss of the session, or behind its last change.
         """
-        if self.lost:
+        if self.lost or (self.ended and not self._queue and not self._running):
             return
         if self._queue or self._running:
             self._queue.append(announcement)
@@ -155,8 +160,24 @@ class Lease:
         else:
             self.announce(response)
 
+    def respond_with_result(self, call_id: str, response: Response) -> None:
+        """Give the response to the answer of a tool call when the result of the call is stored.
+
+        A client that has got the response may rely on it: another replica will not ask for the call again.
+        """
+        if self.lost or self.ended:
+            response.give_up()
+        else:
+            self._answers[call_id] = response
+
+    def note_result(self, call_id: str) -> None:
+        """Note that the result of a tool call is queued."""
+        if (response := self._answers.pop(call_id, None)) is not None:
+            self.respond(response)
+
     def give_up_responses(self) -> None:
         """Let the responses fail that wait: NATS cannot be reached."""
+        self._give_up_answers()
         for item in list(self._queue):
             if isinstance(item, Response):
                 item.give_up()
@@ -207,6 +228,12 @@ class Lease:
     def end(self) -> None:
         """Accept no more changes."""
         self.ended = True
+        self._give_up_answers()
+
+    def _give_up_answers(self) -> None:
+        answers, self._answers = self._answers, {}
+        for response in answers.values():
+            response.give_up()
 
     # --- storing --------------------------------------------------------------------------------------------------
 

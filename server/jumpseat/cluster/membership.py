@@ -1,7 +1,8 @@
 """The replicas of a cluster: which there are, and which are gone.
 
-Each replica writes a heartbeat to a bucket, one for all of its sessions. A replica is taken for dead when its
-heartbeat is ``DEAD_S`` old, or at once when nobody listens to its subject any more: its connection to NATS is gone.
+Each replica writes a heartbeat to a bucket, one for all of its sessions. A replica is taken for dead when nothing
+was heard of it for ``DEAD_S``, neither a heartbeat nor the answer to a ping; or at once when nobody listens to its
+subject any more: its connection to NATS is gone.
 A replica that was taken for dead by mistake is refused at its next append.
 """
 
@@ -12,6 +13,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import anyio
@@ -37,7 +39,7 @@ GONE_PINGS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A replica as its last heartbeat describes it, and when that came, by the monotonic clock."""
+    """A replica as its last heartbeat describes it, and when it was last heard of, by the monotonic clock."""
 
     id: str
     host: str
@@ -149,7 +151,7 @@ class Membership:
 
     async def has_gone(self, replica: str) -> bool:
         """Ask a replica whether it is there; return whether it is gone."""
-        if not self.alive(replica):
+        if replica in self._gone or replica not in self._replicas:
             return True
         for _ in range(GONE_PINGS):
             try:
@@ -158,10 +160,16 @@ class Membership:
                 if not error.gone:
                     return not self.alive(replica)
             else:
+                self._see(replica)
                 return False
             await anyio.sleep(PING_S)
         self._lose(replica)
         return True
+
+    def _see(self, replica: str) -> None:
+        """Note that a replica has answered: its heartbeats may be late, because NATS watches for them again."""
+        if (known := self._replicas.get(replica)) is not None:
+            self._replicas[replica] = replace(known, seen_s=time.monotonic())
 
     def watch_replica(self, replica: str) -> None:
         """Begin to notice at once when a replica is gone; see :attr:`on_gone`. Each call needs one of the next."""

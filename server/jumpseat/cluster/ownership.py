@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -89,6 +90,9 @@ class Ownerships:
         self._leases: dict[str, Lease] = {}
         self._hosts: dict[str, str | None] = {}
         self._locks: dict[str, tuple[anyio.Lock, int]] = {}
+        self._openings: Counter[str] = Counter()
+        self.is_live: Callable[[str], bool] = lambda _session_id: False
+        """Whether a session is live here; set when the cluster is composed."""
 
     def lease(self, session_id: str) -> Lease | None:
         return self._leases.get(session_id)
@@ -116,6 +120,17 @@ class Ownerships:
                 del self._locks[session_id]
             else:
                 self._locks[session_id] = lock, users - 1
+
+    @contextmanager
+    def opening(self, session_id: str) -> Generator[None]:
+        """Keep a session of this replica until the end of the block, though it is not live yet."""
+        self._openings[session_id] += 1
+        try:
+            yield
+        finally:
+            self._openings[session_id] -= 1
+            if not self._openings[session_id]:
+                del self._openings[session_id]
 
     # --- who owns a session ---------------------------------------------------------------------------------------
 
@@ -165,7 +180,7 @@ class Ownerships:
             SessionNotFoundError: there is no such session.
         """
         if (lease := self._leases.get(session_id)) is not None and not lease.lost:
-            return False
+            return lease.interrupted
         epoch, taken = await self._win(session_id)
         try:
             content = await self._take(session_id, epoch)
@@ -174,12 +189,15 @@ class Ownerships:
             entry = self._index.get(session_id)
             self._hosts[session_id] = entry.host if entry is not None else None
             await self._fill(session_id, content)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._forget(session_id, epoch)
+        except BaseException as error:
+            # As long as this replica is entered, the next claim knows that the session was left open.
+            if not taken or isinstance(error, SessionNotFoundError):
+                with anyio.CancelScope(shield=True):
+                    await self._forget(session_id, epoch)
             raise
         self._begin(session_id, epoch, content.seq, content.objects)
         if taken:
+            self._leases[session_id].interrupted = True
             self.counters.takeovers += 1
         return taken
 
@@ -302,17 +320,22 @@ class Ownerships:
             lease = self._leases.get(session_id)
             if lease is None:
                 return
+            if not lease.lost and (self._openings[session_id] or self.is_live(session_id)):
+                # Another client has opened it since.
+                return
             lease.end()
             stored = lease.lost
             with anyio.move_on_after(RELEASE_S, shield=True):
                 if not lease.lost:
                     await lease.wait_ended()
                     stored = True
-                    await self._forget(session_id, lease.epoch)
+                    if not lease.interrupted:
+                        await self._forget(session_id, lease.epoch)
             if not stored:
                 log.error("session %s: given up before its last changes were stored", session_id)
             self._leases.pop(session_id, None)
             self._hosts.pop(session_id, None)
+            lease.released.set()
             await self.drop_copy(session_id)
 
     async def _forget(self, session_id: str, epoch: int) -> None:
@@ -344,6 +367,7 @@ class Ownerships:
             await self._forget(session_id, lease.epoch)
             del self._leases[session_id]
             self._hosts.pop(session_id, None)
+            lease.released.set()
             await self.drop_copy(session_id)
 
     # --- lists ----------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.session.session import Session
 from jumpseat.cluster.calls import (
+    ANSWERING,
     LEAVING,
     LISTING,
     OPENING,
@@ -93,6 +94,8 @@ class LocalReplica(Protocol):
 
     def session(self, session_id: str) -> Session | None: ...
 
+    async def settle(self, session_id: str) -> None: ...
+
     def host_of(self, cwd: str | None) -> str | None: ...
 
     def find_here(self, ctx: Context, method: str) -> Handler: ...
@@ -163,8 +166,10 @@ class ClientRoutes:
             if (
                 lease is not None
                 and lease.settled
+                and self._cluster.session(session_id) is not None
                 and session_id not in self._waiting
                 and method not in OPENING
+                and method != ANSWERING
                 and not self._cluster.unavailable
             ):
                 return self._serve_at_once(method, serve, given, session_id)
@@ -194,7 +199,8 @@ class ClientRoutes:
         if self._cluster.unavailable:
             call.fail(StoreUnavailableError())
             return True
-        if self._cluster.ownerships.lease(call.session_id) is not None:
+        lease = self._cluster.ownerships.lease(call.session_id)
+        if lease is not None and not lease.lost and self._cluster.session(call.session_id) is not None:
             self._places.pop(call.session_id, None)
             self._serve_here(call)
             return True
@@ -224,13 +230,16 @@ class ClientRoutes:
         cluster, session_id = self._cluster, call.session_id
         if cluster.unavailable:
             raise StoreUnavailableError
+        await cluster.settle(session_id)
         if creates(call.method, call.params) and cluster.ownerships.lease(session_id) is None:
             await self._create(call)
             return
         if call.method not in OPENING and self._go_on(call):
             return
-        if cluster.ownerships.lease(session_id) is not None:
-            await self._open_here(call)
+        if (lease := cluster.ownerships.lease(session_id)) is not None and call.method in OPENING:
+            call.taken = lease.interrupted
+            with cluster.ownerships.opening(session_id):
+                await self._open_here(call)
             return
         owner = await cluster.ownerships.owner(session_id)
         if owner is None and call.method not in OPENING and session_id in self._openings:
@@ -244,6 +253,9 @@ class ClientRoutes:
             await self._open(call)
         elif call.method in READING or call.method.endswith(".delete"):
             await self._read(call)
+        elif owner is None and self._relayed:
+            # Given up here: the replica of the client opens the session again.
+            call.later.fail(ErrorObject(code=MOVED, message="no replica owns the session"))
         else:
             self._serve_here(call)
 
@@ -294,12 +306,24 @@ class ClientRoutes:
     def _serve_here(self, call: Call) -> None:
         if call.seen is not None:
             self._connection.keep_back(call.session_id)
+        answered = self._answered_call(call)
         try:
             result = call.serve(call.params)
         except Exception as error:
             self._respond(call, partial(call.fail, error))
             return
-        self._finish(call, result)
+        lease = self._cluster.ownerships.lease(call.session_id)
+        if answered is not None and lease is not None:
+            lease.respond_with_result(answered, self._response(call, partial(call.later.succeed, result)))
+        else:
+            self._finish(call, result)
+
+    def _answered_call(self, call: Call) -> str | None:
+        """Return the open tool call that a request answers; ``None`` for other requests and late answers."""
+        session = self._cluster.session(call.session_id) if call.method == ANSWERING else None
+        asked = session.clients.external_calls.open() if session is not None else []
+        request_id = call.params.get("requestId")
+        return next((pending.question.id for pending in asked if pending.id == request_id), None)
 
     def _finish(self, call: Call, result: Any) -> None:
         self._remember_when_done(call)
@@ -381,14 +405,18 @@ class ClientRoutes:
         if lease is None:
             respond()
         else:
-            lease.respond(Response(respond, lambda: call.fail(OutcomeUnknownError(call.method))))
+            lease.respond(self._response(call, respond))
+
+    def _response(self, call: Call, respond: Callable[[], None]) -> Response:
+        return Response(respond, lambda: call.fail(OutcomeUnknownError(call.method)))
 
     async def _create(self, call: Call) -> None:
         ownerships, session_id = self._cluster.ownerships, call.session_id
         host = self._cluster.host_of(working_directory_of(call.method, call.params))
-        async with ownerships.locked(session_id):
-            await ownerships.claim_new(session_id, host, check=not call.made_id)
-        await self._open_here(call)
+        with ownerships.opening(session_id):
+            async with ownerships.locked(session_id):
+                await ownerships.claim_new(session_id, host, check=not call.made_id)
+            await self._open_here(call)
         if self._cluster.session(session_id) is None:
             await ownerships.remove(session_id)
 
@@ -406,13 +434,14 @@ class ClientRoutes:
         if cluster.membership.draining and (other := cluster.membership.other()) is not None:
             await self._go_to(other, call)
             return
-        try:
-            async with cluster.ownerships.locked(session_id):
-                call.taken = await cluster.ownerships.claim(session_id)
-        except OwnedElsewhereError as error:
-            await self._go_to(error.replica, call)
-            return
-        await self._open_here(call)
+        with cluster.ownerships.opening(session_id):
+            try:
+                async with cluster.ownerships.locked(session_id):
+                    call.taken = await cluster.ownerships.claim(session_id)
+            except OwnedElsewhereError as error:
+                await self._go_to(error.replica, call)
+                return
+            await self._open_here(call)
         if cluster.session(session_id) is None:
             await cluster.ownerships.release(session_id)
 

@@ -238,7 +238,7 @@ class SessionRegistry:
             SessionNotFoundError: there is no live session with that id.
             SessionInUseError: the session is live in another process.
         """
-        session = self._find(session_id)
+        session = self.get_live(session_id)
         if session is None:
             folder = self.store.folder(session_id)
             if self._access.sees(folder.created_by) and self.store.ownership.has_other_owner(folder.path):
@@ -271,7 +271,8 @@ class SessionRegistry:
             return None
         return opening.ended
 
-    def _find(self, session_id: str) -> Session | None:
+    def get_live(self, session_id: str) -> Session | None:
+        """Return the session if it is live in this process, and not being closed."""
         session = self._live.get(session_id)
         if session is None or not self._access.sees(self._storages[session_id].created_by):
             return None
@@ -281,7 +282,7 @@ class SessionRegistry:
         """Return the session if it is live. If it is being closed, wait until its log is complete."""
         while (closed := self._closing.get(session_id)) is not None:
             await closed.wait()
-        return self._find(session_id)
+        return self.get_live(session_id)
 
     def load(self, session_id: str, settings: SessionSettings, storage: SessionStorage | None = None) -> Session:
         """Load a stored session: its conversation, model, mode and agent. ``settings`` has the rest.
@@ -391,7 +392,7 @@ class SessionRegistry:
 
     def has_sessions_beside(self, client: Client) -> bool:
         """Return whether a visible session is open on the disk, or has this client."""
-        visible = [session for session_id in self._live if (session := self._find(session_id)) is not None]
+        visible = [session for session_id in self._live if (session := self.get_live(session_id)) is not None]
         return any(
             isinstance(self._storages[session.id], SessionFolder) or session.clients.get(client) is not None
             for session in visible
@@ -405,7 +406,7 @@ class SessionRegistry:
 
     async def detach_and_close(self, session_id: str, client: Client) -> None:
         """Detach a client from a session, and close the session if it was the last one. Ignores unknown ids."""
-        session = self._find(session_id)
+        session = self.get_live(session_id)
         if session is None:
             return
         attachment = session.clients.get(client)
@@ -500,7 +501,7 @@ class SessionRegistry:
 
     async def save(self, session_id: str) -> None:
         """Flush the log of a session to disk. Does nothing if it is not live."""
-        if self._find(session_id) is not None:
+        if self.get_live(session_id) is not None:
             await self._storages[session_id].log.save()
 
     def is_live(self, session: Session) -> bool:
@@ -593,7 +594,7 @@ class SessionRegistry:
             InvalidRequestError: there is no event ``up_to``, or the session has never had a prompt.
             StoreError: the copy cannot be made.
         """
-        live = self._find(session_id) is not None
+        live = self.get_live(session_id) is not None
         source = self._storages[session_id] if live else self.store.get_existing(session_id)
         new_id = str(uuid.uuid4())
         if not isinstance(source, SessionFolder):
