@@ -5,6 +5,7 @@ import { HostContext } from "../host.ts";
 import { asJsonLines, asMarkdown } from "../state/exports.ts";
 import { factsOf } from "../state/facts.ts";
 import { dateTime } from "../state/format.ts";
+import type { Row, SessionState } from "../state/types.ts";
 import type { OpenSession, Store } from "../store.ts";
 import { go, href, TABS, type Tab } from "../route.ts";
 import { Composer } from "./composer.tsx";
@@ -100,7 +101,7 @@ function Transcript({ store, session, at, fork, rewind }: TranscriptProps) {
         : (
           <VirtualList
             id={session.id} class="transcript" label="Transcript" role="feed" count={state.rows.length} estimate={90} follow target={target}
-            keyOf={(index) => state.rows[index]!.key}
+            keyOf={(index) => state.rows[index]!.key} dependsOn={(index) => rowDependsOn(state.rows[index]!, state, index === target)}
             render={(index) => <div class={index === target ? "target" : undefined}><RowView row={state.rows[index]!} state={state} actions={actions} /></div>}
           />
         )}
@@ -119,6 +120,12 @@ function Transcript({ store, session, at, fork, rewind }: TranscriptProps) {
       </div>
     </>
   );
+}
+
+/** What a row shows. A call that runs has a growing duration, and a sub-agent rows of its own. */
+function rowDependsOn(row: Row, state: SessionState, isTarget: boolean): readonly unknown[] {
+  const changes = row.kind === "call" && (row.agentId !== null || (row.start !== null && row.end === null));
+  return [row, isTarget, state.folder, changes ? state : null];
 }
 
 function Todos({ todos }: { todos: OpenSession["todos"] }) {

@@ -3,13 +3,15 @@
 import {
   elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualizerOptions,
 } from "@tanstack/virtual-core";
-import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { Component, type ComponentChildren } from "preact";
+import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
 
 interface Props {
   count: number;
   keyOf: (index: number) => string;
   render: (index: number) => ComponentChildren;
+  /** What a row shows: it is not drawn again while all of this stays the same. Without it, each row always is. */
+  dependsOn?: (index: number) => readonly unknown[];
   estimate: number;
   label: string;
   class?: string;
@@ -24,17 +26,22 @@ interface Props {
 
 const NEAR_PX = 80;
 
-export function VirtualList({ count, keyOf, render, estimate, label, class: name, follow = false, target = null, role = "list", id }: Props) {
+export function VirtualList({ count, keyOf, render, dependsOn, estimate, label, class: name, follow = false, target = null, role = "list", id }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const [, update] = useReducer((version: number) => version + 1, 0);
   const instance = useRef<Virtualizer<HTMLDivElement, HTMLDivElement> | undefined>(undefined);
   const atEnd = useRef(follow);
   const reached = useRef<string | null>(null);
+  const latest = useRef({ keyOf, estimate });
+  latest.current = { keyOf, estimate };
+  // The places of all rows are computed again if these functions are others.
+  const getItemKey = useCallback((index: number) => latest.current.keyOf(index), [id, count]);
+  const estimateSize = useCallback(() => latest.current.estimate, []);
   const options: VirtualizerOptions<HTMLDivElement, HTMLDivElement> = {
     count,
     getScrollElement: () => scroller.current,
-    estimateSize: () => estimate,
-    getItemKey: (index) => keyOf(index),
+    estimateSize,
+    getItemKey,
     overscan: 6,
     observeElementRect,
     observeElementOffset,
@@ -79,11 +86,27 @@ export function VirtualList({ count, keyOf, render, estimate, label, class: name
               role={role === "feed" ? "article" : "listitem"} aria-posinset={item.index + 1} aria-setsize={count}
               aria-label={role === "feed" ? `${item.index + 1} of ${count}` : undefined}
             >
-              {render(item.index)}
+              {dependsOn ? <Kept on={dependsOn(item.index)} render={() => render(item.index)} /> : render(item.index)}
             </div>
           ))}
         </div>
       </div>
     </div>
   );
+}
+
+interface KeptProps {
+  on: readonly unknown[];
+  render: () => ComponentChildren;
+}
+
+/** Something that is drawn again only if what it depends on has changed. */
+class Kept extends Component<KeptProps> {
+  override shouldComponentUpdate(next: KeptProps): boolean {
+    return next.on.some((value, at) => value !== this.props.on[at]);
+  }
+
+  override render(): ComponentChildren {
+    return this.props.render();
+  }
 }
