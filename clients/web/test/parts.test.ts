@@ -90,3 +90,14 @@ test("a wait in a call counts as a wait alone, parallel calls count once, and th
     { kind: "model", from: 0, to: 0.3 }, { kind: "tool", from: 0.9, to: 1 },
   ]);
 });
+
+test("a decision names the person and the client, as far as they are known", () => {
+  const by = (who: any, kind = "approved"): string => decidedBy({ kind }, who).text;
+  assert.equal(by(null), "a person, once");
+  assert.equal(by({ client: "vscode" }), "a person in VS Code, once");
+  assert.equal(by({ client: "jumpseat-web", token: "ada" }, "approved-for-session"), "ada in the page, for this session");
+  assert.equal(by({ client: "my-app" }, "denied-interactively-by-user"), "the client my-app");
+  assert.equal(by({ client: "my-app", token: "ada" }), "ada in the client my-app, once");
+  assert.equal(by({ token: "ada" }), "ada, once");
+  assert.equal(by({ client: "vscode" }, "denied-by-rules"), "a rule");
+});

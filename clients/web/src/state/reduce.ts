@@ -225,7 +225,10 @@ function stopOf(state: SessionState, run: Run): { stop: string; ok: boolean } {
       return row.interrupted ? { stop: "Stopped by a person", ok: false } : { stop: "Finished: the model gave its answer", ok: true };
     }
     if (row.kind === "call") {
-      if (row.status === "denied") return { stop: `Ended: ${row.tool} was denied`, ok: false };
+      if (row.status === "denied") {
+        const decision = row.decisions.findLast((one) => !one.allowed);
+        return { stop: `Ended: ${row.tool} was denied${decision ? ` by ${decision.by}` : ""}`, ok: false };
+      }
       if (row.status === "done" || row.status === "failed") return { stop: `Ended after ${row.tool}`, ok: row.status === "done" };
       return { stop: "Unfinished: the server ended during a call", ok: false };
     }

@@ -97,7 +97,7 @@ export function Composer({ store, session }: { store: Store; session: OpenSessio
 
 function ModelChoice({ store, session }: { store: Store; session: OpenSession }) {
   const models = store.models.value;
-  const known = session.state.model ?? store.descriptions.value.get(session.id)?.model ?? "";
+  const known = session.state.model ?? store.descriptions.value.get(session.id)?.model ?? session.state.usage.at(-1)?.model ?? "";
   // The name of a model does not always have that of its adapter.
   const current = models.find((model) => model.id === known || model.id.endsWith(`/${known}`))?.id ?? known;
   if (models.length === 0) return <span class="faint">{current}</span>;
