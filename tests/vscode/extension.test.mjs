@@ -158,6 +158,7 @@ test("the page in an editor has the timeline and the usage of each call", option
 });
 
 test("nothing but the script of the page runs in the page", options, async () => {
+  assert.deepEqual(editor.problems, []);
   const frame = await pageFrame();
   const ran = await frame.evaluate(async () => {
     const script = document.createElement("script");
@@ -171,6 +172,7 @@ test("nothing but the script of the page runs in the page", options, async () =>
     return window.ran ? "ran" : "blocked";
   });
   assert.match(ran, /^(refused|blocked)/);
+  // The attempt itself is reported.
   editor.problems.length = 0;
 });
 

@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { call, Client, launch, openPage, Server, shot, show } from "./support.mjs";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { call, Client, launch, openPage, ROOT, Server, shot, show } from "./support.mjs";
 import { PROMPTS } from "./story.mjs";
 
 const PLAN = { summary: "Two steps", actions: ["interactive", "autopilot", "exit_only"], recommendedAction: "interactive" };
@@ -120,4 +122,28 @@ test("sessions are found by words of their prompts and answers, with the place",
   await shot(page, "search");
   await page.getByRole("searchbox", { name: "Search sessions" }).fill("pelicans and penguins");
   await page.getByText("No session matches.").waitFor();
+});
+
+test("a model that is rate limited is exchanged after a question", async () => {
+  const provider = spawn(join(ROOT, ".venv/bin/python"), ["-m", "tests.web.limited_model"], { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
+  let limited;
+  try {
+    const environ = JSON.parse(await new Promise((resolve) => provider.stdout.once("data", resolve)));
+    limited = await Server.start({ environ });
+    const id = await limited.client.create(null, { workingDirectory: limited.work, gitHubToken: "token-of-alice", model: "by-chat", requestAutoModeSwitch: true });
+    await limited.client.call("session.send", { sessionId: id, prompt: "Hello" });
+    await limited.client.event(id, "auto_mode_switch.requested");
+    const other = await openPage(browser, limited);
+    await show(other, id);
+    const asked = other.getByRole("region", { name: "A question to you" });
+    await asked.getByText("The model is rate limited (user_weekly_rate_limited)").waitFor();
+    await shot(other, "switch");
+    await asked.getByRole("button", { name: "Yes", exact: true }).click();
+    await other.locator(".note", { hasText: "Model: auto" }).waitFor();
+    await other.locator(".transcript .answer").last().waitFor();
+    assert.deepEqual(other.problems, []);
+  } finally {
+    await limited?.stop();
+    provider.stdin.end();
+  }
 });
