@@ -12,6 +12,7 @@ const PROMPTS = [
   { when: "write a note", turns: [{ tool_calls: [call("create", { path: "note.txt", file_text: "remember\n" }, "note")] }, { text: "The result: {{last_tool_result}}" }] },
   { when: "which problems", turns: [{ tool_calls: [call("vscode_diagnostics", { path: "broken.json" }, "look")] }, { text: "The editor says: {{last_tool_result}}" }] },
   { when: "what is selected", turns: [{ tool_calls: [call("vscode_selection", {}, "one"), call("vscode_open_files", {}, "two")] }, { text: "Both: {{last_tool_result}}" }] },
+  { when: "read the terminal", turns: [{ tool_calls: [call("vscode_terminal", {}, "read")] }, { text: "It says: {{last_tool_result}}" }] },
   { when: "explain this", turns: [{ text: "Attached: {{last_user}}" }] },
 ];
 const GREET = 'def greet(name):\n    """Greet a person."""\n    return f"Hello, {name}"\n\n\nprint(greet("Ada"))\n';
@@ -143,6 +144,24 @@ test("the model reads the selection and the open files, and a selection is added
   await answer(/greet\.py \(the user is here, line 1\)/).waitFor();
   await editor.frame().locator(".call", { hasText: "vscode_selection" }).last().click();
   await editor.frame().locator(".output", { hasText: "greet.py, lines 1 to 1:\ndef greet(name):" }).waitFor();
+});
+
+test("the model reads the latest command of a terminal after a question", options, async () => {
+  await editor.command("Terminal: Create New Terminal");
+  const marks = editor.page.locator(".terminal-command-decoration");
+  await marks.first().waitFor();
+  // The editor loses the output of commands that end within a twentieth of a second.
+  await editor.page.keyboard.type("echo hello-$((40+2)); sleep 1; false\n");
+  await editor.page.locator(".terminal-command-decoration.error").waitFor();
+  await editor.command("jumpseat: Open the Sessions");
+  await fresh();
+  await send("read the terminal");
+  await editor.frame().getByRole("heading", { name: "Call this tool?" }).waitFor();
+  await editor.frame().getByRole("button", { name: /^Allow once/ }).click();
+  await answer("hello-42").waitFor();
+  assert.match(await answer("It says").innerText(), /exit code 1/);
+  await shot("terminal");
+  await editor.command("Terminal: Kill the Active Terminal Instance");
 });
 
 test("the page in an editor has the timeline and the usage of each call", options, async () => {

@@ -103,7 +103,7 @@ export class Editor {
     return editor;
   }
 
-  /** Change settings of the machine, as a person does it: the editor does not watch files without its native modules. */
+  /** Change settings of the machine, as a person does it. */
   async set(settings) {
     Object.assign(this.machine, settings);
     await this.command("Preferences: Open Remote Settings (JSON)");

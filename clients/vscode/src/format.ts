@@ -79,7 +79,8 @@ export function runsText(runs: readonly Run[], folder: string): string {
   return runs.map((run) => {
     const end = run.running ? "still running" : run.exitCode === null ? "ended" : `exit code ${run.exitCode}`;
     const place = run.folder ? ` in ${shown(run.folder, folder)}` : "";
-    const output = run.output.length > LONGEST_OUTPUT ? `[the beginning is left out]\n${run.output.slice(-LONGEST_OUTPUT)}` : run.output;
+    // Editors lose the output of commands that end at once.
+    const output = run.output === "" ? "[no output was reported]" : run.output.length > LONGEST_OUTPUT ? `[the beginning is left out]\n${run.output.slice(-LONGEST_OUTPUT)}` : run.output;
     return `$ ${run.command}\n${output.trimEnd()}\n<${run.terminal}${place}, ${end}>`;
   }).join("\n\n");
 }

@@ -92,6 +92,7 @@ test("the output of a terminal has no control sequences, and a progress bar its 
   assert.equal(plainOutput("\x1b]633;C\x07\x1b[32mok\x1b[0m\r\n10%\r50%\r100%\r\n\x1b[?25hdone\x07"), "ok\n100%\ndone");
   const run = { terminal: "bash", command: "make", folder: "/work/x", output: "ok\n", exitCode: 2, running: false };
   assert.equal(runsText([run, { ...run, running: true, exitCode: null, folder: "" }], "/work"), "$ make\nok\n<bash in x, exit code 2>\n\n$ make\nok\n<bash, still running>");
+  assert.equal(runsText([{ ...run, output: "" }], "/work"), "$ make\n[no output was reported]\n<bash in x, exit code 2>");
 });
 
 test("the proposal of an edit is its patch applied; a patch that does not fit gives none", () => {
