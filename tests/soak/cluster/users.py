@@ -143,6 +143,11 @@ class User:
         params = {"sessionId": self.history.session, "requestId": request, "result": text}
         accepted: bool | None = None
         with suppress(AssertionError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            result = await self._ask(wire, "session.tools.handlePendingToolCall", params)
-            accepted = result["success"] if result is not None else None
+            for _ in range(60):
+                # An error says that the store cannot be reached, or that the outcome is unknown.
+                result = await self._ask(wire, "session.tools.handlePendingToolCall", params)
+                if result is not None:
+                    accepted = result["success"]
+                    break
+                await anyio.sleep(0.5)
         self.history.answers.append(Answer(self.name, request, text, accepted))
