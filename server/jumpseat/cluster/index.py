@@ -117,6 +117,7 @@ class Index:
             int(value.get("changedNs") or 0),
             value.get("createdBy"),
             value.get("host"),
-            orjson.dumps(metadata) if metadata is not None else None,
+            # Copied into a block of its own size: that of orjson stays much larger.
+            bytes(bytearray(orjson.dumps(metadata))) if metadata is not None else None,
             value.get("cwd"),
         )

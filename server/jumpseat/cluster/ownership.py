@@ -95,7 +95,9 @@ class Ownerships:
         """Whether a session is live here; set when the cluster is composed."""
 
     def lease(self, session_id: str) -> Lease | None:
-        return self._leases.get(session_id)
+        lease = self._leases.get(session_id)
+        # A session that is being given up is opened again afterwards.
+        return None if lease is not None and lease.ended else lease
 
     def owned(self) -> list[str]:
         """Return the sessions that this replica owns."""
@@ -136,7 +138,7 @@ class Ownerships:
 
     async def owner(self, session_id: str) -> str | None:
         """Return the living replica that owns a session; ``None`` if none does."""
-        lease = self._leases.get(session_id)
+        lease = self.lease(session_id)
         if lease is not None and not lease.lost:
             return self._membership.id
         _, owner = await self._stream.value(self._stream.names.owners, token_of(session_id))
