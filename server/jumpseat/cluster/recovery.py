@@ -82,7 +82,8 @@ async def recover(session: Session, registry: SessionRegistry, *, go_on: bool) -
     for call in session.conversation.open_calls():
         _interrupt(session, call.id)
     if run.is_open:
-        session.emit(events.Abort(reason="owner_lost"))
+        # SDKs leave out an abort whose reason they do not know; the warning tells the real one.
+        session.emit(events.Abort(reason="remote_command"))
         session.end_run(True)
 
 
