@@ -49,7 +49,7 @@ SERVER: Final = shlex.quote(str(Path(sys.executable).with_name("jumpseat")))
 APPENDS: Final = 1000
 TURNS: Final = 150
 CALLS: Final = 500
-TAKEOVERS: Final = 15
+TAKEOVERS: Final = 8
 BUSY: Final = 30
 BUSY_S: Final = 15.0
 STORED: Final = (1000, 10_000, 30_000)
@@ -195,6 +195,7 @@ async def takeover(folder: Path, out: Path) -> None:
                 if name == "paused" and number >= TAKEOVERS // 3:
                     continue
                 values.append(await _take_over(nats, replicas, name))
+                print(f"takeover {number}, owner {name}: {values[-1]:.2f} s", flush=True)
     for name, values in series.items():
         show(f"takeover, owner {name}", values, "s", 1)
     charts = {
@@ -228,7 +229,7 @@ async def _take_over(nats: Nats, replicas: BalancedReplicas, how: str) -> float:
                     # The connection of the first replica begins at the first server.
                     nats.nodes[0].kill()
                 await first.kill()
-            await wire.event("session.idle", session=session, since=since)
+            await wire.event("session.warning", session=session, since=since, warningType="taken_over")
             took_s = time.perf_counter() - began
         await _repair(nats, first, wire, session)
     return took_s
