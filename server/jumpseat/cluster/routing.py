@@ -378,6 +378,10 @@ class ClientRoutes:
         last = session.history.last_event_id
 
         def complete() -> None:
+            if self._cluster.session(call.session_id) is not session:
+                # It is being closed: the client follows it to its next replica.
+                give_up()
+                return
             kept = self._connection.keep_back(call.session_id)
             log_so_far = self._ctx.all_sessions.storage(session).log.read().records
             records = missed(log_so_far, seen, last, {event.id for event in kept})
