@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -45,6 +46,8 @@ STALLED_S: Final = 5.0
 GIVE_UP_S: Final = 12.0
 """Time that responses wait for what they have changed to be stored."""
 CHECK_S: Final = 0.5
+KEEP_ALIVE_CHECKS: Final = 10
+"""Checks after which quiet connections between replicas are tried."""
 RETENTION_CHECK_S: Final = 600.0
 
 
@@ -211,7 +214,10 @@ class Cluster:
         }
 
     async def _check(self) -> None:
-        while True:
+        for number in count():
+            if number % KEEP_ALIVE_CHECKS == 0:
+                for tunnel in list(self._tunnels.values()):
+                    tunnel.keep_alive()
             if self.membership.doubtful and not self.membership.cut_off:
                 await self.ownerships.check()
                 self.membership.doubtful = False
@@ -347,7 +353,7 @@ class Cluster:
     def _handle_gone(self, replica: str) -> None:
         for tunnel_id, place in list(self._from.items()):
             if place == replica and (tunnel := self._tunnels.get(tunnel_id)) is not None:
-                tunnel.lose()
+                tunnel.abandon()
 
     # --- the lives of sessions ------------------------------------------------------------------------------------
 

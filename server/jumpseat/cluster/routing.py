@@ -570,11 +570,6 @@ class ClientRoutes:
             self._note_seen(session_id, remote)
             self._handle_moved(session_id)
 
-    def handle_gone(self, replica: str) -> None:
-        """End the connection to a replica that is gone."""
-        if (remote := self._remotes.get(replica)) is not None:
-            remote.lose()
-
     def close(self) -> None:
         """Leave the other replicas: the client has hung up."""
         self._openings.clear()

@@ -88,6 +88,17 @@ class Tunnel:
             self._queue(CLOSE, b"")
             self.lose()
 
+    def keep_alive(self) -> None:
+        """Let the other end answer if it has ended."""
+        if not self.closed:
+            self._answer(ACK)
+
+    def abandon(self) -> None:
+        """End at once, because the other end seems to be gone, and tell it in case it is not."""
+        if not self.closed:
+            self._tasks.start_soon(self._stream.send, self._there, RESET_FRAME)
+            self.lose()
+
     def lose(self) -> None:
         """End at once, because the other end is gone."""
         if not self.closed:
@@ -210,7 +221,7 @@ class Tunnel:
 
 def needs_reset(frame: bytes) -> bool:
     """Return whether the sender of a frame has to learn that the tunnel has ended here."""
-    return frame[:1] == DATA
+    return frame[:1] in (DATA, ACK)
 
 
 class TunnelTransport(asyncio.WriteTransport):
