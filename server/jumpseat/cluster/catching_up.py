@@ -58,16 +58,20 @@ class SeenEvents:
             self._in_run.discard(session)
             self._on_idle(orjson.loads(b'"%b"' % session))
 
-    def latest(self, session_id: str) -> Seen | None:
-        """Return what the client has got of a session; ``None`` if it has got nothing."""
+    def take(self, session_id: str) -> Seen | None:
+        """Return what the client has got of a session, and forget it; ``None`` if it has got nothing.
+
+        The session may come back to the replica after the client has got later events elsewhere.
+        """
         key = orjson.dumps(session_id)[1:-1]
-        body = self._latest.get(key)
+        body, in_run = self._latest.pop(key, None), key in self._in_run
+        self._in_run.discard(key)
         if body is None:
             return None
         event: dict[str, Any] = orjson.loads(body)["params"]["event"]
         # An event that is not stored follows the stored one that it names.
         event_id = event.get("parentId") if event.get("ephemeral") else event.get("id")
-        return Seen(event_id, key in self._in_run) if event_id else None
+        return Seen(event_id, in_run) if event_id else None
 
 
 def missed(

@@ -201,7 +201,7 @@ class ClientRoutes:
             return True
         lease = self._cluster.ownerships.lease(call.session_id)
         if lease is not None and not lease.lost and self._cluster.session(call.session_id) is not None:
-            self._places.pop(call.session_id, None)
+            self._leave_place(call.session_id)
             self._serve_here(call)
             return True
         remote = self._remotes.get(self._places.get(call.session_id, ""))
@@ -269,7 +269,9 @@ class ClientRoutes:
             await call.wait()
 
     def _relay(self, call: Call, remote: RemoteReplica) -> None:
-        self._places[call.session_id] = remote.there
+        if self._places.get(call.session_id) != remote.there:
+            self._leave_place(call.session_id)
+            self._places[call.session_id] = remote.there
         self._remember_when_done(call)
         self._cluster.counters.relayed += 1
         if call.seen is not None:
@@ -450,7 +452,7 @@ class ClientRoutes:
             await cluster.ownerships.release(session_id)
 
     async def _open_here(self, call: Call) -> None:
-        self._places.pop(call.session_id, None)
+        self._leave_place(call.session_id)
         self._serve_here(call)
         await call.wait()
 
@@ -486,7 +488,7 @@ class ClientRoutes:
             return
         if call.method in LEAVING:
             self._openings.pop(call.session_id, None)
-            self._places.pop(call.session_id, None)
+            self._leave_place(call.session_id)
             self._seen.pop(call.session_id, None)
             return
         session = self._cluster.session(call.session_id)
@@ -508,9 +510,7 @@ class ClientRoutes:
         self._handle_moved(session_id)
 
     def _handle_moved(self, session_id: str) -> None:
-        remote = self._remotes.get(self._places.pop(session_id, ""))
-        if remote is not None:
-            self._note_seen(session_id, remote)
+        self._leave_place(session_id)
         if session_id in self._openings and self._connection.connected:
             self._tasks.start_soon(self._open_again, session_id)
 
@@ -525,8 +525,13 @@ class ClientRoutes:
         call.sent = [sent.encode() for sent in self._sent.of(session_id)]
         return call
 
+    def _leave_place(self, session_id: str) -> None:
+        """Forget which replica runs a session, and remember what the client has got from it."""
+        if (remote := self._remotes.get(self._places.pop(session_id, ""))) is not None:
+            self._note_seen(session_id, remote)
+
     def _note_seen(self, session_id: str, remote: RemoteReplica) -> None:
-        self._seen[session_id] = remote.seen.latest(session_id) or self._seen.get(session_id)
+        self._seen[session_id] = remote.seen.take(session_id) or self._seen.get(session_id)
 
     async def _open_again(self, session_id: str) -> None:
         with anyio.move_on_after(REOPEN_S):
@@ -543,7 +548,7 @@ class ClientRoutes:
 
     def _try_again(self, call: Call) -> None:
         """Look for the owner of a session again, whose request was not carried out."""
-        self._places.pop(call.session_id, None)
+        self._leave_place(call.session_id)
         call.attempts += 1
         if call.attempts > ATTEMPTS:
             call.fail(SessionNotFoundError(call.session_id))
