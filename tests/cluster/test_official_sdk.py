@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 async def test_three_clients_share_a_session_through_a_balancer_with_three_nodes_of_nats(tmp_path: Path) -> None:
     sdk = require_sdk(Sdk("pypi", NEWEST_PYPI_SDK))
-    program = Path(__file__).with_name("sdk_clients.py")
+    program = Path(__file__).with_name("three_sdk_clients.py")
     script = {"the weather?": [calls("weather"), says("it is ", "sunny")], "and now?": [says("still sunny")]}
     async with (
         fake_openai(script) as model,

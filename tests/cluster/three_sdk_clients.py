@@ -1,6 +1,6 @@
 """Three clients with the official Python SDK share a session; each comes to the server by a connection of its own.
 
-Started by ``test_official_sdk.py`` with the interpreter of the SDK: ``sdk_clients.py URL MODEL_URL``.
+Started by ``test_official_sdk.py`` with the interpreter of the SDK: ``three_sdk_clients.py URL MODEL_URL``.
 """
 
 # pyright: basic, reportMissingImports=false
