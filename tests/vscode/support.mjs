@@ -122,13 +122,20 @@ export class Editor {
   /** Run a command by its title. */
   async command(title) {
     const box = this.page.locator(".quick-input-box input");
-    // A key is lost while the focus moves between the frames of the editor.
-    for (let tries = 0; tries < 5; tries++) {
+    const row = this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first();
+    // A key is lost while the focus moves between the frames of the editor, and rows move while the list is filled.
+    for (let tries = 1; ; tries++) {
       await this.page.keyboard.press("F1");
-      const isOpen = await box.waitFor({ timeout: 2000 }).then(() => box.fill(`>${title}`, { timeout: 2000 })).then(() => true, () => false);
-      if (isOpen) break;
+      try {
+        await box.waitFor({ timeout: 2000 });
+        await box.fill(`>${title}`, { timeout: 2000 });
+        await row.click({ timeout: 4000 });
+        return;
+      } catch (error) {
+        if (tries === 5) throw error;
+        await this.page.keyboard.press("Escape");
+      }
     }
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click();
   }
 
   /** Open a file of the project. */
