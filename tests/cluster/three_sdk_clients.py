@@ -39,12 +39,22 @@ async def main(url: str, model_url: str) -> None:
     resumed = await second.resume_session(session_id, **options)
     helper = await third.resume_session(session_id, **options, tools=[tool])
     seen: dict[str, list[str]] = {"first": [], "third": []}
-    created.on(lambda event: seen["first"].append(event.type.value))
-    helper.on(lambda event: seen["third"].append(event.type.value))
+    ended = asyncio.Event()
+
+    def note(client: str, kind: str) -> None:
+        # The first client may be told of the third's arrival before it listens, or after.
+        if kind != "session.resume":
+            seen[client].append(kind)
+        if all(kinds.count("session.idle") == 2 for kinds in seen.values()):
+            ended.set()
+
+    created.on(lambda event: note("first", event.type.value))
+    helper.on(lambda event: note("third", event.type.value))
     answer = await resumed.send_and_wait("the weather?")
     again = await created.send_and_wait("and now?")
     listed = [session.session_id for session in await second.list_sessions()]
-    await asyncio.sleep(0)
+    # Only the first two clients have waited for the ends of their prompts.
+    await asyncio.wait_for(ended.wait(), 30)
     print(
         json.dumps(
             {
