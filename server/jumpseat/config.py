@@ -108,9 +108,9 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, cast
 
-from pydantic import AliasChoices, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, ValidationError, model_validator
 
 from jumpseat.errors import ConfigError
 from jumpseat.regular_files import read_whole
@@ -123,6 +123,17 @@ LARGEST_BYTES: Final = 1024 * 1024
 
 # Not a pattern of all valid names: a key must not pass for one.
 _VARIABLE: Final = re.compile(r"(?!(?:sk|pk|rk|gsk|xai|nvapi|hf|gh[opusr]|github_pat)_|AIza)[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _expect_absolute(paths: list[str]) -> list[str]:
+    for path in paths:
+        if not path.startswith(("/", "~")):
+            raise ValueError(f"expected a path that begins with / or ~, got {path!r}")
+    return paths
+
+
+Paths: TypeAlias = Annotated[list[str], AfterValidator(_expect_absolute)]
+"""Absolute paths, or paths below the user's home that begin with ``~``."""
 
 
 class _Section(LazyModel):
@@ -287,20 +298,12 @@ class SandboxSection(_Section):
     mcp: Literal["auto", "require", "off"] = "off"
     network: Literal["approved", "none", "all"] = "approved"
     hosts: list[str] = Field(default_factory=list)
-    write: list[str] = Field(default_factory=list)
-    read_only: list[str] = Field(default_factory=list)
-    hide: list[str] = Field(default_factory=list)
-    show: list[str] = Field(default_factory=list)
+    write: Paths = Field(default_factory=list)
+    read_only: Paths = Field(default_factory=list)
+    hide: Paths = Field(default_factory=list)
+    show: Paths = Field(default_factory=list)
     caches: Literal["project", "shared"] = "project"
     mechanisms: list[Literal["bubblewrap", "landlock", "seatbelt"]] | None = None
-
-    @field_validator("write", "read_only", "hide", "show")
-    @classmethod
-    def _absolute(cls, paths: list[str]) -> list[str]:
-        for path in paths:
-            if not path.startswith(("/", "~")):
-                raise ValueError(f"expected a path that begins with / or ~, got {path!r}")
-        return paths
 
 
 class RetryConfig(_Section):
@@ -413,7 +416,7 @@ class StoreConfig(_Section):
     url: str | None = None
     name: str = "jumpseat"
     host: str | None = None
-    shared: list[str] = Field(default_factory=list)
+    shared: Paths = Field(default_factory=list)
     copies: Literal[1, 3, 5] | None = None
     drain_s: float = Field(default=20.0, ge=0, le=3600, allow_inf_nan=False)
     retention_days: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -425,18 +428,10 @@ class StoreConfig(_Section):
     tls_cert: str | None = None
     tls_key: str | None = None
 
-    @field_validator("shared")
-    @classmethod
-    def _absolute(cls, paths: list[str]) -> list[str]:
-        for path in paths:
-            if not path.startswith(("/", "~")):
-                raise ValueError(f"expected a path that begins with / or ~, got {path!r}")
-        return paths
-
 
 class Config(_Section):
     default_model: str | None = None
-    trusted_folders: list[str] = Field(default_factory=list)
+    trusted_folders: Paths = Field(default_factory=list)
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     models: dict[str, AliasConfig] = Field(default_factory=dict)
     permissions: PermissionsConfig = Field(default_factory=PermissionsConfig.model_construct)
@@ -455,14 +450,6 @@ class Config(_Section):
     default_tools: list[str] = Field(default_factory=list)
     agents: AgentsConfig = Field(default_factory=AgentsConfig.model_construct)
     mcp: McpConfig = Field(default_factory=McpConfig.model_construct)
-
-    @field_validator("trusted_folders")
-    @classmethod
-    def _absolute(cls, folders: list[str]) -> list[str]:
-        for folder in folders:
-            if not folder.startswith(("/", "~")):
-                raise ValueError(f"expected a path that begins with / or ~, got {folder!r}")
-        return folders
 
 
 def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:

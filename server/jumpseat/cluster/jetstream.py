@@ -200,17 +200,8 @@ class JetStream:
         return await self._last(self.names.log_stream, subject)
 
     async def _last(self, stream: str, subject: str) -> Stored | None:
-        attempt = 0
-        while True:
-            try:
-                found = await self._js.get_msg(stream, subject=subject)
-                return Stored(found.seq or 0, found.data or b"", found.headers or {})
-            except js_errors.NotFoundError:
-                return None
-            except (nats.errors.Error, TimeoutError, OSError) as error:
-                log.info("NATS does not answer: %s", _text(error))
-            await anyio.sleep(RETRY_S[min(attempt, len(RETRY_S) - 1)])
-            attempt += 1
+        found = await self._retried(lambda: self._js.get_msg(stream, subject=subject))
+        return Stored(found.seq or 0, found.data or b"", found.headers or {}) if found is not None else None
 
     async def read(self, subject: str, last: int) -> AsyncIterator[Stored]:
         """Yield the messages of a subject up to the sequence ``last``, which the leader has told.
@@ -278,6 +269,7 @@ class JetStream:
         )
 
     async def _retried(self, work: Callable[[], Any]) -> Any:
+        """Return the result of ``work`` when NATS answers; ``None`` if there is no such thing in NATS."""
         attempt = 0
         while True:
             try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, cast
 
+from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.cluster.calls import Call
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -83,8 +84,7 @@ def lost_prompts(session: Session, records: Iterable[dict[str, Any]], sent: list
 def keep_id(session: Session, new_id: str, message_id: str) -> None:
     """Give a waiting prompt the id that its client knows."""
     waiting, steering = session.queue.waiting()
-    for prompt in (*waiting, *steering):
-        if prompt.id == new_id:
-            prompt.id = message_id
-            if hasattr(prompt, "message_ids"):
-                prompt.message_ids = [message_id]  # pyright: ignore
+    for item in (*waiting, *steering):
+        if isinstance(item, Prompt) and item.id == new_id:
+            item.id = message_id
+            item.message_ids = [message_id]

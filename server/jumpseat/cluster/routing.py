@@ -557,9 +557,8 @@ class ClientRoutes:
 
     async def _queue_later(self, call: Call) -> None:
         await anyio.sleep(AGAIN_S)
-        if (waiting := self._waiting.get(call.session_id)) is not None and call.method in OPENING:
-            # Its task waits for the response of this request.
-            del waiting
+        if call.session_id in self._waiting and call.method in OPENING:
+            # The task of the waiting requests waits for the response of this one.
             try:
                 await self._carry_out(call)
             except JumpseatError as error:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import time
 import uuid
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, Final, Literal, TypeAlias
 
 import anyio.to_thread
 
 from jumpseat.errors import StoreError
-from jumpseat.store.event_log import parse_record
+from jumpseat.store import log_lines
+from jumpseat.store.log_lines import Line
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PAGE_BYTES: Final = 1024 * 1024
@@ -104,8 +107,7 @@ def _read(
         if known is not None:
             return None
         raise StoreError(f"cannot read the session log: {error.strerror or error}") from error
-    records = [record for line in lines if (record := parse_record(line)) is not None]
-    return records, rest if rest.start < rest.end else None
+    return [line.record for line in lines], rest if rest.start < rest.end else None
 
 
 def _begin(session_id: str, file: IO[bytes], direction: Direction) -> _Read:
@@ -134,31 +136,25 @@ def _line_before(file: IO[bytes], end: int) -> tuple[int, int, bytes]:
         window *= 4
 
 
-def _forward(file: IO[bytes], start: int, end: int, most: int) -> tuple[list[bytes], int]:
-    """Return lines from ``start`` on, and where the next one begins."""
-    file.seek(start)
-    lines: list[bytes] = []
-    size = 0
-    while start < end and len(lines) < most:
-        line = file.readline()
-        if lines and size + len(line) > PAGE_BYTES:
-            break
-        lines.append(line)
-        size += len(line)
-        start += len(line)
-    return lines, start
+def _forward(file: IO[bytes], start: int, end: int, most: int) -> tuple[list[Line], int]:
+    """Return events from ``start`` on, and where the next one begins."""
+    lines, is_all = _page(takewhile(lambda line: line.end <= end, log_lines.forward(file, start)), most)
+    return lines, end if is_all else lines[-1].end
 
 
-def _backward(file: IO[bytes], start: int, end: int, most: int) -> tuple[list[bytes], int]:
-    """Return lines before ``end`` in their order, and where the first of them begins."""
-    lines: list[bytes] = []
+def _backward(file: IO[bytes], start: int, end: int, most: int) -> tuple[list[Line], int]:
+    """Return events before ``end`` in their order, and where the first of them begins."""
+    lines, is_all = _page(takewhile(lambda line: line.begin >= start, log_lines.backward(file, end)), most)
+    return lines[::-1], start if is_all else lines[-1].begin
+
+
+def _page(lines: Iterable[Line], most: int) -> tuple[list[Line], bool]:
+    """Return the first of ``lines`` that fit on a page, and whether these are all."""
+    page: list[Line] = []
     size = 0
-    while start < end and len(lines) < most:
-        begin, _, _ = _line_before(file, end)
-        if lines and size + end - begin > PAGE_BYTES:
-            break
-        file.seek(begin)
-        lines.insert(0, file.read(end - begin))
-        size += end - begin
-        end = begin
-    return lines, end
+    for line in lines:
+        size += line.end - line.begin
+        if page and (len(page) >= most or size > PAGE_BYTES):
+            return page, False
+        page.append(line)
+    return page, True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,24 @@ from jumpseat.adapters.scripted import Script
 from jumpseat.agent.subagents.subagent import INTERRUPTED
 from jumpseat.script.model_server import ModelServer
 from tests.agent.subagents.test_subagents_over_the_wire import named, results, task, turn
-from tests.support.server import JsonObject, calls, running_server
+from tests.support.server import JsonObject, Wire, calls, running_server
 from tests.support.wire_rules import check_calls
 
 pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def a_session(
+    folder: Path, prompts: Mapping[str, list[JsonObject]]
+) -> AsyncGenerator[tuple[Wire, str, ModelServer]]:
+    """Start a server with a session whose model answers ``prompts``, by a text in them."""
+    entries = [{"when": text, "turns": turns} for text, turns in prompts.items()]
+    async with (
+        ModelServer(Script.model_validate({"prompts": entries})) as model,
+        running_server(folder) as server,
+    ):
+        provider = {"type": "openai", "baseUrl": model.url, "apiKey": "k"}
+        yield server.wire, await server.wire.create(provider, model="scripted"), model
 
 
 async def test_a_rewind_takes_the_later_agents_and_messages_with_it(tmp_path: Path) -> None:
@@ -34,14 +50,7 @@ async def test_a_rewind_takes_the_later_agents_and_messages_with_it(tmp_path: Pa
         "this": [{"text": "heard"}],
         "processing": [{"text": "noted"}],
     }
-    entries = [{"when": text, "turns": turns} for text, turns in prompts.items()]
-    async with (
-        ModelServer(Script.model_validate({"prompts": entries})) as model,
-        running_server(tmp_path) as server,
-    ):
-        wire = server.wire
-        provider = {"type": "openai", "baseUrl": model.url, "apiKey": "k"}
-        session = await wire.create(provider, model="scripted")
+    async with a_session(tmp_path, prompts) as (wire, session, model):
         for prompt in ("first", "second"):
             events = await wire.prompt(session, prompt)
         second = named(events, "user.message")[0]["id"]
@@ -69,14 +78,7 @@ async def test_an_agent_whose_end_is_removed_counts_as_interrupted(tmp_path: Pat
         "look": [{"text": "found"}],
         "second": [{"text": "still here"}],
     }
-    entries = [{"when": text, "turns": turns} for text, turns in prompts.items()]
-    async with (
-        ModelServer(Script.model_validate({"prompts": entries})) as model,
-        running_server(tmp_path) as server,
-    ):
-        wire = server.wire
-        provider = {"type": "openai", "baseUrl": model.url, "apiKey": "k"}
-        session = await wire.create(provider, model="scripted")
+    async with a_session(tmp_path, prompts) as (wire, session, _):
         events = await wire.prompt(session, "first")
         here = {"sessionId": session}
         await wire.call(
