@@ -13,17 +13,22 @@ built at once.
 from __future__ import annotations
 
 from abc import ABCMeta
+from functools import cache
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from pydantic import VERSION, BaseModel, ConfigDict
 from pydantic.fields import ModelPrivateAttr
+
+from jumpseat_protocol.fieldwise import DeclaredFields, declared_fields
 
 NEWEST_TESTED: Final = (2, 14)
 """Later versions of pydantic may build models in another way: they build them when they are defined."""
 
 _NAMESPACE: Final = "__lazy_namespace__"
 """The member of a class that is not built: its namespace, as pydantic expects it."""
+_DECLARED: Final = "__declared_namespace__"
+"""The same of a class that is built, for its subclasses."""
 _CLASS: Final = "__lazy_class__"
 # Threads may use a model for the first time at the same time.
 _building: Final = RLock()
@@ -56,6 +61,17 @@ class _LazyMetaclass(_PydanticMetaclass, _Existing):
         # The cell of `super()` is filled once.
         namespace.pop("__classcell__", None)
         return ABCMeta.__new__(mcs, name, bases, {**members, **_TRIGGERS, _NAMESPACE: namespace})
+
+
+def is_unbuilt(model: type) -> bool:
+    """Return whether pydantic has not built a model yet."""
+    return _NAMESPACE in vars(model)
+
+
+def declared_namespaces(model: type, root: type) -> list[dict[str, Any]]:
+    """Return the namespaces of a lazy model and of its bases below ``root``, the bases first."""
+    bases = [base for base in reversed(model.__mro__) if issubclass(base, root) and base is not root]
+    return [vars(base).get(_NAMESPACE) or vars(base)[_DECLARED] for base in bases]
 
 
 def _is_built_at_once(bases: tuple[type, ...], namespace: dict[str, Any]) -> bool:
@@ -93,6 +109,7 @@ def _build(cls: type) -> None:
         getattr(base, "__pydantic_fields__", None)
     namespace = vars(cls)[_NAMESPACE]
     delattr(cls, _NAMESPACE)
+    setattr(cls, _DECLARED, namespace)
     arguments = (type(cls), cls.__name__, cls.__bases__, {**namespace, _CLASS: cls})
     try:
         _PydanticMetaclass.__new__(*arguments, __pydantic_reset_parent_namespace__=False)
@@ -116,6 +133,25 @@ else:
         """The base of lazy models."""
 
         model_config = ConfigDict(defer_build=True)
+
+        @classmethod
+        def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
+            """See pydantic's method. Most models are not built for it."""
+            if _fields_set is None and is_unbuilt(cls):
+                fields = _fields_to_construct(cls)
+                if fields is not None and values.keys() <= fields.by_name.keys():
+                    return fields.instance(cls, values)
+            return super().model_construct(_fields_set, **values)
+
+
+@cache
+def _fields_to_construct(model: type) -> DeclaredFields | None:
+    """Return the fields of a model for instances without validation; ``None`` if only pydantic can make them."""
+    namespaces = declared_namespaces(model, LazyModel)
+    for namespace in namespaces:
+        if "model_post_init" in namespace or namespace.get("model_config", {}).get("extra") == "allow":
+            return None
+    return declared_fields(namespaces)
 
 
 _TRIGGERS: Final = {

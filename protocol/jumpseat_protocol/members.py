@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from types import UnionType
 from typing import (
     Annotated,
@@ -20,6 +20,10 @@ from typing import (
 )
 
 from pydantic import BaseModel
+
+from jumpseat_protocol.fieldwise import DeclaredFields
+from jumpseat_protocol.lazy_models import is_unbuilt
+from jumpseat_protocol.wire import WireModel, plain_fields
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -91,15 +95,36 @@ class Node(NamedTuple):
 
 
 class Members(NamedTuple):
-    """The members of an object: all accepted names, those to suggest, and the members with members of their own.
+    """The members of an object: all accepted names, those to suggest, and what members have members of their own.
 
     ``is_open`` means that any name is accepted.
     """
 
     accepted: frozenset[str]
     shown: tuple[str, ...]
-    inner: Mapping[str, Node]
+    inner: InnerMembers
     is_open: bool
+
+
+class InnerMembers:
+    """The members of an object that have members of their own. Each is looked at when it is asked for."""
+
+    def __init__(self, types: Mapping[str, Sequence[Callable[[], Any]]]) -> None:
+        self._types = types
+        self._nodes: dict[str, Node | None] = {}
+
+    def get(self, name: str) -> Node | None:
+        """Return the part of a member's type that has named members; ``None`` if there is none."""
+        if name in self._nodes:
+            return self._nodes[name]
+        found: Node | None = None
+        for type_of in self._types.get(name, ()):
+            node = _node(type_of())
+            if node is not None:
+                found = node if found is None else _merged(found, node)
+        if name in self._types:
+            self._nodes[name] = found
+        return found
 
 
 class UnknownMember(NamedTuple):
@@ -116,11 +141,6 @@ def unknown_members(model: type[Any], value: Any) -> list[UnknownMember]:
     """Return the members of ``value``, at any depth, that ``model`` does not have."""
     if not isinstance(value, dict):
         return []
-    members = members_of((model,))
-    keys = cast("dict[str, Any]", value).keys()
-    # Most requests end here.
-    if keys <= members.accepted and members.inner.keys().isdisjoint(keys):
-        return []
     return list(_unknown(Node((model,)), value, ()))
 
 
@@ -132,8 +152,9 @@ def _unknown(node: Node, value: Any, path: Path) -> Iterator[UnknownMember]:
             if not members.is_open:
                 for key in table.keys() - members.accepted:
                     yield UnknownMember((*path, key), members.shown)
-            for key in table.keys() & members.inner.keys():
-                yield from _unknown(members.inner[key], table[key], (*path, key))
+            for key, item in table.items():
+                if isinstance(item, dict | list) and (inner := members.inner.get(key)) is not None:
+                    yield from _unknown(inner, item, (*path, key))
         elif node.values is not None:
             for key, item in table.items():
                 yield from _unknown(node.values, item, (*path, key))
@@ -147,39 +168,48 @@ def members_of(models: tuple[type[Any], ...]) -> Members:
     """Return the members of an object that is one of ``models``, computed once."""
     accepted: set[str] = set()
     shown: list[str] = []
-    inner: dict[str, Node] = {}
+    types: dict[str, list[Callable[[], Any]]] = {}
     is_open = False
     for model in models:
-        is_open |= _config(model).get("extra") == "allow"
-        for names, annotation in _fields(model):
+        plain = _plain_fields(model)
+        is_open |= plain is None and _config(model).get("extra") == "allow"
+        for names, type_of in _fields(model) if plain is None else _names_and_types(plain):
             accepted.update(names)
             shown.append(names[0])
-            node = _node(annotation)
-            if node is not None:
-                for name in names:
-                    inner[name] = node if name not in inner else _merged(inner[name], node)
+            for name in names:
+                types.setdefault(name, []).append(type_of)
         also: frozenset[str] = getattr(model, "also_accepted", frozenset())
         accepted |= also
         shown += sorted(also)
-    return Members(frozenset(accepted), tuple(dict.fromkeys(shown)), inner, is_open)
+    return Members(frozenset(accepted), tuple(dict.fromkeys(shown)), InnerMembers(types), is_open)
+
+
+def _plain_fields(model: type[Any]) -> DeclaredFields | None:
+    """Return the fields of a model that pydantic need not build to tell them; ``None`` for other types."""
+    return plain_fields(model) if issubclass(model, WireModel) and is_unbuilt(model) else None
+
+
+def _names_and_types(fields: DeclaredFields) -> Iterator[tuple[list[str], Callable[[], Any]]]:
+    for field in fields.by_name.values():
+        yield [field.wire_name, field.name], partial(getattr, field, "type")
 
 
 def _config(model: type[Any]) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", getattr(model, "model_config", getattr(model, "__pydantic_config__", {})))
 
 
-def _fields(model: type[Any]) -> Iterator[tuple[list[str], Any]]:
-    """Iterate over the accepted names of each field, the preferred one first, and its annotation."""
+def _fields(model: type[Any]) -> Iterator[tuple[list[str], Callable[[], Any]]]:
+    """Iterate over the accepted names of each field, the preferred one first, and what returns its type."""
     if is_dataclass(model):
         hints, rename = get_type_hints(model), _config(model).get("alias_generator") or str
         for field in fields(model):
-            yield [rename(field.name)], hints[field.name]
+            yield [rename(field.name)], partial(hints.get, field.name)
         return
     by_name = bool(_config(model).get("populate_by_name"))
     for name, field in cast("type[BaseModel]", model).model_fields.items():
         alias: Any = field.validation_alias or field.alias or name
         choices: list[str] = [alias] if isinstance(alias, str) else [str(choice) for choice in alias.choices]
-        yield [*choices, *([name] if by_name else [])], field.annotation
+        yield [*choices, *([name] if by_name else [])], partial(getattr, field, "annotation")
 
 
 def _node(annotation: Any) -> Node | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field, StrictBool
 
-from jumpseat_protocol.wire import Method, WireModel
+from jumpseat_protocol.wire import Method, WireDataclass, WireModel, wire_dataclass
 
 
 class EmptyParams(WireModel):
@@ -21,7 +21,8 @@ class ConnectParams(WireModel):
     enable_git_hub_telemetry_forwarding: StrictBool | None = None
 
 
-class ConnectResult(WireModel):
+@wire_dataclass
+class ConnectResult(WireDataclass):
     ok: StrictBool = True
     protocol_version: int
     version: str
@@ -31,7 +32,8 @@ class PingParams(WireModel):
     message: str | None = None
 
 
-class PingResult(WireModel):
+@wire_dataclass
+class PingResult(WireDataclass):
     """``timestamp`` is ISO 8601 for clients that have sent ``connect``, Unix milliseconds for older ones."""
 
     message: str
@@ -62,7 +64,8 @@ class OkResult(WireModel):
     ok: StrictBool = True
 
 
-class SuccessResult(WireModel):
+@wire_dataclass
+class SuccessResult(WireDataclass):
     success: StrictBool = True
     error: str | None = None
 

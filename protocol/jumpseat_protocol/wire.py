@@ -16,6 +16,7 @@ from enum import Enum
 from functools import cache, cached_property
 from types import MappingProxyType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -43,8 +44,9 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
+from jumpseat_protocol.fieldwise import DeclaredFields, declared_fields, has_rules, validated
 from jumpseat_protocol.lazy_dataclasses import SlottedType, dataclass, field_names
-from jumpseat_protocol.lazy_models import LazyModel
+from jumpseat_protocol.lazy_models import LazyModel, declared_namespaces, is_unbuilt
 
 T = TypeVar("T")
 
@@ -97,12 +99,30 @@ class WireModel(LazyModel):
         replaced = {key: cls.taken_back.get(key) if value is None else value for key, value in values.items()}
         return {key: value for key, value in replaced.items() if value is not None}
 
+    if not TYPE_CHECKING:
+
+        @classmethod
+        def model_validate(cls, obj: Any, **options: Any) -> Self:
+            """See pydantic's method. Most models are not built for it."""
+            if not options and is_unbuilt(cls) and (fields := plain_fields(cls)) is not None and type(obj) is dict:
+                values = obj if None not in obj.values() else cls._null_is_absent(obj)
+                if (instance := validated(cls, fields, values)) is not None:
+                    return instance
+            return super().model_validate(obj, **options)
+
     def wire(self) -> dict[str, Any]:
         """Return the JSON form: aliases as keys, unset optional fields left out."""
         record = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         for name in self.sent_as_null:
             record.setdefault(name, None)
         return record
+
+
+@cache
+def plain_fields(model: type[WireModel]) -> DeclaredFields | None:
+    """Return the fields of a model; ``None`` if more than its fields says how its values are validated."""
+    namespaces = declared_namespaces(model, WireModel)
+    return None if any(map(has_rules, namespaces)) else declared_fields(namespaces)
 
 
 class NestedNulls(WireModel):
@@ -126,6 +146,8 @@ class LateValidator:
         return TypeAdapter(self._of)
 
     def __call__(self, value: Any) -> Any:
+        if isinstance(self._of, type) and issubclass(self._of, WireModel):
+            return self._of.model_validate(value)
         return self.adapter.validate_python(value)
 
 

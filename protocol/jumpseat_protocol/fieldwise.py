@@ -1,0 +1,139 @@
+"""Instances of models that pydantic has not built, made field by field.
+
+Pydantic builds the validators of all fields of a model before it validates a first value; for the 90 fields of
+``session.create``, of which a request has ten, that took longer than all else that creates a first session. Here,
+each field has a validator of its own, which is built for the first value of that field.
+
+Invalid values are left to pydantic, and so is everything that is not a plain field: its rules and its errors count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from functools import cache, cached_property, partial
+from typing import Annotated, Any, Final, cast, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+_PLAIN: Final = (str, int, float, bool, frozenset, type(None))
+_RULES: Final = frozenset({"__get_pydantic_core_schema__", "__init__", "model_config", "model_post_init"})
+
+
+class DeclaredField:
+    """A field as its class declares it. Its hint is not evaluated before a value has the field."""
+
+    def __init__(self, name: str, hint: str, info: FieldInfo, module: str) -> None:
+        self.name = name
+        self.wire_name = to_camel(name)
+        self.info = info
+        self._hint = hint
+        self._module = module
+
+    @cached_property
+    def type(self) -> Any:
+        """The type of the field's values, without the constraints of ``Field``."""
+        return _evaluated(self._module, self._hint)
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any]:
+        """The validator of the field's values."""
+        if self.info.metadata:
+            constrained: Any = Annotated[(self.type, *self.info.metadata)]  # pyright: ignore
+            return TypeAdapter(constrained)
+        return _adapter(self._module, self._hint)
+
+
+class DeclaredFields:
+    """The fields of a model as its classes declare them, by their names in Python."""
+
+    def __init__(self, fields: Mapping[str, DeclaredField]) -> None:
+        self.by_name = fields
+        self.by_wire_name = {field.wire_name: field for field in fields.values()}
+        self.required = frozenset(name for name, field in fields.items() if field.info.is_required())
+        self._shared: dict[str, Any] = {}
+        self._made: dict[str, Callable[[], Any]] = {}
+        for name in fields.keys() - self.required:
+            info = fields[name].info
+            if info.default_factory is not None:
+                self._made[name] = cast("Callable[[], Any]", info.default_factory)
+                continue
+            default: object = info.default
+            if isinstance(default, _PLAIN):
+                self._shared[name] = default
+            else:
+                self._made[name] = partial(deepcopy, default)
+
+    def instance(self, model: type[Any], given: Mapping[str, Any]) -> Any:
+        """Return an instance with these values, by the fields' names in Python, and defaults for the others."""
+        made = {name: make() for name, make in self._made.items() if name not in given}
+        instance = object.__new__(model)
+        # The slots that pydantic fills, too. Setting them as attributes would ask the model for its fields.
+        for slot, value in (
+            ("__dict__", {**self._shared, **made, **given}),
+            ("__pydantic_fields_set__", {*given}),
+            ("__pydantic_extra__", None),
+            ("__pydantic_private__", None),
+        ):
+            object.__setattr__(instance, slot, value)
+        return instance
+
+
+def validated(model: type[Any], fields: DeclaredFields, value: Mapping[str, Any]) -> Any:
+    """Return an object of JSON without ``null`` as an instance; ``None`` if pydantic has to validate it."""
+    given: dict[str, Any] = {}
+    try:
+        for key, item in value.items():
+            field = fields.by_wire_name.get(key) or fields.by_name.get(key)
+            if field is None:
+                continue
+            if field.name in given:
+                # Which one of the two names counts is pydantic's decision.
+                return None
+            given[field.name] = field.adapter.validate_python(item)
+    except ValidationError:
+        return None
+    return fields.instance(model, given) if fields.required <= given.keys() else None
+
+
+def has_rules(namespace: Mapping[str, Any]) -> bool:
+    """Return whether a class says more about how its values are validated than which fields they have."""
+    return not _RULES.isdisjoint(namespace) or any(hasattr(value, "decorator_info") for value in namespace.values())
+
+
+def declared_fields(namespaces: Sequence[Mapping[str, Any]]) -> DeclaredFields | None:
+    """Return the fields that the namespaces of a model and its bases declare; ``None`` if one needs pydantic."""
+    fields: dict[str, DeclaredField] = {}
+    for namespace in namespaces:
+        for name, hint in namespace.get("__annotations__", {}).items():
+            if str(hint).startswith("ClassVar"):
+                continue
+            info = namespace.get(name, PydanticUndefined)
+            if not isinstance(info, FieldInfo):
+                info = FieldInfo(default=info)
+            if not isinstance(hint, str) or name.startswith("_") or not _is_plain(info):
+                return None
+            fields[name] = DeclaredField(name, hint, info, namespace["__module__"])
+    return DeclaredFields(fields)
+
+
+def _is_plain(info: FieldInfo) -> bool:
+    return (
+        info.alias is info.validation_alias is info.discriminator is None
+        and not info.validate_default
+        and not info.default_factory_takes_validated_data
+    )
+
+
+@cache
+def _adapter(module: str, hint: str) -> TypeAdapter[Any]:
+    """Return the validator of a hint; many fields have the same one."""
+    return TypeAdapter(_evaluated(module, hint))
+
+
+def _evaluated(module: str, hint: str) -> Any:
+    declaring = type("Declaring", (), {"__module__": module, "__annotations__": {"field": hint}})
+    return get_type_hints(declaring, include_extras=True)["field"]

@@ -1,0 +1,89 @@
+"""Values validated field by field are those that pydantic accepts, with the same result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from jumpseat.rpc.routes import ROUTES, load_route
+from jumpseat_protocol.fieldwise import validated
+from jumpseat_protocol.sessions import ClientTool, ProviderConfig, SessionCreateParams, SessionResumeParams
+from jumpseat_protocol.wire import WireModel, plain_fields
+from tests.protocol.samples import VARIANTS, sample
+from tests.support.properties import REPRODUCIBLE
+
+_SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.floats(-2, 2), st.text(max_size=3), st.just("a-valid.name")
+)
+_JSON = st.recursive(
+    _SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(("name", "type", "x")), inner, max_size=2)
+    ),
+    max_leaves=6,
+)
+_TOOL = {"name": "add", "description": "Add numbers", "parameters": {"type": "object"}}
+_PROVIDER = {"type": "openai", "baseUrl": "http://localhost/v1", "apiKey": "k"}
+
+
+def _objects(model: type[WireModel]) -> st.SearchStrategy[dict[str, Any]]:
+    fields = plain_fields(model)
+    assert fields is not None
+    names = st.sampled_from([*fields.by_wire_name, *fields.by_name, "unknown"])
+    typical = st.sampled_from([[_TOOL], _PROVIDER, ["add"], True, "text", {"enabled": True}])
+    required = {fields.by_name[name].wire_name: "id" for name in fields.required}
+    return st.dictionaries(names, typical | _JSON, max_size=5).map(lambda value: {**required, **value})
+
+
+def _by_pydantic(model: type[WireModel], value: Mapping[str, Any]) -> WireModel | None:
+    try:
+        # The method of pydantic, which the models of the wire override.
+        return BaseModel.model_validate.__func__(model, value)  # pyright: ignore
+    except ValidationError:
+        return None
+
+
+@pytest.mark.parametrize("model", [SessionCreateParams, SessionResumeParams, ProviderConfig, ClientTool])
+def test_pydantic_accepts_the_same_values_with_the_same_result(model: type[WireModel]) -> None:
+    fields = plain_fields(model)
+    assert fields is not None
+
+    @REPRODUCIBLE
+    @given(_objects(model))
+    def check(value: dict[str, Any]) -> None:
+        present = {name: item for name, item in value.items() if item is not None}
+        instance, expected = validated(model, fields, present), _by_pydantic(model, value)
+        if instance is None:
+            # Pydantic decides, also about two names of one field.
+            return
+        assert expected is not None
+        assert instance == expected
+        assert instance.model_fields_set == expected.model_fields_set
+        assert instance.wire() == expected.wire()
+
+    check()
+
+
+def test_the_params_of_every_method_are_the_same_with_all_fields_set() -> None:
+    compared = 0
+    for method in ROUTES:
+        model = load_route(method).params
+        fields = plain_fields(model)
+        if fields is None:
+            continue
+        for variant in range(VARIANTS):
+            try:
+                value = sample(model, variant).wire()
+            except ValidationError:
+                # A field takes more special strings than samples have.
+                continue
+            instance, expected = validated(model, fields, value), _by_pydantic(model, value)
+            assert instance == expected, method
+            assert (instance and instance.wire()) == (expected and expected.wire()), method
+            compared += instance is not None
+    assert compared > 100
