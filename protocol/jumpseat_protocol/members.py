@@ -22,8 +22,6 @@ from typing import (
 from pydantic import BaseModel
 
 from jumpseat_protocol.fieldwise import DeclaredFields
-from jumpseat_protocol.lazy_models import is_unbuilt
-from jumpseat_protocol.wire import WireModel, plain_fields
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -171,7 +169,7 @@ def members_of(models: tuple[type[Any], ...]) -> Members:
     types: dict[str, list[Callable[[], Any]]] = {}
     is_open = False
     for model in models:
-        plain = _plain_fields(model)
+        plain = _unbuilt_fields(model)
         is_open |= plain is None and _config(model).get("extra") == "allow"
         for names, type_of in _fields(model) if plain is None else _names_and_types(plain):
             accepted.update(names)
@@ -184,9 +182,9 @@ def members_of(models: tuple[type[Any], ...]) -> Members:
     return Members(frozenset(accepted), tuple(dict.fromkeys(shown)), InnerMembers(types), is_open)
 
 
-def _plain_fields(model: type[Any]) -> DeclaredFields | None:
+def _unbuilt_fields(model: type[Any]) -> DeclaredFields | None:
     """Return the fields of a model that pydantic need not build to tell them; ``None`` for other types."""
-    return plain_fields(model) if issubclass(model, WireModel) and is_unbuilt(model) else None
+    return model.unbuilt_fields() if hasattr(model, "unbuilt_fields") else None
 
 
 def _names_and_types(fields: DeclaredFields) -> Iterator[tuple[list[str], Callable[[], Any]]]:

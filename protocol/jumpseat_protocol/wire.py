@@ -99,12 +99,17 @@ class WireModel(LazyModel):
         replaced = {key: cls.taken_back.get(key) if value is None else value for key, value in values.items()}
         return {key: value for key, value in replaced.items() if value is not None}
 
+    @classmethod
+    def unbuilt_fields(cls) -> DeclaredFields | None:
+        """Return the fields of a model that pydantic has not built and need not build to validate values."""
+        return _plain_fields(cls) if is_unbuilt(cls) else None
+
     if not TYPE_CHECKING:
 
         @classmethod
         def model_validate(cls, obj: Any, **options: Any) -> Self:
             """See pydantic's method. Most models are not built for it."""
-            if not options and is_unbuilt(cls) and (fields := plain_fields(cls)) is not None and type(obj) is dict:
+            if not options and type(obj) is dict and (fields := cls.unbuilt_fields()) is not None:
                 values = obj if None not in obj.values() else cls._null_is_absent(obj)
                 if (instance := validated(cls, fields, values)) is not None:
                     return instance
@@ -118,13 +123,6 @@ class WireModel(LazyModel):
         return record
 
 
-@cache
-def plain_fields(model: type[WireModel]) -> DeclaredFields | None:
-    """Return the fields of a model; ``None`` if more than its fields says how its values are validated."""
-    namespaces = declared_namespaces(model, WireModel)
-    return None if any(map(has_rules, namespaces)) else declared_fields(namespaces)
-
-
 class NestedNulls(WireModel):
     """A :class:`WireModel` whose fields in ``sent_as_null`` are sent as ``null`` inside of other types, too."""
 
@@ -132,6 +130,13 @@ class NestedNulls(WireModel):
     def _with_nulls(self, serialize: SerializerFunctionWrapHandler):
         record: dict[str, Any] = serialize(self)
         return {**dict.fromkeys(self.sent_as_null), **record}
+
+
+@cache
+def _plain_fields(model: type[WireModel]) -> DeclaredFields | None:
+    """Return the fields of a model; ``None`` if more than its fields says how its values are validated."""
+    namespaces = declared_namespaces(model, WireModel)
+    return None if any(map(has_rules, namespaces)) else declared_fields(namespaces)
 
 
 class LateValidator:
