@@ -23,12 +23,21 @@ _PLAIN: Final = (str, int, float, bool, frozenset, type(None))
 _RULES: Final = frozenset({"__get_pydantic_core_schema__", "__init__", "model_config", "model_post_init"})
 
 
+@cache
+def wire_name(name: str) -> str:
+    """Return pydantic's camelCase form of a name in snake_case, without its regular expressions for most names."""
+    head, *words = name.split("_")
+    if name.isascii() and all(word.isalpha() and word.islower() for word in (head, *words)):
+        return head + "".join(map(str.capitalize, words))
+    return to_camel(name)
+
+
 class DeclaredField:
     """A field as its class declares it. Its hint is not evaluated before a value has the field."""
 
     def __init__(self, name: str, hint: str, info: FieldInfo, module: str) -> None:
         self.name = name
-        self.wire_name = to_camel(name)
+        self.wire_name = wire_name(name)
         self.info = info
         self._hint = hint
         self._module = module

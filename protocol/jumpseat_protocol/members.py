@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
@@ -44,11 +45,22 @@ def hint(name: str, known: Iterable[str]) -> str:
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return the known name that resembles ``name`` most, or ``None``. Case, ``-`` and ``_`` make no difference."""
+    meant, plain = _plain(name[:100]), {_plain(candidate): candidate for candidate in sorted(known, reverse=True)}
+    letters = Counter(meant)
+    near = [word for word in plain if _highest_ratio(letters, word) >= cutoff]
+    if not near:
+        # Most unknown members are those of newer SDKs, which resemble none.
+        return None
     from difflib import get_close_matches
 
-    plain = {_plain(candidate): candidate for candidate in sorted(known, reverse=True)}
-    found = get_close_matches(_plain(name[:100]), plain, n=1, cutoff=cutoff)
+    found = get_close_matches(meant, near, n=1, cutoff=cutoff)
     return plain[found[0]] if found else None
+
+
+def _highest_ratio(letters: Counter[str], word: str) -> float:
+    """Return the similarity to ``word`` that a name with these letters has at most."""
+    total = letters.total() + len(word)
+    return 2 * (letters & Counter(word)).total() / total if total else 1.0
 
 
 def misspelt(name: str, known: Iterable[str]) -> str | None:

@@ -44,7 +44,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
-from jumpseat_protocol.fieldwise import DeclaredFields, declared_fields, has_rules, validated
+from jumpseat_protocol.fieldwise import DeclaredFields, declared_fields, has_rules, validated, wire_name
 from jumpseat_protocol.lazy_dataclasses import SlottedType, dataclass, field_names
 from jumpseat_protocol.lazy_models import LazyModel, declared_namespaces, is_unbuilt
 
@@ -258,4 +258,4 @@ def object_to_wire(value: object) -> dict[str, Any]:
 def _layout(cls: type) -> tuple[tuple[str, str], ...] | None:
     """Return (attribute, wire name) of each field, computed once per class; ``None`` if it is no dataclass."""
     names = field_names(cls)
-    return None if names is None else tuple((name, to_camel(name)) for name in names)
+    return None if names is None else tuple((name, wire_name(name)) for name in names)

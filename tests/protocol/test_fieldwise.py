@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel
 
 from jumpseat.rpc.routes import ROUTES, load_route
-from jumpseat_protocol.fieldwise import DeclaredFields, declared_fields, has_rules, validated
+from jumpseat_protocol.fieldwise import DeclaredFields, declared_fields, has_rules, validated, wire_name
 from jumpseat_protocol.lazy_models import declared_namespaces
 from jumpseat_protocol.sessions import ClientTool, ProviderConfig, SessionCreateParams, SessionResumeParams
 from jumpseat_protocol.wire import WireModel
@@ -93,3 +94,9 @@ def test_the_params_of_every_method_are_the_same_with_all_fields_set() -> None:
             assert (instance and instance.wire()) == (expected and expected.wire()), method
             compared += instance is not None
     assert compared > 100
+
+
+def test_names_on_the_wire_are_those_that_pydantic_makes() -> None:
+    names = {name for method in ROUTES for name in load_route(method).params.model_fields}
+    names |= {"sha256_sum", "e2e_test", "_private", "double__line", "trailing_", "UPPER_case", "ünï_cödé"}
+    assert {name: wire_name(name) for name in names} == {name: to_camel(name) for name in names}

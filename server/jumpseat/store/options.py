@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import orjson
 from pydantic import BaseModel, Field, ValidationError
-from pydantic.alias_generators import to_camel
 
 from jumpseat.agent.settings import SessionSettings, unless_default
 from jumpseat.store.state_files import StateFiles
+from jumpseat_protocol.fieldwise import wire_name
 from jumpseat_protocol.sessions import (
     CustomAgentConfig,
     MemoryOptions,
@@ -123,12 +122,7 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
 
 def _to_wire(options: Mapping[str, object]) -> dict[str, object]:
     """Return options as :class:`SessionOptions` would encode them, without its serializer."""
-    return {_wire_name(name): _encoded(value) for name, value in options.items() if value is not None}
-
-
-@cache
-def _wire_name(name: str) -> str:
-    return to_camel(name)
+    return {wire_name(name): _encoded(value) for name, value in options.items() if value is not None}
 
 
 def _encoded(value: object) -> object:
