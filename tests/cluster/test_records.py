@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jumpseat.cluster.jetstream import Stored
 from jumpseat.cluster.names import session_of, token_of
+from jumpseat.cluster.nats_connection import Stored
 from jumpseat.cluster.records import Folder, Record, joined, parts
 
 

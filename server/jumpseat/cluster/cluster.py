@@ -219,8 +219,11 @@ class Cluster:
                 for tunnel in list(self._tunnels.values()):
                     tunnel.keep_alive()
             if self.membership.doubtful and not self.membership.cut_off:
-                await self.ownerships.check()
-                self.membership.doubtful = False
+                try:
+                    await self.ownerships.check()
+                    self.membership.doubtful = False
+                except StoreError as error:
+                    log.info("the owners of sessions are not known yet: %s", error)
             if self._stream.connected:
                 self._connected_s = time.monotonic()
             if self.ownerships.stalled_s > GIVE_UP_S:

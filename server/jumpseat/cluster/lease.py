@@ -17,7 +17,8 @@ import anyio
 import anyio.from_thread
 from anyio.abc import TaskGroup
 
-from jumpseat.cluster.jetstream import JetStream, WrongSequenceError
+from jumpseat.cluster.jetstream import JetStream
+from jumpseat.cluster.nats_connection import WrongSequenceError
 from jumpseat.cluster.records import Record, is_large, joined, parts
 from jumpseat.errors import StoreError
 from jumpseat_protocol.lazy_dataclasses import dataclass

@@ -19,7 +19,8 @@ from typing import Any, Final
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.cluster.jetstream import JetStream, NoReplyError
+from jumpseat.cluster.jetstream import JetStream
+from jumpseat.cluster.nats_connection import NoReplyError
 from jumpseat.cluster.settings import ClusterSettings
 from jumpseat.errors import StoreError
 from jumpseat_protocol.lazy_dataclasses import dataclass

@@ -23,10 +23,11 @@ from anyio.abc import TaskGroup
 
 from jumpseat.cluster.folder import ReplicatedFolder
 from jumpseat.cluster.index import Index, IndexEntry
-from jumpseat.cluster.jetstream import JetStream, WrongSequenceError
+from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.lease import Lease
 from jumpseat.cluster.membership import Membership
 from jumpseat.cluster.names import token_of
+from jumpseat.cluster.nats_connection import PATIENCE_S, WrongSequenceError
 from jumpseat.cluster.records import EPOCH, Content, Folder, Record
 from jumpseat.deep_folders import delete_folder
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError
@@ -261,7 +262,12 @@ class Ownerships:
                 raise OwnedElsewhereError(last.data.decode("utf-8", "replace"))
             try:
                 seq = await self._stream.append(
-                    subject, record.data, f"{session_id}:{epoch}:claim", last.seq, record.headers(epoch)
+                    subject,
+                    record.data,
+                    f"{session_id}:{epoch}:claim",
+                    last.seq,
+                    record.headers(epoch),
+                    PATIENCE_S,
                 )
             except WrongSequenceError as error:
                 last = error.last

@@ -12,7 +12,7 @@ from dataclasses import field
 from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
-from jumpseat.cluster.jetstream import Stored
+from jumpseat.cluster.nats_connection import Stored
 from jumpseat.store.event_log import parse_record
 from jumpseat_protocol.lazy_dataclasses import dataclass
 

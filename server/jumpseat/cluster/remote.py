@@ -13,7 +13,8 @@ from anyio.abc import TaskGroup
 
 from jumpseat.cluster.calls import Call
 from jumpseat.cluster.catching_up import SeenEvents
-from jumpseat.cluster.jetstream import JetStream, NoReplyError
+from jumpseat.cluster.jetstream import JetStream
+from jumpseat.cluster.nats_connection import NoReplyError
 from jumpseat.cluster.tunnel import Tunnel, TunnelTransport
 from jumpseat.errors import ClientCallError, OutcomeUnknownError
 from jumpseat.rpc.connection import Connection

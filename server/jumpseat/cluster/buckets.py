@@ -1,0 +1,178 @@
+"""The key-value buckets of a cluster: JSON values, changed by revision and watched."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import Any, Final
+
+import nats.errors
+import orjson
+from nats.js import errors as js_errors
+
+from jumpseat.cluster.nats_connection import (
+    EXPECTED,
+    FAILURES,
+    MESSAGE_ID,
+    PATIENCE_S,
+    REQUEST_S,
+    WRONG_SEQUENCE,
+    NatsConnection,
+    Pause,
+    Stored,
+    WrongSequenceError,
+    text_of,
+)
+from jumpseat.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+SILENCE_S: Final = 5.0
+"""Time without a change after which a watch is compared with the bucket."""
+
+
+class Buckets(NatsConnection):
+    """The buckets that a connection reaches."""
+
+    async def value(self, bucket: str, key: str) -> tuple[int, Any]:
+        """Return the revision of a key in a bucket, 0 if it never had one, and its JSON value, if it has one.
+
+        Raises:
+            StoreUnavailableError: NATS does not answer.
+        """
+        found = await self._last(f"KV_{bucket}", f"$KV.{bucket}.{key}")
+        if found is None:
+            return 0, None
+        deleted = "KV-Operation" in found.headers or "Nats-Marker-Reason" in found.headers
+        return found.seq, None if deleted or not found.data else orjson.loads(found.data)
+
+    async def set_value(self, bucket: str, key: str, value: Any, expected: int, message_id: str) -> int:
+        """Replace the value of a key whose revision is ``expected``; ``None`` removes it. Returns the revision.
+
+        Raises:
+            WrongSequenceError: somebody else has changed it.
+            StoreUnavailableError: NATS does not answer, or has no space; the change may be stored all the same.
+        """
+        headers = {} if value is not None else {"KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": "3600"}
+        data = b"" if value is None else orjson.dumps(value)
+        sent = {MESSAGE_ID: message_id, EXPECTED: str(expected), **headers}
+        subject, pause = f"$KV.{bucket}.{key}", Pause(PATIENCE_S)
+        while True:
+            try:
+                return (await self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))).seq
+            except js_errors.APIError as error:
+                if error.err_code in WRONG_SEQUENCE:
+                    last = await self._last(f"KV_{bucket}", subject)
+                    if last is not None and last.headers.get(MESSAGE_ID) == message_id:
+                        return last.seq
+                    raise WrongSequenceError(last) from None
+                log.warning("NATS cannot store at the moment: %s", text_of(error))
+            except FAILURES as error:
+                log.info("NATS does not answer: %s", text_of(error))
+            await pause()
+
+    async def put(self, bucket: str, key: str, value: Any, timeout_s: float = REQUEST_S) -> None:
+        """Set the value of a key, once.
+
+        Raises:
+            StoreError: NATS does not answer.
+        """
+        try:
+            await self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=timeout_s)
+        except FAILURES as error:
+            raise StoreError(f"NATS does not answer: {text_of(error)}") from None
+
+    async def put_surely(self, bucket: str, key: str, value: Any) -> None:
+        """Set the value of a key.
+
+        Raises:
+            StoreUnavailableError: NATS does not answer, or has no space.
+        """
+        await self.retried(lambda: self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=REQUEST_S))
+
+    async def last_revision(self, bucket: str) -> int:
+        """Return the revision of the last change in a bucket.
+
+        Raises:
+            StoreError: NATS does not answer.
+        """
+        try:
+            return (await self._js.stream_info(f"KV_{bucket}")).state.last_seq
+        except FAILURES as error:
+            raise StoreError(f"NATS does not answer: {text_of(error)}") from None
+
+    async def values(self, bucket: str) -> dict[str, Any]:
+        """Return all keys of a bucket with their JSON values."""
+        found: dict[str, Any] = {}
+        async with aclosing(self.watch(bucket)) as changes:
+            async for change in changes:
+                if change is None:
+                    break
+                key, value, _ = change
+                if value is not None:
+                    found[key] = value
+        return found
+
+    async def describe(self, stream: str) -> dict[str, Any]:
+        """Return the size of a stream, and where it is, as a JSON object.
+
+        Raises:
+            StoreError: NATS does not answer.
+        """
+        try:
+            info = await self._js.stream_info(stream)
+        except FAILURES as error:
+            raise StoreError(f"NATS does not answer: {text_of(error)}") from None
+        return {
+            "name": stream,
+            "messages": info.state.messages,
+            "bytes": info.state.bytes,
+            "copies": info.config.num_replicas,
+            "leader": info.cluster.leader if info.cluster is not None else None,
+        }
+
+    async def watch(self, bucket: str) -> AsyncGenerator[tuple[str, Any, int] | None]:
+        """Yield the keys of a bucket with their JSON values and revisions, then all changes, for ever.
+
+        ``None`` follows the keys that exist. A removed key has the value ``None``. All keys come again after NATS
+        has lost the place of the reader.
+        """
+        pause = Pause()
+        while True:
+            try:
+                async with aclosing(self._watch(bucket)) as changes:
+                    async for change in changes:
+                        pause.reset()
+                        yield change
+            except (*FAILURES, StoreError) as error:
+                log.info("the watch of %s begins again: %s", bucket, text_of(error))
+            await pause()
+
+    async def _watch(self, bucket: str) -> AsyncGenerator[tuple[str, Any, int] | None]:
+        """Yield as :meth:`watch` does, until changes stay out."""
+        store = await self._js.key_value(bucket)
+        watcher: Any = await store.watchall()
+        known = 0
+        try:
+            while True:
+                try:
+                    entry = await watcher.updates(timeout=SILENCE_S)
+                except (nats.errors.TimeoutError, TimeoutError):
+                    if await self.last_revision(bucket) > known:
+                        return
+                    continue
+                if entry is None:
+                    yield None
+                    continue
+                known = entry.revision or known
+                value = None if entry.operation is not None or not entry.value else orjson.loads(entry.value)
+                yield entry.key, value, entry.revision or 0
+        finally:
+            with suppress(nats.errors.Error, OSError):
+                await watcher.stop()
+
+    async def _last(self, stream: str, subject: str, patience_s: float | None = PATIENCE_S) -> Stored | None:
+        """Return the last message of a subject, from the leader of its stream."""
+        found = await self.retried(lambda: self._js.get_msg(stream, subject=subject), patience_s)
+        return Stored(found.seq or 0, found.data or b"", found.headers or {}) if found is not None else None

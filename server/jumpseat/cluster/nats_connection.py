@@ -1,0 +1,222 @@
+"""The connection to NATS: messages between replicas, and requests that are repeated until NATS answers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, TypeAlias, TypeVar
+
+import anyio
+import nats.errors
+from nats.aio.client import Client as NatsClient
+from nats.aio.msg import Msg
+from nats.js import errors as js_errors
+
+from jumpseat.cluster.names import Names
+from jumpseat.cluster.settings import ClusterSettings
+from jumpseat.errors import ConfigError, StoreError, StoreUnavailableError
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+RETRY_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0)
+"""Waits before a request is repeated; the last one is used from then on."""
+REQUEST_S: Final = 5.0
+PATIENCE_S: Final = 12.0
+"""Time in which requests are repeated: longer than an election of NATS."""
+WRONG_SEQUENCE: Final = (10071, 10164)
+EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
+MESSAGE_ID: Final = "Nats-Msg-Id"
+FAILURES: Final = (nats.errors.Error, TimeoutError, OSError)
+
+Headers: TypeAlias = Mapping[str, str]
+
+
+class WrongSequenceError(Exception):
+    """Somebody else has written to the subject. ``last`` is the last message there, ``None`` if there is none."""
+
+    def __init__(self, last: Stored | None) -> None:
+        super().__init__("the subject has another last message than expected")
+        self.last = last
+
+
+class NoReplyError(Exception):
+    """Nobody listens to the subject: ``gone``; or nobody has answered in time."""
+
+    def __init__(self, *, gone: bool) -> None:
+        super().__init__("nobody listens" if gone else "no answer")
+        self.gone = gone
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A message of a stream."""
+
+    seq: int
+    data: bytes
+    headers: Headers
+
+
+class NatsConnection:
+    """A connection to NATS, and the names that a cluster uses there."""
+
+    def __init__(self, client: NatsClient, names: Names, reconnects: list[Callable[[], None]]) -> None:
+        # Its types are incomplete.
+        self._client: Any = client
+        self._js: Any = self._client.jetstream(timeout=REQUEST_S)
+        self.names = names
+        self.reconnects = reconnects
+        """Called after each reconnect: messages to and from this replica may be lost."""
+
+    @property
+    def connected(self) -> bool:
+        """Return whether there is a connection to a server of NATS."""
+        return self._client.is_connected
+
+    @property
+    def server(self) -> str:
+        """The server of NATS that this replica is connected to."""
+        url = self._client.connected_url
+        return url.netloc if url is not None else ""
+
+    async def retried(self, work: Callable[[], Awaitable[T]], patience_s: float | None = PATIENCE_S) -> T | None:
+        """Return the result of ``work`` when NATS answers; ``None`` if there is no such thing in NATS.
+
+        Raises:
+            StoreUnavailableError: NATS has not answered for ``patience_s``; with ``None``, never.
+        """
+        pause = Pause(patience_s)
+        while True:
+            try:
+                return await work()
+            except js_errors.NotFoundError:
+                return None
+            except FAILURES as error:
+                log.info("NATS does not answer: %s", text_of(error))
+            await pause()
+
+    # --- messages between replicas --------------------------------------------------------------------------------
+
+    async def listen(self, subject: str, handle: Callable[[str, bytes, str], None]) -> None:
+        """Call ``handle`` with the subject of each message, its content and the subject to answer to, in order."""
+
+        async def receive(message: Msg) -> None:
+            try:
+                handle(message.subject, message.data, message.reply)
+            except Exception:
+                log.exception("a message of another replica cannot be handled")
+
+        await self._client.subscribe(subject, cb=receive, pending_bytes_limit=256 << 20, pending_msgs_limit=1 << 20)
+
+    async def send(self, subject: str, data: bytes, reply: str = "") -> None:
+        """Send a message, which may be lost where the connection breaks; answers go to ``reply``."""
+        with suppress(nats.errors.Error, OSError):
+            await self._client.publish(subject, data, reply=reply)
+
+    async def ask(self, subject: str, data: bytes, timeout_s: float) -> bytes:
+        """Send a request and return the answer.
+
+        Raises:
+            NoReplyError: nobody listens, or nobody answers in time.
+        """
+        try:
+            return (await self._client.request(subject, data, timeout=timeout_s)).data
+        except nats.errors.NoRespondersError:
+            raise NoReplyError(gone=True) from None
+        except FAILURES:
+            raise NoReplyError(gone=False) from None
+
+
+class Pause:
+    """The waits before a request is sent again. ``patience_s`` limits all of them together; ``None`` does not."""
+
+    def __init__(self, patience_s: float | None = None) -> None:
+        self._until_s = None if patience_s is None else time.monotonic() + patience_s
+        self._attempt = 0
+
+    async def __call__(self) -> None:
+        """Wait.
+
+        Raises:
+            StoreUnavailableError: the patience is over.
+        """
+        if self._until_s is not None and time.monotonic() > self._until_s:
+            raise StoreUnavailableError
+        await anyio.sleep(RETRY_S[min(self._attempt, len(RETRY_S) - 1)])
+        self._attempt += 1
+
+    def reset(self) -> None:
+        """Begin again with the shortest wait."""
+        self._attempt = 0
+
+
+@asynccontextmanager
+async def connected_client(
+    settings: ClusterSettings, label: str, on_reconnect: Callable[[], None]
+) -> AsyncGenerator[NatsClient]:
+    """Connect to NATS, and reconnect whenever the connection breaks, to any server, until the end of the block.
+
+    Raises:
+        StoreError: no server can be reached.
+        ConfigError: the credentials are not accepted.
+    """
+    client: Any = NatsClient()
+    refused = False
+
+    async def reconnected() -> None:
+        log.info("connected to NATS again")
+        on_reconnect()
+
+    async def disconnected() -> None:
+        if not client.is_closed:
+            log.warning("the connection to NATS is lost")
+
+    async def failed(error: Exception) -> None:
+        nonlocal refused
+        # Of other types, too, by the moment at which the server refuses.
+        refused = refused or "authorization" in text_of(error).lower()
+        log.info("NATS: %s", text_of(error))
+
+    given: dict[str, Any] = {
+        "user": settings.user,
+        "password": settings.password,
+        "token": settings.token,
+        "user_credentials": settings.credentials,
+        "tls": settings.tls,
+    }
+    try:
+        with anyio.fail_after(15):
+            await client.connect(
+                list(settings.servers),
+                name=label,
+                connect_timeout=2,
+                ping_interval=5,
+                max_outstanding_pings=2,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=0.1,
+                reconnected_cb=reconnected,
+                disconnected_cb=disconnected,
+                error_cb=failed,
+                # A cut connection must not hold what was sent meanwhile.
+                pending_size=8 << 20,
+                **{key: value for key, value in given.items() if value is not None},
+            )
+    except (nats.errors.AuthorizationError, nats.errors.NoServersError, TimeoutError, OSError) as error:
+        if refused or isinstance(error, nats.errors.AuthorizationError):
+            raise ConfigError("store: NATS does not accept the credentials") from None
+        raise StoreError(f"cannot reach NATS at {', '.join(settings.servers)}: {text_of(error)}") from None
+    try:
+        yield client
+    finally:
+        with anyio.move_on_after(1, shield=True), suppress(nats.errors.Error, OSError, TimeoutError):
+            await client.close()
+
+
+def text_of(error: BaseException) -> str:
+    """Return what an error of NATS tells."""
+    description = getattr(error, "description", None)
+    return str(description or error or type(error).__name__)
