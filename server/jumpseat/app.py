@@ -29,6 +29,7 @@ from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.providers import environment_providers
 from jumpseat.agent.client import Client
 from jumpseat.agent.hook_commands import NoHookCommands
+from jumpseat.agent.permissions.approvals import ApprovalStore
 from jumpseat.agent.permissions.judge import JUDGE_TIMEOUT_S, JudgeConfig
 from jumpseat.agent.permissions.permissions import Policy
 from jumpseat.agent.retry import RetryPolicy
@@ -76,7 +77,7 @@ from jumpseat.store.accounts import Accounts
 from jumpseat.store.hook_files import HookFiles
 from jumpseat.store.installed_plugins import InstalledPlugins
 from jumpseat.store.instructions import read_instructions
-from jumpseat.store.location_approvals import LocationApprovals
+from jumpseat.store.location_approvals import approvals_in
 from jumpseat.store.marketplaces import Marketplaces
 from jumpseat.store.mcp_config import McpConfigFile
 from jumpseat.store.mcp_tokens import McpTokenFile
@@ -86,7 +87,7 @@ from jumpseat.store.project_rules import PermissionRules, location, read_rules
 from jumpseat.store.sessions import SessionStore
 from jumpseat.store.skills import SkillLibrary
 from jumpseat.store.trusted_folders import TrustedFolders
-from jumpseat.store.user_settings import UserSettings
+from jumpseat.store.user_settings import settings_in
 from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.hooks.session import SessionHookCommands
@@ -173,7 +174,10 @@ class App:
         )
         self.observability = Observability(options, home, self.secrets, self.gauges())
         self.models.observers = self.observability.observers
-        self.user_settings = UserSettings(home)
+        if cluster is not None:
+            self.user_settings, approvals = cluster.user_settings, cluster.approvals
+        else:
+            self.user_settings, approvals = settings_in(home), approvals_in(home)
         store = cluster.store if cluster is not None else SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
         self.marketplaces = Marketplaces(home, children.variables)
@@ -269,7 +273,7 @@ class App:
             read_instructions=lambda settings: "\n\n".join(
                 filter(None, (read_instructions(settings), memory_section(memories, settings)))
             ),
-            policy=_policy(config, home, self.trust),
+            policy=_policy(config, home, self.trust, approvals),
             skills=self.skills.for_session,
             observers=self.observability.observers,
             agent_limits=AgentLimits(**_given(config.agents)),
@@ -498,7 +502,7 @@ def _folders(given: Sequence[str]) -> list[Path]:
     return folders
 
 
-def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
+def _policy(config: Config, home: Path, trust: TrustedFolders, approvals: ApprovalStore) -> Policy:
     """Return the permission policy of the user's configuration.
 
     Raises:
@@ -512,7 +516,7 @@ def _policy(config: Config, home: Path, trust: TrustedFolders) -> Policy:
     return Policy(
         rules=PermissionRules(user, trust),
         location_key=location,
-        approval_store=LocationApprovals(home),
+        approval_store=approvals,
         guarded=(home,),
         judge=JudgeConfig(judge.model, judge.timeout_s or JUDGE_TIMEOUT_S) if judge else None,
     )

@@ -33,10 +33,12 @@ async def running_replicas(
     nodes: int = 1,
     limit_s: float = 55,
     hosts: Sequence[str] = (),
+    given: Nats | None = None,
     **config: str | float | list[str],
 ) -> AsyncGenerator[Replicas]:
-    """Start servers of NATS and replicas, each on a host of ``hosts`` if there are any."""
-    async with running_nats(folder, nodes) as nats, AsyncExitStack() as stack:
+    """Start replicas, each on a host of ``hosts`` if there are any, and servers of NATS unless ``given`` ones."""
+    async with AsyncExitStack() as stack:
+        nats = given if given is not None else await stack.enter_async_context(running_nats(folder, nodes))
         servers: list[RunningServer] = []
         for number in range(count):
             settings = nats.config(**config, **({"host": hosts[number]} if hosts else {}))

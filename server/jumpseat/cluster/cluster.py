@@ -20,6 +20,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.cluster import jetstream
 from jumpseat.cluster.calls import Call
 from jumpseat.cluster.catching_up import Seen
+from jumpseat.cluster.documents import ClusterDocuments
 from jumpseat.cluster.index import Index
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.membership import Membership
@@ -36,6 +37,8 @@ from jumpseat.rpc.connection import Connection
 from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.registry import SessionRegistry
+from jumpseat.store.location_approvals import LocationApprovals
+from jumpseat.store.user_settings import FILE, UserSettings
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +87,9 @@ class Cluster:
         self._stream = stream
         self.membership = Membership(stream, settings, tasks, self._describe)
         self.index = Index(stream, tasks)
+        self.documents = ClusterDocuments(stream, tasks)
+        self.approvals = LocationApprovals(self.documents.approvals, self.location_key)
+        self.user_settings = UserSettings(self.documents.settings, home / FILE)
         self.ownerships = Ownerships(stream, self.membership, self.index, tasks, self._handle_loss)
         self._home = home / "replicas" / self.membership.id
         self.store = ClusterStore(self._home, tasks, self.ownerships, self.index)
@@ -104,6 +110,7 @@ class Cluster:
         await self._stream.listen(names.to(here, "tunnel.*"), self._handle_frame)
         await self._stream.listen(names.lifecycle, self._handle_lifecycle)
         await self.index.start()
+        await self.documents.start()
         await self.membership.start()
         await anyio.to_thread.run_sync(self._remove_old_copies)
         self.tasks.start_soon(self._check)
@@ -159,6 +166,16 @@ class Cluster:
             return None
         path = Path(cwd)
         return None if any(path.is_relative_to(shared) for shared in self.settings.shared) else self.settings.host
+
+    def location_key(self, location: str) -> str:
+        """Return the name of approvals for a location: a folder of one host is another folder elsewhere."""
+        host = self.host_of(location)
+        return location if host is None else f"{host}:{location}"
+
+    def location_of(self, key: str) -> str | None:
+        """Return the location with a key; ``None`` if it is a folder of another host."""
+        location = key.removeprefix(f"{self.settings.host}:")
+        return location if self.location_key(location) == key else None
 
     def gauges(self) -> list[Gauge]:
         """Return the numbers of this replica that metrics show."""

@@ -95,6 +95,7 @@ class JetStream(Buckets):
         for bucket, ttl in (
             (self.names.owners, None),
             (self.names.index, None),
+            (self.names.user, None),
             (self.names.replicas, HEARTBEAT_TTL_S),
         ):
             with suppress(js_errors.BadRequestError):

@@ -38,6 +38,11 @@ class Names:
         return f"{self.cluster}-sessions"
 
     @property
+    def user(self) -> str:
+        """The bucket with the user's approvals and settings."""
+        return f"{self.cluster}-user"
+
+    @property
     def objects(self) -> str:
         """The object store of large files."""
         return f"{self.cluster}-files"
@@ -45,7 +50,7 @@ class Names:
     @property
     def streams(self) -> list[str]:
         """All streams, those of buckets included."""
-        buckets = [f"KV_{bucket}" for bucket in (self.owners, self.index, self.replicas)]
+        buckets = [f"KV_{bucket}" for bucket in (self.owners, self.index, self.replicas, self.user)]
         return [self.log_stream, *buckets, f"OBJ_{self.objects}"]
 
     @property

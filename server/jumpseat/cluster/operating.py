@@ -9,18 +9,25 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import anyio
+import anyio.to_thread
 
 from jumpseat.cluster import jetstream
 from jumpseat.cluster.cluster import Cluster
+from jumpseat.cluster.documents import APPROVALS, SETTINGS
 from jumpseat.cluster.folder import ReplicatedFolder
 from jumpseat.cluster.names import Names
 from jumpseat.cluster.settings import ClusterSettings
 from jumpseat.errors import JumpseatError
+from jumpseat.store.location_approvals import FILE as APPROVALS_FILE
+from jumpseat.store.location_approvals import with_location_keys
 from jumpseat.store.log_syncer import LogSyncer
+from jumpseat.store.private_file import PrivateFile
 from jumpseat.store.sessions import SessionStore
+from jumpseat.store.user_settings import FILE as SETTINGS_FILE
+from jumpseat.store.user_settings import SettingsFile, without_unknown
 
 Copied: TypeAlias = tuple[str, Literal["copied", "exists", "open", "failed"], str]
-"""A session, what was done with it, and why it failed."""
+"""A session or document, what was done with it, and why it failed."""
 
 
 async def cluster_status(settings: ClusterSettings) -> dict[str, Any]:
@@ -63,9 +70,13 @@ async def _member(settings: ClusterSettings, home: Path) -> AsyncGenerator[Clust
 async def copy_to_cluster(settings: ClusterSettings, home: Path, only: Collection[str]) -> AsyncIterator[Copied]:
     """Copy the sessions in the files of ``home`` to JetStream, all or ``only`` some; yield each with its outcome.
 
-    The files stay. Sessions that a process has open are left out, and those that the cluster has already.
+    The files stay. Sessions that a process has open are left out, and what the cluster has already. Approvals and
+    settings are copied with all sessions.
     """
     async with _member(settings, home) as cluster, anyio.create_task_group() as tasks:
+        if not only:
+            async for copied in _documents_to_cluster(cluster, home):
+                yield copied
         files = SessionStore(home, tasks)
         for folder in list(files.iter_stored()):
             session_id = folder.session_id
@@ -92,9 +103,13 @@ async def copy_to_cluster(settings: ClusterSettings, home: Path, only: Collectio
 async def copy_to_files(settings: ClusterSettings, home: Path, only: Collection[str]) -> AsyncIterator[Copied]:
     """Copy the sessions of a cluster to files in ``home``, all or ``only`` some; yield each with its outcome.
 
-    What is in JetStream stays. Sessions that a replica has open are left out, and those that have files already.
+    What is in JetStream stays. Sessions that a replica has open are left out, and what has files already. Approvals
+    and settings are copied with all sessions.
     """
     async with _member(settings, home) as cluster, anyio.create_task_group() as tasks:
+        if not only:
+            for copied in await anyio.to_thread.run_sync(_documents_to_files, cluster, home):
+                yield copied
         files = SessionStore(home, tasks)
         for entry in cluster.index.all():
             session_id = entry.session_id
@@ -115,3 +130,37 @@ async def copy_to_files(settings: ClusterSettings, home: Path, only: Collection[
             else:
                 yield session_id, "copied", ""
         files.ownership.close()
+
+
+async def _documents_to_cluster(cluster: Cluster, home: Path) -> AsyncIterator[Copied]:
+    approvals = await anyio.to_thread.run_sync(PrivateFile(home / APPROVALS_FILE).read)
+    settings = without_unknown(await anyio.to_thread.run_sync(SettingsFile(home / SETTINGS_FILE).read))
+    for name, values, target in (
+        (APPROVALS, with_location_keys(approvals, cluster.location_key), cluster.documents.approvals),
+        (SETTINGS, settings, cluster.documents.settings),
+    ):
+        if not values:
+            continue
+        if target.read():
+            yield name, "exists", ""
+            continue
+        await target.change_here(lambda stored, values=values: stored.update(values))
+        yield name, "copied", ""
+
+
+def _documents_to_files(cluster: Cluster, home: Path) -> list[Copied]:
+    """Copy the documents, with the approvals for folders that this host has."""
+    approvals = with_location_keys(cluster.documents.approvals.read(), cluster.location_of)
+    done: list[Copied] = []
+    for name, values, target in (
+        (APPROVALS, approvals, PrivateFile(home / APPROVALS_FILE)),
+        (SETTINGS, cluster.documents.settings.read(), SettingsFile(home / SETTINGS_FILE)),
+    ):
+        if not values:
+            continue
+        if target.read():
+            done.append((name, "exists", ""))
+            continue
+        target.change(lambda stored, values=values: stored.update(values))
+        done.append((name, "copied", ""))
+    return done

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import anyio.to_thread
+
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.skills import (
     SetDisabledSkillsParams,
@@ -9,12 +11,11 @@ from jumpseat_protocol.skills import (
 )
 
 
-def set_disabled_skills(ctx: Context, params: SetDisabledSkillsParams) -> None:
+async def set_disabled_skills(ctx: Context, params: SetDisabledSkillsParams) -> None:
     """Replace the list of skills that are disabled in new sessions."""
-    ctx.process.user_settings.disable_skills(params.disabled_skills)
+    await anyio.to_thread.run_sync(ctx.process.user_settings.disable_skills, params.disabled_skills)
 
 
-def set_skill_disabled(ctx: Context, params: SetSkillDisabledParams) -> None:
+async def set_skill_disabled(ctx: Context, params: SetSkillDisabledParams) -> None:
     """Disable or enable one skill in new sessions. The skill need not exist."""
-    others = [name for name in ctx.process.user_settings.disabled_skills() if name != params.name]
-    ctx.process.user_settings.disable_skills([*others, params.name] if params.disabled else others)
+    await anyio.to_thread.run_sync(ctx.process.user_settings.disable_skill, params.name, params.disabled)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import anyio.to_thread
+
 from jumpseat.sessions.context import Context
 from jumpseat.store.user_settings import KNOWN
 from jumpseat_protocol.server import EmptyParams
@@ -26,9 +28,9 @@ def get(ctx: Context, params: EmptyParams) -> UserSettingsResult:
     )
 
 
-def set_settings(ctx: Context, params: UserSettingsSetParams) -> UserSettingsSetResult:
+async def set_settings(ctx: Context, params: UserSettingsSetParams) -> UserSettingsSetResult:
     """Change settings of sessions that are created from now on. No other source overrides them."""
-    ctx.process.user_settings.set(params.settings)
+    await anyio.to_thread.run_sync(ctx.process.user_settings.set, params.settings)
     return UserSettingsSetResult()
 
 

@@ -67,6 +67,9 @@ class PrivateFile:
             raise StoreError(f"cannot write {self._path.name!r}: {error.strerror or error}") from error
         return result
 
+    def reload(self) -> None:
+        """Do nothing: the file is read at each use."""
+
     def _load(self) -> dict[str, Any] | None:
         try:
             with self._path.open("rb") as file:
