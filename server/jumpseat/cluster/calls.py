@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import anyio
 
@@ -12,16 +12,33 @@ from jumpseat.rpc.json_rpc_peer import Later
 from jumpseat.rpc.wire_errors import error_of
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
+DELETING: Final = "sessions.bulkDelete"
 OPENING: Final = frozenset({"session.create", "session.resume", "sessions.open"})
+
+
+class OfMany(NamedTuple):
+    """A method about the sessions in ``sessionIds``, at most ``most``; ``member`` of the result is about each."""
+
+    member: str
+    most: int | None = None
+
+
+OF_MANY: Final[Mapping[str, OfMany]] = {
+    DELETING: OfMany("freedBytes"),
+    "sessions.getClientMetadata": OfMany("", 1000),
+    "jumpseat.web.describe": OfMany("sessions", 200),
+    "jumpseat.web.search": OfMany("matches", 200),
+}
+"""The methods about several sessions. Their handlers know the same limits."""
 READING: Final = frozenset(
     {
+        *OF_MANY,
         "session.getMetadata",
         "sessions.getMetadata",
         "sessions.fork",
-        "sessions.getClientMetadata",
         "sessions.getEventFilePath",
         "sessions.readPersistedEvents",
-        "jumpseat.session.modelCalls",
+        "jumpseat.web.modelCalls",
     }
 )
 """The methods that read a session that nobody has open, from a working copy that is made for them."""
@@ -39,6 +56,8 @@ LISTING: Final = frozenset(
         "sessions.getLastForContext",
         "sessions.listNonEmptySessionIds",
         "sessions.checkInUse",
+        "sessions.enrichMetadata",
+        "sessions.getSizes",
     }
 )
 """The methods about the sessions of the whole cluster."""
@@ -96,8 +115,20 @@ def session_of_call(method: str, params: Any) -> str | None:
     if method == "sessions.open" and given.get("kind") == "create":
         options = given.get("options")
         given = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
+    if method in OF_MANY:
+        sessions = sessions_of_call(method, given)
+        return sessions[0] if sessions is not None and len(sessions) == 1 else None
     session_id = given.get("sessionId")
     return session_id if isinstance(session_id, str) and session_id else None
+
+
+def sessions_of_call(method: str, params: Mapping[str, Any]) -> list[str] | None:
+    """Return the sessions that a request about several names; ``None`` for other requests and invalid params."""
+    given = params.get("sessionIds")
+    if method not in OF_MANY or not isinstance(given, list):
+        return None
+    sessions = cast("list[Any]", given)
+    return sessions if all(isinstance(session_id, str) and session_id for session_id in sessions) else None
 
 
 def with_session(method: str, params: dict[str, Any], session_id: str) -> dict[str, Any]:

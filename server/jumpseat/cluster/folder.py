@@ -45,6 +45,14 @@ class Leases(Protocol):
         """Return the lease of a session; ``None`` if this replica does not own it."""
         ...
 
+    async def owners_elsewhere(self) -> set[str]:
+        """Return the sessions that other replicas own.
+
+        Raises:
+            StoreError: NATS does not answer.
+        """
+        ...
+
     def release_soon(self, session_id: str) -> None:
         """Give a session up when everything is stored, and remove its working copy."""
         ...

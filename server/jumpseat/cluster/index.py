@@ -20,7 +20,11 @@ CATCH_UP_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A session in the index. ``host`` is set if the session's files are on one host."""
+    """A session in the index.
+
+    ``host`` is set if the session's files are on one host. ``size`` is that of all of its files in bytes; ``named``
+    says whether the user has named the session.
+    """
 
     session_id: str
     changed_ns: int
@@ -28,6 +32,8 @@ class IndexEntry:
     host: str | None
     metadata: bytes | None
     cwd: str | None
+    size: int = 0
+    named: bool = False
 
 
 class Index:
@@ -82,6 +88,8 @@ class Index:
             "createdBy": entry.created_by,
             "host": entry.host,
             "cwd": entry.cwd,
+            "size": entry.size,
+            "named": entry.named,
             "metadata": orjson.Fragment(entry.metadata) if entry.metadata is not None else None,
         }
         await self._stream.put_surely(self._stream.names.index, token_of(entry.session_id), value)
@@ -120,4 +128,7 @@ class Index:
             # Copied into a block of its own size: that of orjson stays much larger.
             bytes(bytearray(orjson.dumps(metadata))) if metadata is not None else None,
             value.get("cwd"),
+            int(value.get("size") or 0),
+            # Earlier versions did not tell.
+            bool(value.get("named", True)),
         )

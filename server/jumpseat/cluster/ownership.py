@@ -26,7 +26,7 @@ from jumpseat.cluster.index import Index, IndexEntry
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.lease import Lease
 from jumpseat.cluster.membership import Membership
-from jumpseat.cluster.names import token_of
+from jumpseat.cluster.names import session_of, token_of
 from jumpseat.cluster.nats_connection import PATIENCE_S, WrongSequenceError
 from jumpseat.cluster.records import EPOCH, Content, Folder, Record
 from jumpseat.deep_folders import delete_folder
@@ -147,6 +147,14 @@ class Ownerships:
         if replica is None or replica == self._membership.id or await self._membership.has_gone(replica):
             return None
         return replica
+
+    async def owners_elsewhere(self) -> set[str]:
+        owners = await self._stream.values(self._stream.names.owners)
+        return {
+            session_of(key)
+            for key, owner in owners.items()
+            if owner["replica"] != self._membership.id and self._membership.alive(owner["replica"])
+        }
 
     async def check(self) -> None:
         """Find the sessions that others have taken while this replica was cut off, and give them up."""
@@ -401,5 +409,7 @@ class Ownerships:
                 self._hosts.get(folder.session_id),
                 orjson.dumps(listed) if listed is not None else None,
                 workspace.cwd if workspace is not None else None,
+                await anyio.to_thread.run_sync(folder.size_bytes),
+                workspace is not None and workspace.user_named,
             )
         )

@@ -35,6 +35,7 @@ from jumpseat.cluster.calls import (
 from jumpseat.cluster.catching_up import Seen, decode_seen, lacks_idle, missed, with_idles
 from jumpseat.cluster.index import Index
 from jumpseat.cluster.lease import Response
+from jumpseat.cluster.many import ManySessions
 from jumpseat.cluster.membership import Membership
 from jumpseat.cluster.ownership import OwnedElsewhereError, Ownerships
 from jumpseat.cluster.prompts import SentPrompts, decode_sent, keep_id, lost_prompts
@@ -130,6 +131,7 @@ class ClientRoutes:
         self._places: dict[str, str] = {}
         self._seen: dict[str, Seen | None] = {}
         self._sent = SentPrompts()
+        self._many = ManySessions(cluster, ctx, self.serve)
         self._remotes: dict[str, RemoteReplica] = {}
         # The requests about a session whose owner is being looked for.
         self._waiting: dict[str, list[Call]] = {}
@@ -149,6 +151,9 @@ class ClientRoutes:
         """Serve a request, here by ``serve`` or elsewhere."""
         session_id = session_of_call(method, params)
         is_new = creates(method, params)
+        if self._connection.access is not None and (of_many := self._many.find(method, params)) is not None:
+            check_call(self._ctx, method)
+            return of_many(serve)
         if self._connection.session_fs is not None or self._connection.access is None:
             # Sessions in the file system of the client are not the cluster's.
             return serve(params)

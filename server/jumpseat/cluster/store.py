@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from anyio.abc import TaskGroup
 
 from jumpseat.cluster.folder import Leases, ReplicatedFolder
-from jumpseat.cluster.index import Index
+from jumpseat.cluster.index import Index, IndexEntry
+from jumpseat.store.pruning import Pruned
 from jumpseat.store.session_index import join
 from jumpseat.store.session_table import Entry
 from jumpseat.store.sessions import SessionFolder, SessionStore, context_of
 from jumpseat.store.workspace import Workspace
+from jumpseat_protocol.sessions import SessionMetadata
 
 
 class DraftFolder(ReplicatedFolder):
@@ -62,15 +64,50 @@ class ClusterStore(SessionStore):
         return (join(self._entries(context)),)
 
     def find(self, prefix: str) -> str | None:
-        sees = self._sees
-        found = [
-            entry.session_id
-            for entry in self._cluster_index.all()
-            if entry.session_id.startswith(prefix) and (sees is None or sees(entry.created_by))
-        ]
+        found = [entry.session_id for entry in self._seen_entries() if entry.session_id.startswith(prefix)]
         if prefix in found:
             return prefix
         return found[0] if len(found) == 1 else None
+
+    async def sizes(self) -> dict[str, int]:
+        return {entry.session_id: entry.size for entry in self._seen_entries()}
+
+    async def in_use(self, session_ids: Iterable[str]) -> list[str]:
+        owners = await self._leases.owners_elsewhere()
+        seen = {entry.session_id for entry in self._seen_entries()} & owners
+        return [session_id for session_id in session_ids if session_id in seen]
+
+    def describe(self, session_id: str, modified_time: str) -> tuple[SessionMetadata, bool] | None:
+        entry = self._cluster_index.get(session_id)
+        if entry is None or (self._sees is not None and not self._sees(entry.created_by)):
+            return None
+        if entry.metadata is None:
+            return SessionMetadata(session_id=session_id, start_time="", modified_time=modified_time), False
+        return SessionMetadata.model_validate_json(entry.metadata), True
+
+    async def find_prunable(
+        self,
+        before_s: float,
+        *,
+        named_too: bool,
+        concerns: Callable[[str], bool] = lambda _session_id: True,
+        is_open: Callable[[str], bool] = lambda _session_id: False,
+    ) -> Pruned:
+        pruned = Pruned()
+        owners = await self._leases.owners_elsewhere()
+        for entry in self._seen_entries():
+            session_id = entry.session_id
+            if entry.changed_ns > before_s * 1e9 or not concerns(session_id):
+                continue
+            if is_open(session_id) or session_id in owners or (entry.named and not named_too):
+                pruned.skipped.append(session_id)
+            else:
+                pruned.sizes[session_id] = entry.size
+        return pruned
+
+    def _seen_entries(self) -> Iterator[IndexEntry]:
+        sees = self._sees
+        return (entry for entry in self._cluster_index.all() if sees is None or sees(entry.created_by))
 
     def _entries(self, context: Mapping[str, str] | None = None) -> Iterator[Entry]:
         entries = iter(self._cluster_index.entries())

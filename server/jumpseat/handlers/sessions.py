@@ -178,23 +178,12 @@ async def load_deferred_repo_hooks(ctx: Context, params: SessionParams) -> RepoH
 
 async def get_sizes(ctx: Context, params: EmptyParams) -> SizesResult:
     """Return the size of each stored session, in bytes."""
-
-    def measure() -> dict[str, int]:
-        return {folder.path.name: folder.size_bytes() for folder in ctx.registry.store.iter_stored()}
-
-    return SizesResult(sizes=await anyio.to_thread.run_sync(measure))
+    return SizesResult(sizes=await ctx.registry.store.sizes())
 
 
-def check_in_use(ctx: Context, params: SessionIdsParams) -> InUseResult:
+async def check_in_use(ctx: Context, params: SessionIdsParams) -> InUseResult:
     """Return the sessions that another process has open."""
-    in_use: list[str] = []
-    for session_id in params.session_ids:
-        try:
-            if ctx.registry.store.get_existing(session_id).in_use():
-                in_use.append(session_id)
-        except SessionNotFoundError:
-            continue
-    return InUseResult(in_use=in_use)
+    return InUseResult(in_use=await ctx.registry.store.in_use(params.session_ids))
 
 
 async def close(ctx: Context, params: SessionParams) -> EmptyResult:
@@ -337,16 +326,12 @@ def _basic_metadata(session: SessionMetadata) -> SessionMetadata:
 def _complete(ctx: Context, known: KnownMetadata) -> KnownMetadata | None:
     if known.is_remote or (known.summary is not None and known.context is not None):
         return known
-    try:
-        folder = ctx.registry.store.get_existing(known.session_id)
-    except SessionNotFoundError:
+    described = ctx.registry.store.describe(known.session_id, known.modified_time)
+    if described is None:
         return known
-    workspace = folder.read_workspace()
-    if workspace is None:
-        return known
-    if folder.metadata() is None and known.name is None and workspace.name is None:
+    found, is_listed = described
+    if not is_listed and known.name is None and found.name is None:
         return None
-    found = workspace.metadata(known.modified_time)
     known.name = known.name or found.name
     known.summary = known.summary or known.name or found.summary
     known.context = known.context or found.context

@@ -371,6 +371,10 @@ class OutgoingId(int):
     __hash__ = int.__hash__
 
 
+ResponseError: Final = json_rpc.JsonRpcException
+"""The exception of a :class:`Later` that has failed."""
+
+
 class Later(Future[Any]):
     """The response of a handler that gives it in a callback, in an order with other messages of the connection.
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container
-from functools import partial
-
-import anyio.to_thread
 
 from jumpseat.errors import SessionInUseError, SessionNotFoundError
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.pruning import Pruned, find_prunable
+from jumpseat.store.pruning import Pruned
 
 
 async def prune(
@@ -21,15 +18,12 @@ async def prune(
     Sessions in ``excluded`` are not considered. Sessions that are open, here or in another process, or named
     (unless ``named_too``), are skipped.
     """
-    find = partial(
-        find_prunable,
-        registry.store,
+    pruned = await registry.store.find_prunable(
         time.time() - older_than_s,
         named_too=named_too,
         concerns=lambda session_id: session_id not in excluded,
         is_open=registry.is_open,
     )
-    pruned = await anyio.to_thread.run_sync(find)
     for session_id in [] if dry_run else list(pruned.sizes):
         # A session may have been opened while the folders were measured.
         if registry.is_open(session_id) or not await _delete(registry, session_id):

@@ -147,7 +147,7 @@ class _Command:
         args = self._args
         concerned = self._marked(args.only) if args.only else None
         found = find_prunable(
-            self._store,
+            self._store.iter_stored(),
             time.time() - args.older_than,
             named_too=args.named,
             concerns=lambda session_id: concerned is None or session_id in concerned,

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from jumpseat.store.sessions import SessionStore
 from jumpseat_protocol.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from jumpseat.store.event_log import FileEventLog
+    from jumpseat.store.workspace import Workspace
+
+
+class StoredFolder(Protocol):
+    """The folder of a session."""
+
+    path: Path
+
+    @property
+    def log(self) -> FileEventLog: ...
+
+    def read_workspace(self) -> Workspace | None: ...
+
+    def in_use(self) -> bool: ...
+
+    def size_bytes(self) -> int: ...
 
 
 @dataclass(slots=True)
@@ -21,7 +41,7 @@ class Pruned:
 
 
 def find_prunable(
-    store: SessionStore,
+    folders: Iterable[StoredFolder],
     before_s: float,
     *,
     named_too: bool,
@@ -33,7 +53,7 @@ def find_prunable(
     Sessions that are open, for ``is_open`` or in another process, or named (unless ``named_too``), are skipped.
     """
     pruned = Pruned()
-    for folder in store.iter_stored():
+    for folder in folders:
         session_id, changed_s = folder.path.name, folder.log.changed_s()
         if changed_s is None or changed_s > before_s or not concerns(session_id):
             continue

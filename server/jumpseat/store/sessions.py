@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
 
@@ -34,6 +35,9 @@ from jumpseat.store.session_table import Entry
 from jumpseat.store.state_files import DiskFiles
 from jumpseat.store.workspace import Workspace, parse_workspace
 from jumpseat_protocol.sessions import SessionContext, SessionMetadata
+
+if TYPE_CHECKING:
+    from jumpseat.store.pruning import Pruned
 
 SUMMARY_LENGTH: Final = 100
 # How much of a log is searched for a first prompt or answer, if the folder does not tell.
@@ -223,6 +227,57 @@ class SessionStore:
     def iter_stored(self) -> Iterator[SessionFolder]:
         """Yield the folders of all sessions that have a log, prompted or not, in no particular order."""
         return (folder for folder in self._folders() if folder.log.path.is_file())
+
+    async def sizes(self) -> dict[str, int]:
+        """Return the size of each stored session, in bytes."""
+
+        def measure() -> dict[str, int]:
+            return {folder.path.name: folder.size_bytes() for folder in self.iter_stored()}
+
+        return await anyio.to_thread.run_sync(measure)
+
+    async def in_use(self, session_ids: Iterable[str]) -> list[str]:
+        """Return those of the sessions that another process has open."""
+        return [session_id for session_id in session_ids if self._is_in_use(session_id)]
+
+    def _is_in_use(self, session_id: str) -> bool:
+        try:
+            return self.get_existing(session_id).in_use()
+        except SessionNotFoundError:
+            return False
+
+    def describe(self, session_id: str, modified_time: str) -> tuple[SessionMetadata, bool] | None:
+        """Return the metadata of a stored session, and whether lists show it; ``None`` if it is not known.
+
+        ``modified_time`` is that of the metadata.
+        """
+        try:
+            folder = self.get_existing(session_id)
+        except SessionNotFoundError:
+            return None
+        workspace = folder.read_workspace()
+        return None if workspace is None else (workspace.metadata(modified_time), folder.metadata() is not None)
+
+    async def find_prunable(
+        self,
+        before_s: float,
+        *,
+        named_too: bool,
+        concerns: Callable[[str], bool] = lambda _session_id: True,
+        is_open: Callable[[str], bool] = lambda _session_id: False,
+    ) -> Pruned:
+        """Find the sessions that have not changed since ``before_s``, in Unix time, and that ``concerns`` accepts.
+
+        Sessions that are open, for ``is_open`` or in another process, or named (unless ``named_too``), are skipped.
+        """
+        # Imported here: few servers need it.
+        from jumpseat.store.pruning import find_prunable
+
+        def find() -> Pruned:
+            folders = self.iter_stored()
+            return find_prunable(folders, before_s, named_too=named_too, concerns=concerns, is_open=is_open)
+
+        return await anyio.to_thread.run_sync(find)
 
     def find(self, prefix: str) -> str | None:
         """Return the session with that id, or the only one whose id begins with ``prefix``; else ``None``."""
