@@ -25,7 +25,7 @@ from jumpseat.cluster.index import Index
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.membership import Membership
 from jumpseat.cluster.ownership import Ownerships
-from jumpseat.cluster.remote import RemoteReplica
+from jumpseat.cluster.remote import RemoteReplica, decode_provider
 from jumpseat.cluster.routing import ClientRoutes, Handler, RelayCounters
 from jumpseat.cluster.settings import ClusterSettings
 from jumpseat.cluster.store import ClusterStore
@@ -241,6 +241,7 @@ class Cluster:
                     self.membership.doubtful = False
                 except StoreError as error:
                     log.info("the owners of sessions are not known yet: %s", error)
+            self.ownerships.release_closed()
             if self._stream.connected:
                 self._connected_s = time.monotonic()
             if self.ownerships.stalled_s > GIVE_UP_S:
@@ -339,6 +340,7 @@ class Cluster:
         connection.access = Access(access["name"], access["all"]) if access is not None else None
         connection.protocol = hello["protocol"]
         connection.wants_telemetry = bool(hello["telemetry"])
+        connection.session_fs = decode_provider(hello.get("sessionFs"))
         connection.handshake_done = True
         ctx = self.server.context_of(connection)
         connection.serve(
@@ -398,6 +400,8 @@ class Cluster:
         try:
             with anyio.CancelScope(shield=True):
                 if session is not None:
+                    # A client that stores the session gets the last changes of its next owner only.
+                    self.server.registry.storage(session).stop_storing()
                     await self.server.registry.close(session, keep=True)
                 else:
                     await self.ownerships.release(session_id)
@@ -421,13 +425,13 @@ class Cluster:
             log.error("session %s cannot be recovered: %s", session.id, error)
 
     async def store_fork(self, session_id: str) -> None:
-        """Store a copy of a session, which was made in a folder.
+        """Store a copy of a session, if it was made in a folder: a client may have stored it itself.
 
         Raises:
             StoreError: it cannot be stored.
         """
-        folder = self.store.draft(session_id)
-        await self.ownerships.store_folder(session_id, folder)
+        if self.store.has_draft(session_id):
+            await self.ownerships.store_folder(session_id, self.store.draft(session_id))
 
     # --- the end --------------------------------------------------------------------------------------------------
 

@@ -90,6 +90,8 @@ class Ownerships:
         self._on_lost = on_lost
         self._leases: dict[str, Lease] = {}
         self._hosts: dict[str, str | None] = {}
+        # Those of the sessions that are in the file systems of their clients.
+        self._by_client: set[str] = set()
         self._locks: dict[str, tuple[anyio.Lock, int]] = {}
         self._openings: Counter[str] = Counter()
         self.is_live: Callable[[str], bool] = lambda _session_id: False
@@ -165,8 +167,10 @@ class Ownerships:
 
     # --- claiming -------------------------------------------------------------------------------------------------
 
-    async def claim_new(self, session_id: str, host: str | None, *, check: bool) -> None:
+    async def claim_new(self, session_id: str, host: str | None, *, check: bool, by_client: bool = False) -> None:
         """Make this replica the owner of a new session. With ``check``, the id may be taken.
+
+        With ``by_client``, the client stores the session itself.
 
         Raises:
             InvalidRequestError: the id is taken.
@@ -179,9 +183,13 @@ class Ownerships:
             raise InvalidRequestError(f"session {session_id!r} already exists") from None
         self._hosts[session_id] = host
         self._begin(session_id, epoch, 0)
+        if by_client:
+            self._by_client.add(session_id)
 
-    async def claim(self, session_id: str) -> bool:
+    async def claim(self, session_id: str, *, by_client: bool = False) -> bool:
         """Make this replica the owner of a stored session, and make its working copy; the caller holds the lock.
+
+        With ``by_client``, a session that is not stored here may be stored by the client.
 
         Returns:
             Whether the owner before has left the session open: it was killed, or cut off.
@@ -195,11 +203,14 @@ class Ownerships:
         epoch, taken = await self._win(session_id)
         try:
             content = await self._take(session_id, epoch)
-            if not content.exists:
+            if not content.exists and not by_client:
                 raise SessionNotFoundError(session_id)
             entry = self._index.get(session_id)
             self._hosts[session_id] = entry.host if entry is not None else None
-            await self._fill(session_id, content)
+            if content.exists:
+                await self._fill(session_id, content)
+            else:
+                self._by_client.add(session_id)
         except BaseException as error:
             # As long as this replica is entered, the next claim knows that the session was left open.
             if not taken or isinstance(error, SessionNotFoundError):
@@ -331,6 +342,12 @@ class Ownerships:
         if session_id in self._leases:
             self._tasks.start_soon(self.release, session_id)
 
+    def release_closed(self) -> None:
+        """Give up the sessions of clients' file systems that were closed: they have no folder that does so."""
+        for session_id in self._by_client:
+            if not self.is_live(session_id) and not self._openings[session_id]:
+                self.release_soon(session_id)
+
     async def release(self, session_id: str) -> None:
         async with self.locked(session_id):
             lease = self._leases.get(session_id)
@@ -351,6 +368,7 @@ class Ownerships:
                 log.error("session %s: given up before its last changes were stored", session_id)
             self._leases.pop(session_id, None)
             self._hosts.pop(session_id, None)
+            self._by_client.discard(session_id)
             lease.released.set()
             await self.drop_copy(session_id)
 
@@ -383,6 +401,7 @@ class Ownerships:
             await self._forget(session_id, lease.epoch)
             del self._leases[session_id]
             self._hosts.pop(session_id, None)
+            self._by_client.discard(session_id)
             lease.released.set()
             await self.drop_copy(session_id)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import orjson
@@ -21,6 +21,9 @@ from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.transport import Wire
 from jumpseat_protocol.envelope import INTERNAL_ERROR, ErrorObject
 from jumpseat_protocol.framing import FramingError
+
+if TYPE_CHECKING:
+    from jumpseat_protocol.session_fs import SetFsProviderParams
 
 log = logging.getLogger(__name__)
 
@@ -105,6 +108,7 @@ class RemoteReplica:
             "label": connection.label,
             "protocol": connection.protocol,
             "telemetry": connection.wants_telemetry,
+            "sessionFs": connection.session_fs.wire() if connection.session_fs is not None else None,
             "access": {"name": access.name, "all": access.all} if access is not None else None,
         }
         try:
@@ -187,3 +191,12 @@ class RemoteReplica:
             else:
                 # It was not sent, or can be repeated.
                 self._again(call)
+
+
+def decode_provider(value: Any) -> SetFsProviderParams | None:
+    """Return the file system of a client, as its replica tells; ``None`` if the client has none."""
+    if value is None:
+        return None
+    from jumpseat_protocol.session_fs import SetFsProviderParams
+
+    return SetFsProviderParams.model_validate(value)

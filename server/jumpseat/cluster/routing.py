@@ -151,12 +151,14 @@ class ClientRoutes:
         """Serve a request, here by ``serve`` or elsewhere."""
         session_id = session_of_call(method, params)
         is_new = creates(method, params)
-        if self._connection.access is not None and (of_many := self._many.find(method, params)) is not None:
+        if self._connection.access is None:
+            return serve(params)
+        if method == "sessionFs.setProvider" and not self._openings:
+            # Connections to other replicas, which do not know of the file system.
+            self.close()
+        if (of_many := self._many.find(method, params)) is not None:
             check_call(self._ctx, method)
             return of_many(serve)
-        if self._connection.session_fs is not None or self._connection.access is None:
-            # Sessions in the file system of the client are not the cluster's.
-            return serve(params)
         if session_id is None and not (is_new and isinstance(params, dict)):
             return self._serve_list(serve, params) if method in LISTING else serve(params)
         given = cast("dict[str, Any]", params)
@@ -421,12 +423,17 @@ class ClientRoutes:
     def _response(self, call: Call, respond: Callable[[], None]) -> Response:
         return Response(respond, lambda: call.fail(OutcomeUnknownError(call.method)))
 
+    @property
+    def _by_client(self) -> bool:
+        """Whether the client stores its sessions itself."""
+        return self._connection.session_fs is not None
+
     async def _create(self, call: Call) -> None:
         ownerships, session_id = self._cluster.ownerships, call.session_id
         host = self._cluster.host_of(working_directory_of(call.method, call.params))
         with ownerships.opening(session_id):
             async with ownerships.locked(session_id):
-                await ownerships.claim_new(session_id, host, check=not call.made_id)
+                await ownerships.claim_new(session_id, host, check=not call.made_id, by_client=self._by_client)
             await self._open_here(call)
         if self._cluster.session(session_id) is None:
             await ownerships.remove(session_id)
@@ -448,7 +455,7 @@ class ClientRoutes:
         with cluster.ownerships.opening(session_id):
             try:
                 async with cluster.ownerships.locked(session_id):
-                    call.taken = await cluster.ownerships.claim(session_id)
+                    call.taken = await cluster.ownerships.claim(session_id, by_client=self._by_client)
             except OwnedElsewhereError as error:
                 await self._go_to(error.replica, call)
                 return

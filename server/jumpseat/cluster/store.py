@@ -55,6 +55,10 @@ class ClusterStore(SessionStore):
         self._drafts.add(session_id)
         super().fork(source, session_id, up_to, name, created_by)
 
+    def has_draft(self, session_id: str) -> bool:
+        """Return whether a copy was made in a folder, and is not stored yet."""
+        return session_id in self._drafts
+
     def draft(self, session_id: str) -> ReplicatedFolder:
         """Return the folder of a copy that is about to be stored."""
         self._drafts.discard(session_id)

@@ -240,6 +240,9 @@ class SessionStorage:
         """End the use of the session by this process. Unless ``keep``, its files may be removed."""
         raise NotImplementedError
 
+    def stop_storing(self) -> None:
+        """Store no more changes: another process has taken the session over, and refuses none by itself."""
+
     def discard(self) -> None:
         """End the use of a session whose opening failed. What is stored stays."""
         raise NotImplementedError

@@ -152,6 +152,9 @@ class ClientStorage(SessionStorage):
             log.error("session %s: closed before its client had stored its last changes", self.session_id)
         self.discard()
 
+    def stop_storing(self) -> None:
+        self._files.end()
+
     def discard(self) -> None:
         self._log.end()
         self._files.end()
