@@ -39,11 +39,17 @@ def utc_now() -> str:
 
 def iso_time(seconds: float) -> str:
     """Format seconds since the Unix epoch like :func:`utc_now`."""
-    second, milliseconds = divmod(int(seconds * 1000), 1000)
-    return f"{_iso_second(second)}.{milliseconds:03d}Z"
+    return _iso_millisecond(int(seconds * 1000))
+
+
+@lru_cache(maxsize=64)
+def _iso_millisecond(millisecond: int) -> str:
+    """Format a millisecond. Dozens of deltas of all sessions have the same one."""
+    second, rest = divmod(millisecond, 1000)
+    return f"{_iso_second(second)}.{rest:03d}Z"
 
 
 @lru_cache(maxsize=4)
 def _iso_second(second: int) -> str:
-    """Format a second without a zone. Hundreds of deltas have the same one."""
+    """Format a second without a zone."""
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")

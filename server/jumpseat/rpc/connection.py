@@ -131,7 +131,8 @@ class Connection:
         is_delta = event.type in DELTAS
         if is_delta and self.wire.lossy and self._held.size < HELD_CHARS and self._held.hold(session_id, event):
             return
-        self._release(None if is_delta else session_id)
+        if self._held.messages:
+            self._release(None if is_delta else session_id)
         self._send_event(session_id, event)
 
     def keep_back(self, session_id: str) -> list[Event]:

@@ -25,7 +25,7 @@ class HeldDeltas:
     """The held deltas of one client: of each session, in the order in which their messages began."""
 
     def __init__(self) -> None:
-        self._held: dict[str, dict[Subject, _Held]] = {}
+        self.messages: dict[str, dict[Subject, _Held]] = {}
         self.size = 0
         """Number of characters that are held."""
 
@@ -35,7 +35,7 @@ class HeldDeltas:
         if described is None:
             return False
         subject, text = described
-        session = self._held.setdefault(session_id, {})
+        session = self.messages.setdefault(session_id, {})
         held = session.get((event.type, subject))
         if held is None:
             held = session[event.type, subject] = _Held()
@@ -51,8 +51,8 @@ class HeldDeltas:
 
     def take(self, session_id: str | None = None) -> Iterator[tuple[str, Event]]:
         """Remove and yield the joined deltas, of one session or of all, each with the id of its session."""
-        for name in [session_id] if session_id is not None else list(self._held):
-            for held in self._held.pop(name, {}).values():
+        for name in [session_id] if session_id is not None else list(self.messages):
+            for held in self.messages.pop(name, {}).values():
                 self.size -= held.text.tell()
                 yield name, _join(held.last, held.text.getvalue())
 
