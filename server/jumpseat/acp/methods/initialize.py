@@ -8,7 +8,6 @@ from typing import Any, Final
 from jumpseat.acp.editor.context import AcpContext
 from jumpseat.acp.translation.params import InitializeParams
 from jumpseat.agent.settings import SessionSettings
-from jumpseat_protocol.sessions import SessionCreateParams, SessionOptions
 from jumpseat_protocol.version import __version__
 
 VERSION: Final = 1
@@ -43,9 +42,7 @@ CAPABILITIES: Final[dict[str, Any]] = {
 
 
 async def _warm(ctx: AcpContext) -> None:
-    """Build the models that the first session needs, while the editor reads the response."""
-    SessionCreateParams.model_rebuild()
-    SessionOptions.model_rebuild()
+    """Load what the first session needs, while the editor reads the response."""
     ctx.server.models.check(SessionSettings(cwd=Path.cwd()))
 
 
