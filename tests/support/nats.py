@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -53,7 +54,9 @@ def nats_server() -> str:
 class Node:
     """A server of NATS, which keeps its folder and its ports when it is started again."""
 
-    def __init__(self, program: str, folder: Path, name: str, routes: dict[str, int], more: str) -> None:
+    def __init__(
+        self, program: str, folder: Path, name: str, routes: dict[str, int], more: str, space: str
+    ) -> None:
         self.name = name
         self.folder = folder
         self.port, self._monitor_port = free_ports(2)
@@ -63,7 +66,7 @@ class Node:
             f"server_name: {name}",
             f'listen: "127.0.0.1:{self.port}"',
             f'http: "127.0.0.1:{self._monitor_port}"',
-            f'jetstream {{ store_dir: "{folder / "data"}", sync_interval: always, max_file: 8G }}',
+            f'jetstream {{ store_dir: "{folder / "data"}", sync_interval: always, max_file: {space} }}',
             "ping_interval: 5s",
             # The shortest that is allowed.
             'lame_duck_grace_period: "0s"',
@@ -76,6 +79,11 @@ class Node:
             lines.append(f'cluster {{ name: tests, no_advertise: true, listen: "{address}", routes: [{others}] }}')
         folder.mkdir(parents=True)
         (folder / "nats.conf").write_text("\n".join((*lines, more)) + "\n")
+
+    def give_space(self, space: str) -> None:
+        """Let the server store so much, from its next start on."""
+        file = self.folder / "nats.conf"
+        file.write_text(re.sub(r"max_file: \w+", f"max_file: {space}", file.read_text()))
 
     @property
     def url(self) -> str:
@@ -197,15 +205,15 @@ class Nats:
 
 
 @asynccontextmanager
-async def running_nats(folder: Path, nodes: int = 1, more: str = "") -> AsyncGenerator[Nats]:
+async def running_nats(folder: Path, nodes: int = 1, more: str = "", space: str = "8G") -> AsyncGenerator[Nats]:
     """Start servers of NATS with JetStream, and wait until they are ready; they are killed at the end.
 
-    ``more`` is added to the configuration of each.
+    ``more`` is added to the configuration of each; ``space`` is what each may store.
     """
     program = nats_server()
     names = [f"n{number}" for number in range(nodes)]
     routes = dict(zip(names, free_ports(nodes), strict=True))
-    servers = Nats([Node(program, folder / f"nats-{name}", name, routes, more) for name in names])
+    servers = Nats([Node(program, folder / f"nats-{name}", name, routes, more, space) for name in names])
     try:
         for node in servers.nodes:
             node.start()

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
 from jumpseat.cluster.nats_connection import Stored
+from jumpseat.errors import StoreError
 from jumpseat.store.event_log import parse_record
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
@@ -25,6 +26,7 @@ MORE: Final = "Jumpseat-More"
 PART: Final = "Jumpseat-Part"
 VERSION: Final = "Jumpseat-Version"
 FORMAT: Final = "1"
+"""Increased when earlier versions must not open a session with such records. Kinds that they may skip keep it."""
 LARGE_BYTES: Final = 128 << 10
 
 
@@ -76,8 +78,16 @@ class Folder:
         self._part: list[bytes] = []
 
     def add(self, message: Stored) -> None:
-        """Apply a message."""
+        """Apply a message.
+
+        Raises:
+            StoreError: a later version, whose records this one cannot read, has stored it.
+        """
         content, headers = self.content, message.headers
+        if (version := headers.get(VERSION, FORMAT)) != FORMAT:
+            raise StoreError(
+                f"a later version of jumpseat has stored the session, with records of format {version}"
+            )
         content.seq = message.seq
         content.epoch = max(content.epoch, int(headers.get(EPOCH) or 0))
         kind = headers.get(KIND)
@@ -121,7 +131,7 @@ class Folder:
             case "cut":
                 cut(content.events, data.decode())
             case _:
-                # Of a later version: the replica that knows it has to run the session.
+                # Of a later version, which has decided that others may leave it out.
                 pass
 
 
