@@ -7,14 +7,15 @@ event types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
 from typing import Any, ClassVar, Final, Literal, TypeAlias, cast, get_args
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from jumpseat_protocol.fieldwise import PayloadDecoder
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import DecidedBy, PermissionRequest, PermissionResult
 from jumpseat_protocol.wire import WireDataclass, object_to_wire, wire_dataclass
@@ -1489,14 +1490,12 @@ def decode_payload(kind: str, data: Any) -> EventPayload | UnknownPayload:
             # `null` means the same as absent.
             present = {name: value for name, value in values.items() if value is not None}
         try:
-            return _validator(cls)(present)
+            return _decoder(cls)(present)
         except ValidationError:
             pass
     return UnknownPayload(type=kind, data=values)
 
 
 @cache
-def _validator(cls: type[Payload]) -> Callable[[Any], EventPayload]:
-    # Called once per event of a log; the method of the adapter would double the time.
-    validator: Any = TypeAdapter(cls).validator
-    return validator.validate_python
+def _decoder(cls: type[Payload]) -> PayloadDecoder:
+    return PayloadDecoder(cls)
