@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jumpseat.agent.login import Login
 from jumpseat_protocol.events import SessionMode
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 
 C = TypeVar("C", bound=WireModel)
+
+AUTOPILOT_CONTINUES: Final = 5
+"""The number of times that a session in autopilot mode goes on by itself, unless a client sets another."""
 
 
 @cache
@@ -123,7 +126,7 @@ class SessionSettings:
     one_off: bool = False
     file_tracking: bool = False
     autopilot_continuation: bool = True
-    autopilot_continues: int = 5
+    autopilot_continues: int = AUTOPILOT_CONTINUES
     mcp_servers: dict[str, McpServerConfig] = field(
         default_factory=lambda: dict[str, "McpServerConfig"](), repr=False
     )

@@ -225,9 +225,10 @@ def _load(
         session.attach(attachment)
         stored = read_options(registry.storage(session).state)
         apply_options(settings, stored.options)
-        settings.lost_mcp_servers = stored.own.lost_mcp_servers
-        settings.lost_agent_servers = stored.own.lost_agent_servers
-        settings.sub_agent_settings = stored.own.sub_agent_settings
+        if stored.own is not None:
+            settings.lost_mcp_servers = stored.own.lost_mcp_servers
+            settings.lost_agent_servers = stored.own.lost_agent_servers
+            settings.sub_agent_settings = stored.own.sub_agent_settings
         was_tracked = settings.file_tracking
         apply_options(settings, params)
         limit_tracking(settings, was_on=was_tracked, has_prompts=session.history.latest_message_id is not None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import orjson
 from pydantic import BaseModel, Field, ValidationError
 
-from jumpseat.agent.settings import SessionSettings, unless_default
+from jumpseat.agent.settings import AUTOPILOT_CONTINUES, SessionSettings, unless_default
 from jumpseat.store.state_files import StateFiles
 from jumpseat_protocol.fieldwise import wire_name
 from jumpseat_protocol.sessions import (
@@ -36,10 +36,10 @@ _OWN: Final = ("lostMcpServers", "lostAgentServers", "subAgentSettings")
 
 
 class StoredOptions(NamedTuple):
-    """The stored options of a session, and what only the server stores with them."""
+    """The stored options of a session, and what only the server stores with them, if it has stored anything."""
 
     options: SessionOptions
-    own: OwnOptions
+    own: OwnOptions | None
 
 
 class OwnOptions(WireModel):
@@ -65,9 +65,9 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
     # Not validated again: each session writes its options, and most are unset.
     options = dict[str, object](
         mcp_servers=servers or None,
-        lost_mcp_servers={**settings.lost_mcp_servers, **lost},
+        lost_mcp_servers={**settings.lost_mcp_servers, **lost} or None,
         custom_agents=agents or None,
-        lost_agent_servers=lost_agent_servers,
+        lost_agent_servers=lost_agent_servers or None,
         disabled_mcp_servers=settings.disabled_mcp_servers or None,
         github_mcp_tool_config=settings.github_mcp,
         plugin_directories=settings.plugin_directories or None,
@@ -78,23 +78,20 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
         ask_user_disabled=settings.ask_user_disabled or None,
-        default_agent={"excludedTools": settings.default_excluded_tools},
+        default_agent={"excludedTools": excluded} if (excluded := settings.default_excluded_tools) else None,
         agent_directories=settings.agent_directories or None,
         excluded_builtin_agents=settings.excluded_builtin_agents or None,
         included_builtin_agents=included if "*" not in included else None,
         tool_choice=settings.tool_choice,
         response_format=settings.response_format,
-        hosted_tools=settings.hosted_tools,
+        hosted_tools=settings.hosted_tools or None,
         large_output=unless_default(settings.large_output),
         tool_search=unless_default(settings.tool_search),
         infinite_sessions=settings.infinite_sessions,
         keep_interrupted_answers=settings.keep_interrupted_answers or None,
         one_off=settings.one_off or None,
         enable_file_change_tracking=settings.file_tracking or None,
-        autopilot={
-            "maxContinues": settings.autopilot_continues,
-            **({} if settings.autopilot_continuation else {"continuationEnabled": False}),
-        },
+        autopilot=_autopilot(settings),
         session_limits=settings.session_limits,
         continue_on_auto_mode=settings.continue_on_auto_mode or None,
         reasoning_summary=settings.reasoning_summary,
@@ -118,6 +115,16 @@ def write_options(state: StateFiles, settings: SessionSettings, mask: Callable[[
         state.write(FILE, orjson.dumps(_to_wire(options)))
     except OSError as error:
         log.error("cannot write %s: %s", state.path(FILE), error.strerror or error)
+
+
+def _autopilot(settings: SessionSettings) -> dict[str, object] | None:
+    """Return the options of the autopilot that are not those of a session without any."""
+    stored: dict[str, object] = {}
+    if settings.autopilot_continues != AUTOPILOT_CONTINUES:
+        stored["maxContinues"] = settings.autopilot_continues
+    if not settings.autopilot_continuation:
+        stored["continuationEnabled"] = False
+    return stored or None
 
 
 def _to_wire(options: Mapping[str, object]) -> dict[str, object]:
@@ -171,9 +178,9 @@ def read_options(state: StateFiles) -> StoredOptions:
         # The model of requests to resume a session exists then; another one would take milliseconds to build.
         options = SessionResumeParams.model_validate({**values, "sessionId": "stored"})
         own = {name: values[name] for name in _OWN if values.get(name)}
-        stored = StoredOptions(options, OwnOptions.model_validate(own) if own else OwnOptions.model_construct())
+        stored = StoredOptions(options, OwnOptions.model_validate(own) if own else None)
     except (OSError, ValueError, TypeError, ValidationError):
-        return StoredOptions(SessionResumeParams.model_construct(session_id="stored"), OwnOptions.model_construct())
+        return StoredOptions(SessionResumeParams.model_construct(session_id="stored"), None)
     for owner in (options, *(options.custom_agents or ())):
         if owner.mcp_servers:
             owner.mcp_servers = {

@@ -8,11 +8,9 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any, Final, cast
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
 
 from jumpseat.agent.clock import iso_time
 from jumpseat.agent.session.metrics import ModelUsage
@@ -96,14 +94,19 @@ class Workspace:
     def model_usage(self) -> dict[str, ModelUsage]:
         """Return the usage of each model; empty if nothing valid is stored."""
         try:
-            return _usage_adapter().validate_json(self.usage or "{}")
-        except ValidationError:
+            stored = orjson.loads(self.usage or "{}")
+            usage = {model: ModelUsage(**values) for model, values in stored.items()}
+        except (ValueError, TypeError, AttributeError):
             return {}
+        return usage if all(map(_is_valid, usage.values())) else {}
 
 
-@cache
-def _usage_adapter() -> TypeAdapter[dict[str, ModelUsage]]:
-    return TypeAdapter(dict[str, ModelUsage])
+def _is_valid(usage: ModelUsage) -> bool:
+    # From a file that other programs may write.
+    values: dict[str, object] = {name: getattr(usage, name) for name in ModelUsage.__slots__}
+    return isinstance(values.pop("dollars"), float | int | None) and all(
+        type(value) is int for value in values.values()
+    )
 
 
 def workspace_of(
