@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.store.event_log import Records
 from jumpseat_protocol import events
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ NOT_REPLAYED: Final[Mapping[str, events.UnknownPayload]] = {
 
 
 _CALLED_AGAIN: Final = events.UnknownPayload(type=events.ToolExecutionStart.type, data={})
+
+
+_TOOL_START: Final = events.ToolExecutionStart.type
 
 
 _FOLLOWED: Final = frozenset({"task", "read_agent", "bash", "read_bash", "write_bash", "stop_bash"})
@@ -60,15 +65,23 @@ def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
 
     plain = PlainRecords(session)
     called: set[object] = set()
-    for event_id, record in _with_ids(records):
-        agent_id = record.get("agentId")
-        agent_id = agent_id if isinstance(agent_id, str) else None
-        if agent_id is None:
-            if (kind := record["type"]) in NOT_REPLAYED:
-                history.count(event_id)
-                continue
-            if plain.apply(kind, event_id, record.get("data")):
-                continue
+    event_id: str | None = None
+    # Counted, but not yet in the history.
+    passed = 0
+    for record in chain.from_iterable(_batches(records)):
+        last_id, kind = event_id, record["type"]
+        event_id = own_id if type(own_id := record.get("id")) is str and own_id else last_id
+        agent_id = None
+        if "agentId" in record and isinstance(record["agentId"], str):
+            agent_id = record["agentId"]
+        elif kind in NOT_REPLAYED or (kind == _TOOL_START and _tool_name(record) in called):
+            passed += 1
+            continue
+        if passed:
+            history.count_all(passed, last_id)
+            passed = 0
+        if agent_id is None and plain.apply(kind, event_id, record.get("data")):
+            continue
         payload = _decode(record, agent_id, called)
         if agents is None and (agent_id is not None or _starts_agent(payload)):
             # Imported late: most sessions have no sub-agents.
@@ -94,6 +107,7 @@ def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
             commands.apply(payload)
         session.apply(event_id, payload)
         replay_setting(settings, payload)
+    history.count_all(passed, event_id)
     if commands is not None and commands.left:
         from jumpseat.agent.subagents.subagents import sub_agents
 
@@ -146,6 +160,10 @@ def _with_ids(records: Iterable[dict[str, Any]]) -> Iterator[tuple[str | None, d
         if isinstance(event_id, str) and event_id:
             last = event_id
         yield last, record
+
+
+def _batches(records: Iterable[dict[str, Any]]) -> Iterable[Iterable[dict[str, Any]]]:
+    return records.batches() if isinstance(records, Records) else (records,)
 
 
 def _decode(

@@ -242,8 +242,8 @@ class Conversation:
         """Return the step and the place of the latest call with an id and without a result."""
         # Search from the end, because some providers reuse the same ids in every answer.
         for step in reversed(self._steps):
-            for place, call in enumerate(step.calls):
-                if call.id == call_id and step.results[place] is None:
+            for place, result in enumerate(step.results):
+                if result is None and step.calls[place].id == call_id:
                     return step, place
         return None
 

@@ -82,6 +82,12 @@ class History:
         self.last_event_id = event_id
         self.event_count += 1
 
+    def count_all(self, number: int, last_event_id: str | None) -> None:
+        """Count ``number`` events in the log, the last of which has the id ``last_event_id``."""
+        if number:
+            self.last_event_id = last_event_id
+            self.event_count += number
+
     def rewind(self, left: Iterable[LoggedEvent]) -> None:
         """Rebuild the history after the log was truncated to ``left``.
 
