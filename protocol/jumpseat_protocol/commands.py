@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool
 from jumpseat_protocol.callbacks import QueuedCommandResult
 from jumpseat_protocol.events import SessionMode
 from jumpseat_protocol.server import SuccessResult
-from jumpseat_protocol.wire import Method, WireModel
+from jumpseat_protocol.wire import Method, WireDataclass, WireModel, wire_dataclass
 
 CommandKind: TypeAlias = Literal["builtin", "skill", "client"]
 
@@ -22,14 +22,16 @@ class CommandsListParams(WireModel):
     include_client_commands: StrictBool = True
 
 
-class CommandChoice(WireModel):
+@wire_dataclass
+class CommandChoice(WireDataclass):
     """A word that the arguments of a command can be."""
 
     name: str
     description: str
 
 
-class CommandInput(WireModel):
+@wire_dataclass
+class CommandInput(WireDataclass):
     """The arguments of a command. With ``completion``, they are the path of a folder."""
 
     hint: str
@@ -39,7 +41,8 @@ class CommandInput(WireModel):
     preserve_multiline_input: StrictBool | None = None
 
 
-class SlashCommandInfo(WireModel):
+@wire_dataclass
+class SlashCommandInfo(WireDataclass):
     """``name`` and ``aliases`` are without the slash. This server does not set the last two members."""
 
     name: str
@@ -52,7 +55,8 @@ class SlashCommandInfo(WireModel):
     schedulable: StrictBool | None = None
 
 
-class CommandsListResult(WireModel):
+@wire_dataclass
+class CommandsListResult(WireDataclass):
     commands: list[SlashCommandInfo]
 
 
