@@ -34,6 +34,7 @@ async def running_replicas(
     limit_s: float = 55,
     hosts: Sequence[str] = (),
     given: Nats | None = None,
+    args: Sequence[str] = (),
     **config: str | float | list[str],
 ) -> AsyncGenerator[Replicas]:
     """Start replicas, each on a host of ``hosts`` if there are any, and servers of NATS unless ``given`` ones."""
@@ -42,7 +43,9 @@ async def running_replicas(
         servers: list[RunningServer] = []
         for number in range(count):
             settings = nats.config(**config, **({"host": hosts[number]} if hosts else {}))
-            server = running_server(folder / f"replica{number}", tcp=True, config=settings, limit_s=limit_s)
+            server = running_server(
+                folder / f"replica{number}", tcp=True, config=settings, limit_s=limit_s, args=args
+            )
             servers.append(await stack.enter_async_context(server))
         async with AsyncExitStack() as connections:
             yield Replicas(folder, nats, servers, connections)

@@ -201,7 +201,7 @@ class Cluster:
     async def _remove_old(self, retention_s: float) -> None:
         """Remove the sessions that nobody has changed for ``retention_s``. One replica does it for all."""
         while True:
-            await anyio.sleep(RETENTION_CHECK_S)
+            await anyio.sleep(min(RETENTION_CHECK_S, retention_s / 10))
             if self.membership.id != min(replica.id for replica in self.membership.replicas()):
                 continue
             before_ns = int((time.time() - retention_s) * 1e9)
