@@ -292,11 +292,15 @@ class Lease:
 
     async def _store_all(self, records: list[Record], work: list[_Work]) -> None:
         """Store changes in one message, and do the work among them meanwhile."""
-        async with anyio.create_task_group() as tasks:
-            for each in work:
-                tasks.start_soon(self._do, each)
-            if records:
-                tasks.start_soon(self._store, records[0] if len(records) == 1 else joined(records))
+        if not work:
+            # Most appends: two tasks would take a tenth of the time of NATS.
+            await self._store(joined(records))
+        else:
+            async with anyio.create_task_group() as tasks:
+                for each in work:
+                    tasks.start_soon(self._do, each)
+                if records:
+                    tasks.start_soon(self._store, joined(records))
         for record in records:
             if record.kind in ("file", "remove") and not is_large(record):
                 await self._replace_object(record.name, None)

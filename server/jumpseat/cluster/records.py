@@ -7,7 +7,7 @@ new owner. Its header ``Jumpseat-Kind`` says which; content that is too large fo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from itertools import groupby
 from typing import Final, Literal, TypeAlias
@@ -150,8 +150,10 @@ def is_large(record: Record) -> bool:
     return record.kind == "file" and len(record.data) > LARGE_BYTES
 
 
-def joined(records: Iterable[Record]) -> Record:
+def joined(records: Sequence[Record]) -> Record:
     """Return one record of several; neighbouring events become one."""
+    if len(records) == 1:
+        return records[0]
     merged: list[Record] = []
     for kind, group in groupby(records, key=lambda record: record.kind):
         if kind == "events":
