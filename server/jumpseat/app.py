@@ -147,6 +147,7 @@ class App:
     def __init__(self, options: Options, tasks: TaskGroup, cluster: Cluster | None = None) -> None:
         self._cluster = cluster
         self._home = home = home_folder(options.environ)
+        self._agents: AgentLibrary | None = None
         for folder in restrict_home(home, WRITTEN):
             tasks.start_soon(partial(anyio.to_thread.run_sync, abandon_on_cancel=True), restrict_contents, folder)
         config = load_config(home, environment_providers())
@@ -240,7 +241,7 @@ class App:
                             database=lambda session: self.registry.storage(session).database,
                             read_plan=lambda session: self.registry.storage(session).plan.read(),
                             skills=self.skills.for_session,
-                            find_agents=lambda settings: self.agents.find(settings),
+                            find_agents=lambda settings: self.agents.search(settings),
                             memories=memories,
                         )
                     ),
@@ -288,9 +289,11 @@ class App:
     @property
     def agents(self) -> AgentLibrary:
         """The custom agents in files."""
-        from jumpseat.store.agents import AgentLibrary
+        if self._agents is None:
+            from jumpseat.store.agents import AgentLibrary
 
-        return AgentLibrary(self._home, self.plugins, self.trust.is_trusted)
+            self._agents = AgentLibrary(self._home, self.plugins, self.trust.is_trusted)
+        return self._agents
 
     def _log_start(self, options: Options, config: Config) -> None:
         tcp = options.tcp

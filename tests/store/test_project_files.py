@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from jumpseat.agent.permissions.rules import Rules
 from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.mcp.catalogue import find_servers
-from jumpseat.store.agents import AgentLibrary
+from jumpseat.store.agents import AT_ONCE, AgentLibrary
 from jumpseat.store.git import working_directory_context
 from jumpseat.store.instructions import read_instructions
 from jumpseat.store.plugin_folders import PluginFolders
@@ -69,6 +70,21 @@ def test_skills_and_agents_do_not_come_from_outside_of_the_project(project: Path
     assert [agent.name for agent in AgentLibrary(tmp_path / "home", plugins, lambda _: True).find(settings)] == [
         "leak"
     ]
+
+
+async def test_few_sessions_search_for_agents_at_once(project: Path, tmp_path: Path) -> None:
+    threads: set[int] = set()
+
+    def is_trusted(_folder: Path) -> bool:
+        threads.add(threading.get_ident())
+        return True
+
+    library = AgentLibrary(tmp_path / "home", PluginFolders(), is_trusted)
+    settings = SessionSettings(cwd=project, config_discovery=True)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3 * AT_ONCE):
+            tasks.start_soon(library.search, settings)
+    assert 0 < len(threads) <= AT_ONCE
 
 
 async def test_a_pipe_in_place_of_a_file_of_the_project_stops_nothing(project: Path, tmp_path: Path) -> None:

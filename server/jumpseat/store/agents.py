@@ -13,6 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
+import anyio
+import anyio.to_thread
+
 from jumpseat.agent.agent_files import AgentFile
 from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.settings import SessionSettings
@@ -28,6 +31,9 @@ PROJECT_FOLDERS: Final = (".github/agents", ".claude/agents")
 SUFFIXES: Final = (".agent.md", ".md")
 MOST_AGENTS: Final = 500
 """Limit on the agents of one folder."""
+
+AT_ONCE: Final = 4
+"""Limit on the searches at once: sessions that begin together would have a thread each, of 100 KB."""
 
 _NOT_AGENTS: Final = ("readme",)
 _SHELL: Final = ("bash", "read_bash", "write_bash", "stop_bash", "list_bash")
@@ -63,6 +69,11 @@ class AgentLibrary:
         self._home = home
         self._plugins = plugins
         self._is_trusted = is_trusted
+        self._threads = anyio.CapacityLimiter(AT_ONCE)
+
+    async def search(self, settings: SessionSettings) -> list[CustomAgentConfig]:
+        """Call :meth:`find` in a thread, a few at once."""
+        return await anyio.to_thread.run_sync(self.find, settings, limiter=self._threads)
 
     def find(self, settings: SessionSettings) -> list[CustomAgentConfig]:
         """Return the agents in files that a session may use, in the order of precedence."""

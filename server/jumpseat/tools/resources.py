@@ -29,12 +29,12 @@ class Database(Protocol):
 class Resources:
     """``database`` returns the database of a session, ``None`` if its storage has none.
 
-    ``find_agents`` reads the custom agents in files, blocking. ``read_plan`` returns the plan of a session,
+    ``find_agents`` reads the custom agents in files. ``read_plan`` returns the plan of a session,
     ``None`` if there is none; it may raise ``StoreError``.
     """
 
     database: Callable[[Session], Database | None]
     read_plan: Callable[[Session], Awaitable[str | None]]
     skills: Callable[[Session], Skills]
-    find_agents: Callable[[SessionSettings], list[CustomAgentConfig]]
+    find_agents: Callable[[SessionSettings], Awaitable[list[CustomAgentConfig]]]
     memories: Memories

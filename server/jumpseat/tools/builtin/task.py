@@ -8,7 +8,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, Literal, cast
 
-import anyio.to_thread
 from pydantic import Field
 
 from jumpseat.agent.blocks import JsonObject
@@ -119,7 +118,7 @@ class TaskTools:
             return
         self._searched_in = settings.cwd
         if not settings.found_agents:
-            settings.found_agents = await anyio.to_thread.run_sync(self._resources.find_agents, settings)
+            settings.found_agents = await self._resources.find_agents(settings)
 
     async def close(self, grace_s: float) -> None:
         """Do nothing: sub-agents end with the session."""
