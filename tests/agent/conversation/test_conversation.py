@@ -27,7 +27,9 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
+from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.conversation import INTERRUPTED, Conversation, canonical_json
+from jumpseat.agent.conversation.portability import check_portability
 from jumpseat.agent.conversation.provider_blocks import provider_blocks
 from jumpseat_protocol import events
 from tests.support.sessions import make_session
@@ -427,6 +429,23 @@ def test_a_replayed_conversation_equals_the_live_one() -> None:
 
         assert read.messages() == live.messages(), f"seed {seed}"
         assert read.open_calls() == live.open_calls(), f"seed {seed}"
+
+
+def test_what_is_kept_of_earlier_messages_is_what_they_add_up_to() -> None:
+    for seed in range(60):
+        chance = random.Random(seed)
+        live = Conversation()
+        lists = [live.messages()]
+        for payload in _some_events(chance):
+            live.apply(payload)
+            if chance.random() < 0.1:
+                live.apply(events.SessionContextCleared(initial_message="go", messages_cleared=1))
+            lists.append(live.messages())
+            # The latest list is asked about most, but earlier ones are, too.
+            asked = chance.choice([lists[-1], chance.choice(lists)])
+            plain = copy.deepcopy([*asked])
+            assert tokens.of_messages(asked) == sum(map(tokens.of_message, plain)), f"seed {seed}"
+            assert check_portability(asked, "openai") == check_portability(plain, "openai"), f"seed {seed}"
 
 
 @pytest.mark.anyio

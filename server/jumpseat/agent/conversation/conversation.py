@@ -33,6 +33,7 @@ from jumpseat.agent.conversation.media import (
     sendable_image_type,
     user_block,
 )
+from jumpseat.agent.conversation.messages import Messages, Settled
 from jumpseat.agent.conversation.prompt import is_bare_prompt
 from jumpseat.agent.conversation.provider_blocks import answer_blocks
 from jumpseat_protocol import events
@@ -107,6 +108,7 @@ class Conversation:
         # The number of steps at the beginning that do not change any more, and their messages.
         self._final_steps = 0
         self._final_messages: list[Message] = []
+        self._settled = Settled()
         # The prompts that the summary covers, oldest first.
         self._compacted_prompts: list[str] = []
         # The commands that the user runs, by call, and the reports about finished ones for the next message.
@@ -184,18 +186,18 @@ class Conversation:
         reports, self._reports = self._reports, []
         self._steps += [_Step(UserMessage([TextBlock(report)])) for report in reports]
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> Messages:
         """Return the messages for a model. Each call is followed by its result, in the order of the calls."""
         for step in self._steps[self._final_steps :]:
             if None in step.results:
                 break
             self._final_messages += _messages([step])
             self._final_steps += 1
-        return [*self._final_messages, *_messages(self._steps[self._final_steps :])]
+        return Messages(self._final_messages, _messages(self._steps[self._final_steps :]), self._settled)
 
     def _replace_steps(self, steps: list[_Step], compacted_prompts: list[str]) -> None:
         self._steps, self._compacted_prompts = steps, compacted_prompts
-        self._final_steps, self._final_messages = 0, []
+        self._final_steps, self._final_messages, self._settled = 0, [], Settled()
 
     def after_compaction(self, summary: str, limit: int | None) -> list[Message]:
         """Return the :meth:`messages` that follow if the running compaction ends with ``summary``.

@@ -7,8 +7,6 @@ omitted, and so are images for models without vision. The checks here allow a wa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
-from typing import Final
 
 from jumpseat.agent.blocks import (
     NATIVE,
@@ -22,10 +20,9 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
+from jumpseat.agent.conversation.messages import Messages
 from jumpseat.agent.model import Capabilities, ModelInfo, ModelRequest
 from jumpseat_protocol.lazy_dataclasses import dataclass
-
-_UNIVERSAL: Final = attrgetter("universal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +61,8 @@ def check_portability(messages: Sequence[Message], family: str, *, vision: bool 
     """Count the blocks that a model cannot receive unchanged; ``family`` is the ``provider`` of its own blocks."""
     reasoning = citations = signatures = images = 0
     hosted: dict[str, None] = {}
-    for message in reversed(messages):
-        if message.universal is not None:
-            break
-        message.universal = _is_universal(message)
-    # Quick in long conversations, whose messages are nearly all of this kind.
-    for message in () if all(map(_UNIVERSAL, messages)) else messages:
-        if message.universal is None:
-            message.universal = _is_universal(message)
-        if message.universal:
+    for message in messages[_count_universal(messages) :]:
+        if _is_universal(message):
             continue
         match message:
             case AssistantMessage():
@@ -98,8 +88,24 @@ def check_portability(messages: Sequence[Message], family: str, *, vision: bool 
     return Portability(reasoning, tuple(hosted), citations, signatures, images)
 
 
+def _count_universal(messages: Sequence[Message]) -> int:
+    """Return the number of messages at the beginning that are universal, as far as that is kept."""
+    if not isinstance(messages, Messages) or messages.settled.universal > messages.final:
+        return 0
+    settled = messages.settled
+    while settled.universal < messages.final and _is_universal(messages[settled.universal]):
+        settled.universal += 1
+    return settled.universal
+
+
 def _is_universal(message: Message) -> bool:
     """Return whether the message has no images and no blocks of one provider."""
+    if message.universal is None:
+        message.universal = _has_no_special_blocks(message)
+    return message.universal
+
+
+def _has_no_special_blocks(message: Message) -> bool:
     if not isinstance(message, AssistantMessage):
         return not _has_images(message)
     return not any(

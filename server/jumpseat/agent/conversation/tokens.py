@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
-from typing import Final
 
 from jumpseat.agent.blocks import (
     AssistantMessage,
@@ -18,10 +16,9 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.conversation.media import IMAGE_TOKENS
+from jumpseat.agent.conversation.messages import Messages
 from jumpseat.agent.model import ModelRequest, ToolSpec
 from jumpseat_protocol.lazy_dataclasses import dataclass
-
-_KEPT: Final = attrgetter("tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +53,13 @@ def of_text(text: str) -> int:
 
 def of_messages(messages: Sequence[Message]) -> int:
     """Estimate the tokens of a conversation, quickly if only its last messages are new."""
-    for message in reversed(messages):
-        if message.tokens is not None:
-            break
-        of_message(message)
-    try:
-        return sum(map(_KEPT, messages))
-    except TypeError:
-        return sum(map(of_message, messages))
+    known = 0
+    if isinstance(messages, Messages) and messages.settled.counted <= messages.final:
+        settled, final = messages.settled, messages.final
+        settled.tokens += sum(map(of_message, messages[settled.counted : final]))
+        settled.counted = final
+        known, messages = settled.tokens, messages[final:]
+    return known + sum(map(of_message, messages))
 
 
 def of_message(message: Message) -> int:
