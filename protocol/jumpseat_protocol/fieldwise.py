@@ -9,6 +9,7 @@ Invalid values are left to pydantic, and so is everything that is not a plain fi
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import cache, cached_property, partial
@@ -18,6 +19,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
+
+from jumpseat_protocol.lazy_dataclasses import field_names
 
 _PLAIN: Final = (str, int, float, bool, frozenset, type(None))
 _RULES: Final = frozenset({"__get_pydantic_core_schema__", "__init__", "model_config", "model_post_init"})
@@ -147,7 +150,13 @@ class PayloadDecoder:
             for key, item in values.items():
                 name, hint, module = self._fields[key]
                 if (expected := _PLAIN_HINTS.get(hint)) is None:
-                    item = _adapter(module, hint).validate_python(item)
+                    nested = vars(sys.modules[module]).get(hint.removesuffix(" | None"))
+                    if isinstance(nested, type) and field_names(nested) is not None and isinstance(item, dict):
+                        item = _decoder(nested)._make(cast("dict[str, Any]", item))
+                        if item is None:
+                            return None
+                    else:
+                        item = _adapter(module, hint).validate_python(item)
                 elif type(item) is not expected and expected is not object:
                     return None
                 given[name] = item
@@ -155,6 +164,11 @@ class PayloadDecoder:
         except (KeyError, TypeError, ValidationError):
             # An unknown member, a missing one, or an invalid value.
             return None
+
+
+@cache
+def _decoder(cls: type[Any]) -> PayloadDecoder:
+    return PayloadDecoder(cls)
 
 
 _FEW: Final = 8
