@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast, get_args
 
+import orjson
+
 from jumpseat.agent.blocks import AssistantBlock, TextBlock, ToolUseBlock
-from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.session.session import Session
 from jumpseat_protocol import events
 
@@ -59,37 +60,38 @@ _COMPLETE: Final[Mapping[str, type]] = {
 
 
 class PlainRecords:
-    """Applies the plain records of the main agent to ``session``."""
+    """Applies the plain records of the main agent to ``session``. The caller counts answers and results."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._history = session.history
         self._left: list[Callable[[str], bool]] = []
-        self._appliers: Mapping[str, Callable[[str | None, dict[str, Any]], bool]] = {
-            events.UserMessage.type: self._apply_prompt,
+        self.uncounted: Final[Mapping[str, Callable[[Any], bool]]] = {
             events.AssistantMessage.type: self._apply_answer,
             events.ToolExecutionComplete.type: self._apply_result,
         }
+        """Functions that apply the data of an answer or a result if it is plain, and return whether it is."""
 
     def leave(self, awaits: Callable[[str], bool]) -> None:
         """Leave the results of some calls to the caller: those for whose id ``awaits`` returns true."""
         self._left.append(awaits)
 
-    def apply(self, kind: str, event_id: str | None, data: Any) -> bool:
-        """Apply a record if it is plain; return whether it is."""
-        applier = self._appliers.get(kind)
-        return applier is not None and type(data) is dict and applier(event_id, cast("dict[str, Any]", data))
-
-    def _apply_prompt(self, event_id: str | None, data: dict[str, Any]) -> bool:
-        if "content" not in data or "messageId" not in data or not _is_plain(data, _PROMPT):
+    def apply_prompt(self, event_id: str | None, data: Any) -> bool:
+        """Apply a prompt if it is plain, and count it; return whether it is."""
+        if type(data) is not dict or not _is_plain(values := cast("dict[str, Any]", data), _PROMPT):
             return False
-        if data.get("agentMode") not in _MODES or data.get("delivery") not in _DELIVERIES:
+        if "content" not in values or "messageId" not in values:
             return False
-        values = {_ATTRIBUTES.get(name, name): value for name, value in data.items()}
+        if values.get("agentMode") not in _MODES or values.get("delivery") not in _DELIVERIES:
+            return False
+        values = {_ATTRIBUTES.get(name, name): value for name, value in values.items()}
         self._session.apply(event_id, events.UserMessage(**values))
         return True
 
-    def _apply_answer(self, event_id: str | None, data: dict[str, Any]) -> bool:
+    def _apply_answer(self, data: Any) -> bool:
+        if type(data) is not dict:
+            return False
+        data = cast("dict[str, Any]", data)
         if "content" not in data or "messageId" not in data or not _is_plain(data, _ANSWER):
             return False
         blocks: list[AssistantBlock] = [TextBlock(data["content"])] if data["content"] else []
@@ -97,16 +99,18 @@ class PlainRecords:
         for item in cast("list[Any]", data.get("toolRequests", ())):
             if type(item) is not dict or not _is_plain(call := cast("dict[str, Any]", item), _CALL):
                 return False
-            if "toolCallId" not in call or "name" not in call or "arguments" not in call:
+            try:
+                call_id, name, arguments = call["toolCallId"], call["name"], call["arguments"]
+            except KeyError:
                 return False
             if call.get("type", "function") not in _CALL_TYPES:
                 return False
-            arguments = call["arguments"]
-            calls.append(ToolUseBlock(call["toolCallId"], call["name"], canonical_json(arguments), arguments))
-        self._history.apply_answer(event_id, [*blocks, *calls], calls, is_final=not calls)
+            calls.append(ToolUseBlock(call_id, name, orjson.dumps(arguments).decode(), arguments))
+        self._history.answered = True
+        self._history.conversation.add_answer([*blocks, *calls], calls, is_final=not calls)
         return True
 
-    def _apply_result(self, event_id: str | None, data: dict[str, Any]) -> bool:
+    def _apply_result(self, data: Any) -> bool:
         try:
             call_id, success, result = data["toolCallId"], data["success"], data["result"]
             text = result["content"]
@@ -117,7 +121,7 @@ class PlainRecords:
         for awaits in self._left:
             if awaits(call_id):
                 return False
-        self._history.apply_result(event_id, call_id, text, success=success)
+        self._history.conversation.settle(call_id, text, success=success)
         return True
 
 

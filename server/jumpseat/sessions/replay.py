@@ -71,16 +71,24 @@ def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:
     for record in chain.from_iterable(_batches(records)):
         last_id, kind = event_id, record["type"]
         event_id = own_id if type(own_id := record.get("id")) is str and own_id else last_id
-        agent_id = None
-        if "agentId" in record and isinstance(record["agentId"], str):
-            agent_id = record["agentId"]
-        elif kind in NOT_REPLAYED or (kind == _TOOL_START and _tool_name(record) in called):
-            passed += 1
-            continue
+        agent_id = record.get("agentId")
+        if agent_id is None or not isinstance(agent_id, str):
+            agent_id = None
+            if kind in NOT_REPLAYED or (kind == _TOOL_START and _tool_name(record) in called):
+                passed += 1
+                continue
+            apply = plain.uncounted.get(kind)
+            if apply is not None and apply(record.get("data")):
+                passed += 1
+                continue
         if passed:
             history.count_all(passed, last_id)
             passed = 0
-        if agent_id is None and plain.apply(kind, event_id, record.get("data")):
+        if (
+            agent_id is None
+            and kind == events.UserMessage.type
+            and plain.apply_prompt(event_id, record.get("data"))
+        ):
             continue
         payload = _decode(record, agent_id, called)
         if agents is None and (agent_id is not None or _starts_agent(payload)):

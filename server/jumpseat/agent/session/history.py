@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-from jumpseat.agent.blocks import AssistantBlock, ToolUseBlock
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.agent.permissions.judge import MAX_PROMPTS
@@ -63,19 +62,6 @@ class History:
             case _:
                 pass
         self.conversation.apply(payload)
-
-    def apply_answer(
-        self, event_id: str | None, blocks: list[AssistantBlock], calls: list[ToolUseBlock], *, is_final: bool
-    ) -> None:
-        """Add an answer of the model, in blocks; see :meth:`Conversation.add_answer`."""
-        self.count(event_id)
-        self.answered = True
-        self.conversation.add_answer(blocks, calls, is_final=is_final)
-
-    def apply_result(self, event_id: str | None, call_id: str, text: str, *, success: bool) -> None:
-        """Add the result of a call that consists of a text."""
-        self.count(event_id)
-        self.conversation.settle(call_id, text, success=success)
 
     def count(self, event_id: str | None) -> None:
         """Count an event that is in the log, but in the history of a sub-agent."""
