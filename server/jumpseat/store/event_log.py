@@ -37,11 +37,15 @@ _BATCH_BYTES: Final = 8 * 1024
 class Records(Iterable[dict[str, Any]]):
     """The valid events among the lines of a log, parsed by each iteration.
 
-    The events of a long session take many times the memory of its log, most of which would stay with the process.
+    The lines are in memory, or the first ``size`` bytes of a file, to which more may be appended. The events of a long
+    session take many times the memory of its log, most of which would stay with the process.
+
+    Iterations raise ``StoreError`` if the file cannot be read.
     """
 
-    def __init__(self, lines: bytes) -> None:
+    def __init__(self, lines: bytes | Path, size: int | None = None) -> None:
         self._lines = lines
+        self._size = len(lines) if isinstance(lines, bytes) else size or 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for batch in self.batches():
@@ -49,14 +53,15 @@ class Records(Iterable[dict[str, Any]]):
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
         """Yield the events in lists of some dozens, without a step of a generator for each of them."""
-        file = BytesIO(self._lines)
-        while lines := file.readlines(_BATCH_BYTES):
-            try:
-                values = list(map(orjson.loads, lines))
-            except orjson.JSONDecodeError:
-                values = [parse_record(line) for line in lines]
-            records = cast("list[dict[str, Any]]", [value for value in values if type(value) is dict])
-            yield [record for record in records if type(record.get("type")) is str]
+        try:
+            with BytesIO(self._lines) if isinstance(self._lines, bytes) else self._lines.open("rb") as file:
+                while file.tell() < self._size and (lines := file.readlines(_BATCH_BYTES)):
+                    beyond = file.tell() - self._size
+                    while beyond > 0:
+                        beyond -= len(lines.pop())
+                    yield _parse(lines)
+        except OSError as error:
+            raise StoreError(f"cannot read the session log: {error.strerror or error}") from error
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Records | list) and list(self) == list(cast("Iterable[object]", other))
@@ -213,6 +218,15 @@ def parse_log(data: bytes) -> Replay:
     return Replay(Records(data[:end]), len(data) - end)
 
 
+def _parse(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+    try:
+        values = list(map(orjson.loads, lines))
+    except orjson.JSONDecodeError:
+        values = [parse_record(line) for line in lines]
+    records = cast("list[dict[str, Any]]", [value for value in values if type(value) is dict])
+    return [record for record in records if type(record.get("type")) is str]
+
+
 def parse_record(line: bytes) -> dict[str, Any] | None:
     """Parse a line of a log; return ``None`` unless it is a JSON object with a string ``type``."""
     try:
@@ -265,18 +279,21 @@ def repair_log(path: Path) -> Replay:
     Raises:
         StoreError: the log cannot be read or repaired.
     """
-    replay = read_log(path)
     try:
         with path.open("r+b") as file:
             size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 1))
+            if file.read(1) == b"\n":
+                # Not read here: a large log would be in memory as a whole.
+                return Replay(Records(path, size), 0)
+            replay = read_log(path)
             if replay.torn_bytes:
                 file.truncate(size - replay.torn_bytes)
             elif size:
-                file.seek(size - 1)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")
-    except FileNotFoundError:
-        pass
+                file.seek(size)
+                file.write(b"\n")
+            return replay
+    except (FileNotFoundError, IsADirectoryError):
+        return read_log(path)
     except OSError as error:
         raise StoreError(f"cannot repair the session log: {error.strerror or error}") from error
-    return replay
