@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -40,6 +41,10 @@ _CALLED_AGAIN: Final = events.UnknownPayload(type=events.ToolExecutionStart.type
 _TOOL_START: Final = events.ToolExecutionStart.type
 
 
+_ANSWERED_S: Final = 0.05
+"""The time in which a client that resumes a session has its answer, after the log was read."""
+
+
 _FOLLOWED: Final = frozenset({"task", "read_agent", "bash", "read_bash", "write_bash", "stop_bash"})
 """The tools whose calls change the state of sub-agents or of commands in the background."""
 
@@ -53,7 +58,17 @@ def replay_records(session: Session, records: Iterable[dict[str, Any]]) -> None:
         _replay(session, records)
     finally:
         if collects:
-            gc.enable()
+            _collect_later()
+
+
+def _collect_later() -> None:
+    """Look for garbage again after the answer to the client: to go through all new objects takes milliseconds."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        gc.enable()
+    else:
+        loop.call_later(_ANSWERED_S, gc.enable)
 
 
 def _replay(session: Session, records: Iterable[dict[str, Any]]) -> None:

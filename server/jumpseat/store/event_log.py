@@ -37,8 +37,8 @@ _BATCH_BYTES: Final = 8 * 1024
 class Records(Iterable[dict[str, Any]]):
     """The valid events among the lines of a log, parsed by each iteration.
 
-    The lines are in memory, or the first ``size`` bytes of a file, to which more may be appended. The events of a long
-    session take many times the memory of its log, most of which would stay with the process.
+    The lines are in memory, or the first ``size`` bytes of a file, to which more may be appended. The events of a
+    long session take many times the memory of its log, most of which would stay with the process.
 
     Iterations raise ``StoreError`` if the file cannot be read.
     """
@@ -220,11 +220,10 @@ def parse_log(data: bytes) -> Replay:
 
 def _parse(lines: Iterable[bytes]) -> list[dict[str, Any]]:
     try:
-        values = list(map(orjson.loads, lines))
+        values: list[Any] = list(map(orjson.loads, lines))
     except orjson.JSONDecodeError:
         values = [parse_record(line) for line in lines]
-    records = cast("list[dict[str, Any]]", [value for value in values if type(value) is dict])
-    return [record for record in records if type(record.get("type")) is str]
+    return [value for value in values if value.__class__ is dict and value.get("type").__class__ is str]
 
 
 def parse_record(line: bytes) -> dict[str, Any] | None:
