@@ -52,7 +52,7 @@ CALLS: Final = 500
 TAKEOVERS: Final = 8
 BUSY: Final = 30
 BUSY_S: Final = 15.0
-STORED: Final = (1000, 10_000, 30_000)
+STORED: Final = (1000, 10_000, 30_000, 100_000)
 
 Part: TypeAlias = Callable[[Path, Path], Awaitable[None]]
 
@@ -346,7 +346,7 @@ async def _store(stream: jetstream.JetStream, numbers: range) -> None:
 
 
 async def _measure_stored(home: Path, nats: Nats, size: int) -> None:
-    disk = sum(file.stat().st_size for file in nats.nodes[0].folder.rglob("*") if file.is_file())
+    disk = _size(nats.nodes[0].folder)
     memory = statistics.mean(memory_mib(node.pid) for node in nats.nodes)
     began = time.perf_counter()
     async with server(home, "http://127.0.0.1:1", nats) as driver:
@@ -354,9 +354,18 @@ async def _measure_stored(home: Path, nats: Nats, size: int) -> None:
         began = time.perf_counter()
         await driver.call("session.list", {"filter": {"cwd": "/nowhere"}})
         list_s = time.perf_counter() - began
+        used_mib = memory_mib(driver.pid)
+        began = time.perf_counter()
+        await driver.call("session.list", {})
+        list_all_s = time.perf_counter() - began
+        table_mib = _size(home / "replicas") / 2**20
         print(f"{size} stored sessions: each server of NATS {disk / 2**20:.0f} MiB disk, {memory:.0f} MiB memory;")
-        print(f"  a replica starts in {start_s:.2f} s, has {memory_mib(driver.pid):.0f} MiB,", end=" ")
-        print(f"and lists in {list_s * 1e3:.0f} ms", flush=True)
+        print(f"  a replica starts in {start_s:.2f} s, has {used_mib:.0f} MiB and {table_mib:.0f} MiB disk,")
+        print(f"  lists none in {list_s * 1e3:.0f} ms and all in {list_all_s * 1e3:.0f} ms", flush=True)
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 PARTS: Final[dict[str, Part]] = {

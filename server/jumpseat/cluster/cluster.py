@@ -86,12 +86,12 @@ class Cluster:
         self.counters = RelayCounters()
         self._stream = stream
         self.membership = Membership(stream, settings, tasks, self._describe)
-        self.index = Index(stream, tasks)
+        self._home = home / "replicas" / self.membership.id
+        self.index = Index(stream, tasks, self._home)
         self.documents = ClusterDocuments(stream, tasks)
         self.approvals = LocationApprovals(self.documents.approvals, self.location_key)
         self.user_settings = UserSettings(self.documents.settings, home / FILE)
         self.ownerships = Ownerships(stream, self.membership, self.index, tasks, self._handle_loss)
-        self._home = home / "replicas" / self.membership.id
         self.store = ClusterStore(self._home, tasks, self.ownerships, self.index)
         self.ownerships.store = self.store
         self._server: Server | None = None
@@ -205,9 +205,7 @@ class Cluster:
             if self.membership.id != min(replica.id for replica in self.membership.replicas()):
                 continue
             before_ns = int((time.time() - retention_s) * 1e9)
-            for entry in self.index.all():
-                if entry.changed_ns >= before_ns:
-                    continue
+            for entry in self.index.all(before_ns):
                 try:
                     if await self.ownerships.owner(entry.session_id) is None:
                         await self.ownerships.remove(entry.session_id)
@@ -461,6 +459,7 @@ class Cluster:
         for session_id in self.ownerships.owned():
             await self.ownerships.release(session_id)
         await self.membership.leave()
+        self.index.close()
         await anyio.to_thread.run_sync(delete_folder, self._home)
 
 

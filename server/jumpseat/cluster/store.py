@@ -68,10 +68,16 @@ class ClusterStore(SessionStore):
         return (join(self._entries(context)),)
 
     def find(self, prefix: str) -> str | None:
-        found = [entry.session_id for entry in self._seen_entries() if entry.session_id.startswith(prefix)]
-        if prefix in found:
-            return prefix
-        return found[0] if len(found) == 1 else None
+        sees, found = self._sees, self._cluster_index.beginning_with(prefix)
+        seen = (session_id for session_id, created_by in found if sees is None or sees(created_by))
+        first = next(seen, None)
+        # The shortest id is the first.
+        return first if first == prefix or next(seen, None) is None else None
+
+    def _creators(self) -> list[str | None] | None:
+        """Return whose sessions are seen; ``None`` for those of all."""
+        sees = self._sees
+        return None if sees is None else [name for name in self._cluster_index.creators() if sees(name)]
 
     async def sizes(self) -> dict[str, int]:
         return {entry.session_id: entry.size for entry in self._seen_entries()}
@@ -99,9 +105,9 @@ class ClusterStore(SessionStore):
     ) -> Pruned:
         pruned = Pruned()
         owners = await self._leases.owners_elsewhere()
-        for entry in self._seen_entries():
+        for entry in self._seen_entries(int(before_s * 1e9)):
             session_id = entry.session_id
-            if entry.changed_ns > before_s * 1e9 or not concerns(session_id):
+            if not concerns(session_id):
                 continue
             if is_open(session_id) or session_id in owners or (entry.named and not named_too):
                 pruned.skipped.append(session_id)
@@ -109,14 +115,13 @@ class ClusterStore(SessionStore):
                 pruned.sizes[session_id] = entry.size
         return pruned
 
-    def _seen_entries(self) -> Iterator[IndexEntry]:
+    def _seen_entries(self, before_ns: int | None = None) -> Iterator[IndexEntry]:
         sees = self._sees
-        return (entry for entry in self._cluster_index.all() if sees is None or sees(entry.created_by))
+        entries = self._cluster_index.all() if before_ns is None else self._cluster_index.all(before_ns)
+        return (entry for entry in entries if sees is None or sees(entry.created_by))
 
     def _entries(self, context: Mapping[str, str] | None = None) -> Iterator[Entry]:
-        entries = iter(self._cluster_index.entries())
-        if (sees := self._sees) is not None:
-            entries = (entry for entry in entries if sees(entry.created_by))
+        entries = self._cluster_index.entries(self._creators(), (context or {}).get("cwd"))
         if context:
-            entries = (entry for entry in entries if context.items() <= context_of(entry).items())
+            return (entry for entry in entries if context.items() <= context_of(entry).items())
         return entries

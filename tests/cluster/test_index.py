@@ -1,0 +1,79 @@
+"""The list of all sessions: in the order of their changes, by creator and folder, and in pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import orjson
+import pytest
+
+from jumpseat.cluster import jetstream
+from jumpseat.cluster.index import PAGE, Index, IndexEntry
+from jumpseat.cluster.settings import ClusterSettings
+from jumpseat.store.session_table import Entry
+from tests.support.nats import running_nats
+
+pytestmark = pytest.mark.anyio
+
+NAMES = [None, "alice", "bob"]
+MANY = PAGE + 5
+
+
+def entry(number: int) -> IndexEntry:
+    """Return an entry whose session changed later, the smaller its number is; each tenth was never prompted."""
+    metadata = orjson.dumps({"sessionId": f"s{number:04d}"}) if number % 10 else None
+    creator = NAMES[number % 3]
+    return IndexEntry(
+        f"s{number:04d}", MANY - number, creator, None, metadata, f"/work/{number % 2}", number, False
+    )
+
+
+def numbers(entries: list[Entry]) -> list[int]:
+    return [int(orjson.loads(one.json or b"{}")["sessionId"][1:]) for one in entries]
+
+
+@asynccontextmanager
+async def filled(folder: Path) -> AsyncGenerator[Index]:
+    """Store :data:`MANY` entries, and yield an index that has read them."""
+    async with running_nats(folder) as nats, anyio.create_task_group() as tasks:
+        settings = ClusterSettings((nats.url,), "jumpseat", "here")
+        async with jetstream.connect(settings, "test") as stream:
+            writer = Index(stream, tasks)
+            async with anyio.create_task_group() as writing:
+                for number in range(MANY):
+                    writing.start_soon(writer.put, entry(number))
+            index = Index(stream, tasks, folder / "table")
+            await index.start()
+            yield index
+            index.close()
+        tasks.cancel_scope.cancel()
+
+
+async def test_lists_are_in_the_order_of_changes_also_for_some_creators_or_a_folder(tmp_path: Path) -> None:
+    async with filled(tmp_path) as index:
+        listed = [number for number in range(MANY) if number % 10]
+        assert numbers(list(index.entries())) == listed
+        assert index.creators() == NAMES
+        for chosen in (["alice"], [None, "bob"], []):
+            found = numbers(list(index.entries(created_by=chosen)))
+            assert found == [number for number in listed if NAMES[number % 3] in chosen]
+        assert numbers(list(index.entries(cwd="/work/1"))) == [number for number in listed if number % 2]
+        assert [one.session_id for one in index.all()] == [f"s{number:04d}" for number in range(MANY)]
+        assert [one.size for one in index.all(before_ns=4)] == [MANY - 3, MANY - 2, MANY - 1]
+        assert [found for found, _ in index.beginning_with("s000")] == [f"s{number:04d}" for number in range(10)]
+        assert index.get("s0042") == entry(42)
+        assert index.get("s") is None
+
+
+async def test_a_removed_session_is_in_no_list_and_is_told(tmp_path: Path) -> None:
+    async with filled(tmp_path) as index:
+        removed: list[str] = []
+        index.on_removed.append(removed.append)
+        await index.remove("s0001", "once")
+        await index.catch_up()
+        assert removed == ["s0001"]
+        assert index.get("s0001") is None
+        assert numbers(list(index.entries()))[0] == 2
