@@ -1,7 +1,7 @@
 """The files of `deploy/` agree with the command, the configuration, and with each other.
 
 No container is started: images and orchestrators are not part of the tests. NATS and HAProxy themselves check their
-configurations, where they are installed.
+configurations, and ``kubernetes-validate`` (a package of 100 MB) the manifests, where they are installed.
 """
 
 from __future__ import annotations
@@ -178,6 +178,15 @@ def test_selectors_ports_and_files_of_the_manifests_fit_together() -> None:
         f"--uid {pod('Deployment', 'jumpseat')['securityContext']['runAsUser']}"
         in (ROOT / "packaging/Containerfile").read_text()
     )
+
+
+def test_the_manifests_have_the_schemas_of_kubernetes() -> None:
+    program = shutil.which("kubernetes-validate")
+    if program is None:
+        pytest.skip("kubernetes-validate is not installed")
+    command = [program, "--strict", DEPLOY / "kubernetes.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_image_can_use_nats() -> None:
