@@ -271,17 +271,25 @@ async def _repair(nats: Nats, first: Replica, wire: Wire, session: str) -> None:
 
 
 async def load(folder: Path, _out: Path) -> None:
-    """Many sessions with plain turns, one after the other: rates, and the processor time that they cost."""
+    """Many sessions with turns of a tool call, in files, a cluster and relayed: rates, and their processor time."""
     async with model() as url, running_nats(folder, 3) as nats:
         for name, store in (("files", None), ("cluster", nats)):
             async with server(folder / name, url, store) as driver:
-                await _load(name, driver, nats if store is not None else None)
+                sessions = [await driver.create() for _ in range(BUSY)]
+                await _load(name, driver, sessions, nats if store is not None else None)
+        async with server(folder / "owner", url, nats) as owner, server(folder / "relay", url, nats) as relaying:
+            sessions = [await owner.create() for _ in range(BUSY)]
+            for session in sessions:
+                await relaying.call("session.resume", {"sessionId": session})
+            await _load("relayed", relaying, sessions, nats, owner)
 
 
-async def _load(name: str, driver: Server, nats: Nats | None) -> None:
-    sessions = [await driver.create() for _ in range(BUSY)]
+async def _load(
+    name: str, driver: Server, sessions: list[str], nats: Nats | None, owner: Server | None = None
+) -> None:
     nodes = [node.pid for node in nats.nodes] if nats is not None else []
-    before = [cpu_seconds(pid) for pid in (driver.pid, *nodes)]
+    replicas = [driver.pid, *([owner.pid] if owner is not None else [])]
+    before = [cpu_seconds(pid) for pid in (*replicas, *nodes)]
     turns = events = 0
     began = time.perf_counter()
 
@@ -296,12 +304,17 @@ async def _load(name: str, driver: Server, nats: Nats | None) -> None:
         for session in sessions:
             tasks.start_soon(work, session)
     took_s = time.perf_counter() - began
-    used = [cpu_seconds(pid) - then for pid, then in zip((driver.pid, *nodes), before, strict=True)]
+    used = [cpu_seconds(pid) - then for pid, then in zip((*replicas, *nodes), before, strict=True)]
     print(f"{BUSY} sessions, turns with a tool call, {name}:")
     print(f"  {turns / took_s:.0f} turns and {events / took_s:.0f} events per second")
-    print(f"  replica: {turns / used[0]:.0f} turns and {events / used[0]:.0f} events per second of processor time")
+    for which, used_s in zip(
+        ("relaying replica", "owner") if owner is not None else ("replica",), used, strict=False
+    ):
+        print(
+            f"  {which}: {turns / used_s:.0f} turns and {events / used_s:.0f} events per second of processor time"
+        )
     if nodes:
-        each = sum(used[1:]) / len(nodes)
+        each = sum(used[len(replicas) :]) / len(nodes)
         print(f"  a server of NATS: {events / each:.0f} events per second of processor time", flush=True)
 
 
