@@ -81,6 +81,7 @@ class Index:
         self._tasks = tasks
         self._folder = folder
         self._open: sqlite3.Connection | None = None
+        self._closed = False
         self._revision = 0
         self._news = anyio.Event()
         self._known = anyio.Event()
@@ -92,10 +93,10 @@ class Index:
         await self._known.wait()
 
     def close(self) -> None:
-        """Close the table."""
+        """Follow no more changes, and close the table."""
+        self._closed = True
         if self._open is not None:
             self._open.close()
-            self._open = None
 
     @property
     def _table(self) -> sqlite3.Connection:
@@ -190,6 +191,8 @@ class Index:
         # One transaction, and sorting at its end, take a fraction of the time.
         self._table.execute("BEGIN")
         async for change in self._stream.watch(self._stream.names.index):
+            if self._closed:
+                return
             if change is None:
                 if not self._known.is_set():
                     for statement in (*_ORDERS, "COMMIT"):
