@@ -51,6 +51,11 @@ class Replica:
         self._ended = anyio.Event()
 
     @property
+    def lives(self) -> int:
+        """Return the number of processes so far."""
+        return self._lives
+
+    @property
     def running(self) -> bool:
         """Return whether the process runs, or is paused."""
         return self._server is not None

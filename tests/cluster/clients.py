@@ -21,21 +21,23 @@ HANG_S: Final = 90.0
 CALL_S: Final = 30.0
 """Time that a client waits for a response before it connects again."""
 TOOLS: Final = [{"name": "lookup", "description": "x", "skipPermission": True}]
-_TEXT: Final = {"deltas": [f"word {number} " for number in range(20)], "delay_ms": 5}
+_DELTAS: Final = 20
 _CALL: Final[JsonObject] = {"tool_calls": [{"name": "lookup", "arguments": {}}]}
-PROVIDER: Final[JsonObject] = {
-    "type": "scripted",
-    "script": {
-        "prompts": [
-            {"when": "text it", "turns": [_TEXT]},
-            {"when": "call it", "turns": [_CALL, _TEXT]},
-            {"when": "call often", "turns": [_CALL, {"tool_calls": [*_CALL["tool_calls"]] * 2}, _CALL, _TEXT]},
-            {"turns": [{"text": "done"}]},
-        ],
-        "after_last": "repeat",
-    },
-}
 PROMPTS: Final = ("text it", "call it", "call often", "call often")
+
+
+def scripted_provider(slowness: float) -> JsonObject:
+    """Return a provider whose model streams text and calls the tool of its client."""
+    words = [f"word {number} " for number in range(max(4, round(_DELTAS / slowness)))]
+    text: JsonObject = {"deltas": words, "delay_ms": round(100 * slowness / len(words))}
+    twice: JsonObject = {"tool_calls": [*_CALL["tool_calls"]] * 2}
+    prompts: list[JsonObject] = [
+        {"when": "text it", "turns": [text]},
+        {"when": "call it", "turns": [_CALL, text]},
+        {"when": "call often", "turns": [_CALL, twice, _CALL, text]},
+        {"turns": [{"text": "done"}]},
+    ]
+    return {"type": "scripted", "script": {"prompts": prompts, "after_last": "repeat"}}
 
 
 class LostError(Exception):
@@ -105,7 +107,8 @@ class BusySession:
     """Whether all clients answer each tool call, instead of one."""
     with_sdk: bool = False
     """Whether one of the clients uses the official SDK."""
-    provider: JsonObject = field(default_factory=lambda: PROVIDER)
+    slowness: float = 1
+    provider: JsonObject = field(default_factory=lambda: scripted_provider(1))
     created: bool = False
     prompts: int = 0
     stuck: list[str] = field(default_factory=list[str])
@@ -124,7 +127,7 @@ class BusyClient:
         """Set when the client rests, and no run of the session is left."""
         self.prompted = 0
         self.has_prompted = anyio.Event()
-        self._session = session
+        self.session = session
         self._first = number == 0
         self._balancer = balancer
         self._choose = choose
@@ -165,7 +168,7 @@ class BusyClient:
     async def _work(self, wire: ClientWire) -> None:
         await wire.request("connect", {})
         await self._attach(wire)
-        session = {"sessionId": self._session.history.session}
+        session = {"sessionId": self.session.history.session}
         events = (await wire.request("session.getMessages", session))["events"]
         completed = {event["data"]["requestId"] for event in events if event["type"] == "external_tool.completed"}
         for event in events[-30:]:
@@ -178,11 +181,11 @@ class BusyClient:
                 self.at_rest.set()
                 await self._wait_for_news(wire)
                 continue
-            await anyio.sleep(self._choose.uniform(0, 0.5))
-            self._session.prompts += 1
+            await anyio.sleep(self._choose.uniform(0, 0.5) * self.session.slowness)
+            self.session.prompts += 1
             # The model of sessions with the official SDK gives all calls the same id.
-            kind = "text it" if self._session.with_sdk else self._choose.choice(PROMPTS)
-            prompt = f"{kind} {self._session.prompts}"
+            kind = "text it" if self.session.with_sdk else self._choose.choice(PROMPTS)
+            prompt = f"{kind} {self.session.prompts}"
             since = self._view.idles
             await wire.request("session.send", {**session, "prompt": prompt})
             self.prompted += 1
@@ -191,24 +194,24 @@ class BusyClient:
             self._view.working = self._view.working or self._view.idles == since
 
     async def _attach(self, wire: ClientWire) -> None:
-        history = self._session.history
+        history = self.session.history
         self._attachment, self._view = Attachment(self.name), View()
         history.attachments.append(self._attachment)
         options: JsonObject = {
             "sessionId": history.session,
-            "provider": self._session.provider,
+            "provider": self.session.provider,
             "streaming": self._first,
         }
         options["model"] = "fake-model"
         if self._first:
             # A tool belongs to one client; every client can answer a call.
             options["tools"] = TOOLS
-        if not self._session.created:
+        if not self.session.created:
             assert self._first
             await wire.request("session.create", options)
-            self._session.created = True
+            self.session.created = True
             return
-        if self._session.goes_on:
+        if self.session.goes_on:
             options["continuePendingWork"] = True
         await wire.request("session.resume", options)
 
@@ -219,7 +222,7 @@ class BusyClient:
         if limit.cancelled_caught:
             assert self._attachment is not None
             last = [event["type"] for event in self._attachment.events[-8:]]
-            self._session.stuck.append(f"{self.name} was not told of the end of a run for {HANG_S} s, after {last}")
+            self.session.stuck.append(f"{self.name} was not told of the end of a run for {HANG_S} s, after {last}")
             raise LostError("stuck")
 
     async def _wait_for_news(self, wire: ClientWire) -> None:
@@ -238,6 +241,9 @@ class BusyClient:
     def _take(self, event: JsonObject) -> None:
         if self._attachment is None:
             return
+        if event.get("ephemeral") and event["type"].endswith("_delta"):
+            # Nothing else of it is compared, and there are many.
+            event = {"id": event["id"], "type": event["type"], "ephemeral": True, "data": {}}
         self._attachment.events.append(event)
         self._view.take(event)
         if event["type"] == "external_tool.requested":
@@ -250,14 +256,14 @@ class BusyClient:
         self._news = anyio.Event()
 
     def _answer_soon(self, request_id: str) -> None:
-        if self._first or self._session.races:
+        if self._first or self.session.races:
             self._tasks.start_soon(self._answer, self._wire, request_id)
 
     async def _answer(self, wire: ClientWire, request_id: str) -> None:
-        await anyio.sleep(self._choose.choice([0, 0, 0.01, 0.1, 0.5]))
+        await anyio.sleep(self._choose.choice([0, 0, 0.01, 0.1, 0.5]) * self.session.slowness)
         self._answers += 1
         text = f"{self.name} answers {self._answers}"
-        answer = {"sessionId": self._session.history.session, "requestId": request_id, "result": text}
+        answer = {"sessionId": self.session.history.session, "requestId": request_id, "result": text}
         accepted: bool | None = None
         unknown = False
         try:
@@ -274,7 +280,7 @@ class BusyClient:
         except LostError:
             pass
         finally:
-            self._session.history.answers.append(Answer(self.name, request_id, text, accepted))
+            self.session.history.answers.append(Answer(self.name, request_id, text, accepted))
 
     def _count(self, what: str) -> None:
         self._counts[what[:100]] += 1

@@ -7,31 +7,38 @@
 
 Three servers of NATS, three replicas, and the clients of busy sessions, which connect through a balancer without
 stickiness. At random moments, replicas are killed, drained and paused, servers of NATS killed and paused, and
-connections cut. In the end, all replicas are killed, and a new one reads what is stored:
-:mod:`tests.cluster.histories` compares that with what the clients were told.
+connections cut (:mod:`tests.cluster.nemesis`). In the end, all replicas are killed, and a new one reads what is
+stored: :mod:`tests.cluster.histories` compares that with what the clients were told. The histories of sessions
+with broken rules are left in the folder, beside the logs of the faults, of the replicas and of what NATS has
+acknowledged.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
 
-from tests.cluster.balanced import BalancedReplicas, Replica, balanced_replicas
-from tests.cluster.clients import HANG_S, BusyClient, BusySession
+from tests.cluster.balanced import BalancedReplicas, balanced_replicas
+from tests.cluster.clients import HANG_S, BusyClient, BusySession, scripted_provider
 from tests.cluster.histories import History, JsonObject, Problem, problems
+from tests.cluster.nemesis import LONGEST_S, Nemesis
 from tests.cluster.sdk_client import SdkClient, complete
+from tests.cluster.witness import Witness, witness
 from tests.support.fake_openai import fake_openai, says
-from tests.support.nats import Nats, Node, running_nats
+from tests.support.nats import running_nats
 
 REST_S: Final = 2 * HANG_S
 """Time in which the sessions must come to rest after the last fault."""
@@ -39,149 +46,8 @@ REST_S: Final = 2 * HANG_S
 ANSWERS: Final = {"text it": [says("one ", "two ", "three")]}
 MOST_SHOWN: Final = 50
 
-Fault: TypeAlias = Callable[[], Awaitable[None]]
-
-
-class Nemesis:
-    """Causes faults, each of which it repairs after a while; at most one server of NATS is away at a time."""
-
-    def __init__(
-        self, nats: Nats, replicas: BalancedReplicas, tasks: TaskGroup, choose: random.Random, pause_s: float
-    ) -> None:
-        self.faults: Counter[str] = Counter()
-        self._nats = nats
-        self._replicas = replicas
-        self._tasks = tasks
-        self._choose = choose
-        self._pause_s = pause_s
-        self._busy: set[Replica] = set()
-        self._nats_lock = anyio.Lock()
-        self._repairs = 0
-        self._news = anyio.Event()
-        self._choices: dict[str, tuple[int, Fault]] = {
-            "kill replica": (6, self._kill_replica),
-            "drain replica": (2, self._drain_replica),
-            "pause replica": (3, self._pause_replica),
-            "kill NATS": (4, self._kill_nats),
-            "pause NATS": (1, self._pause_nats),
-            "kill both": (2, self._kill_both),
-            "cut clients": (1, self._cut_clients),
-            "cut a replica off": (2, self._cut_off),
-        }
-
-    async def cause(self, number: int) -> None:
-        """Cause a number of faults, one after the other; returns when all of them are repaired."""
-        names, weights = list(self._choices), [weight for weight, _ in self._choices.values()]
-        for _ in range(number):
-            (name,) = self._choose.choices(names, weights)
-            self.faults[name] += 1
-            await self._choices[name][1]()
-            await anyio.sleep(self._choose.expovariate(1 / self._pause_s))
-        while self._repairs:
-            await self._news.wait()
-
-    def _repair_later(self, repair: Fault, delay_s: float) -> None:
-        async def work() -> None:
-            await anyio.sleep(delay_s)
-            await repair()
-            self._repairs -= 1
-            self._news.set()
-            self._news = anyio.Event()
-
-        self._repairs += 1
-        self._tasks.start_soon(work)
-
-    async def _take(self) -> Replica | None:
-        """Return a replica without a fault, which has one until it is given back; never the last one."""
-        free = [replica for replica in self._replicas.running() if replica not in self._busy]
-        if len(free) < 2:
-            return None
-        replica = self._choose.choice(free)
-        self._busy.add(replica)
-        return replica
-
-    async def _kill_replica(self) -> None:
-        if (replica := await self._take()) is not None:
-            await replica.kill()
-            self._repair_later(self._start(replica), self._choose.uniform(0, 3))
-
-    def _start(self, replica: Replica) -> Fault:
-        async def start() -> None:
-            await replica.start()
-            self._busy.discard(replica)
-
-        return start
-
-    async def _drain_replica(self) -> None:
-        if (replica := await self._take()) is None:
-            return
-
-        async def restart() -> None:
-            await replica.terminate()
-            await replica.start()
-            self._busy.discard(replica)
-
-        self._repair_later(restart, 0)
-
-    async def _pause_replica(self) -> None:
-        if (replica := await self._take()) is None:
-            return
-        replica.pause()
-
-        async def wake() -> None:
-            replica.unpause()
-            self._busy.discard(replica)
-
-        self._repair_later(wake, self._choose.choice([0.5, 2, 5, 18, 25]))
-
-    async def _kill_nats(self) -> None:
-        self._tasks.start_soon(self._without_nats, True)
-
-    async def _pause_nats(self) -> None:
-        self._tasks.start_soon(self._without_nats, False)
-
-    async def _without_nats(self, kill: bool) -> None:
-        self._repairs += 1
-        async with self._nats_lock:
-            node = self._choose.choice(self._nats.nodes)
-            if kill:
-                node.kill()
-            else:
-                node.pause()
-            await anyio.sleep(self._choose.choice([0.2, 2, 8]))
-            await self._bring_back(node, kill)
-            # Time for an election: without a break, nothing could be stored at all.
-            await anyio.sleep(3)
-        self._repairs -= 1
-        self._news.set()
-        self._news = anyio.Event()
-
-    async def _bring_back(self, node: Node, killed: bool) -> None:
-        if killed:
-            node.start()
-        else:
-            node.unpause()
-        await self._nats.wait_until_ready()
-
-    async def _kill_both(self) -> None:
-        await self._kill_nats()
-        await self._kill_replica()
-
-    async def _cut_clients(self) -> None:
-        self._replicas.balancer.cut()
-
-    async def _cut_off(self) -> None:
-        """Cut a replica off from NATS for a while."""
-        if (replica := await self._take()) is None:
-            return
-        replica.nats.accepts = False
-        replica.nats.cut()
-
-        async def connect() -> None:
-            replica.nats.accepts = True
-            self._busy.discard(replica)
-
-        self._repair_later(connect, self._choose.choice([0, 0.5, 3, 20]))
+REPORT_S: Final = 60.0
+"""Time between lines about the progress."""
 
 
 @dataclass
@@ -196,23 +62,40 @@ class Run:
     errors: Counter[str] = field(default_factory=Counter[str])
     found: list[Problem] = field(default_factory=list[Problem])
     took_s: float = 0.0
+    acknowledged: int = 0
 
-    async def kill_often(self, faults: int, pause_s: float) -> None:
-        """Cause faults under the sessions, and judge what their clients have seen."""
+    async def kill_often(
+        self,
+        faults: int | Sequence[str],
+        pause_s: float,
+        *,
+        most_s: float = LONGEST_S,
+        count: int = 3,
+        limit_s: float = math.inf,
+    ) -> None:
+        """Cause faults under the sessions, and judge what their clients have seen.
+
+        ``faults`` are the kinds of faults, or a number of random ones; ``most_s`` limits the time until a fault is
+        repaired, ``limit_s`` that in which faults are caused; ``count`` is the number of replicas.
+        """
         async with (
             fake_openai(ANSWERS) as model,
             running_nats(self.folder, 3) as nats,
-            balanced_replicas(self.folder, nats) as replicas,
+            balanced_replicas(self.folder, nats, count) as replicas,
+            witness(nats, self.folder / "acknowledgements.log") as seen,
         ):
             for session in self.busy:
                 if session.with_sdk:
                     session.provider = {"type": "openai", "baseUrl": model.base_url, "apiKey": "none"}
             async with anyio.create_task_group() as tasks:
                 await self._connect(replicas, tasks)
-                nemesis = Nemesis(nats, replicas, tasks, self.choose, pause_s)
                 began = time.monotonic()
-                await nemesis.cause(faults)
-                self.took_s, self.faults = time.monotonic() - began, nemesis.faults
+                with (self.folder / "faults.log").open("w") as log:
+                    nemesis = Nemesis(nats, replicas, tasks, self.choose, pause_s, log, most_s)
+                    self.faults = nemesis.faults
+                    tasks.start_soon(self._tell_progress, began)
+                    await nemesis.cause(nemesis.any_faults(faults) if isinstance(faults, int) else faults, limit_s)
+                self.took_s = time.monotonic() - began
                 await self._come_to_rest()
                 # Without a farewell: what was announced must be stored.
                 for replica in replicas.all:
@@ -223,26 +106,46 @@ class Run:
                 for session in self.busy:
                     session.history.log = await _stored(wire.call, session.history.session)
             self.found += [Problem("server", text[-3000:]) for one in replicas.all for text in one.problems]
+            await self._question(seen)
         for session in self.busy:
             complete(session)
-            self.found += [Problem("idle", text) for text in session.stuck]
-            self.found += problems(session.history)
+            found = [*(Problem("idle", text) for text in session.stuck), *problems(session.history)]
+            if found:
+                path = self.folder / f"{session.history.session}.json"
+                path.write_text(json.dumps(asdict(session.history), indent=1))
+            self.found += found
+
+    async def _question(self, seen: Witness) -> None:
+        """Note what the witness has seen."""
+        self.acknowledged = len(seen.acknowledged)
+        self.found += [Problem("lost", text) for text in await seen.broken_promises()]
+
+    async def _tell_progress(self, began: float) -> None:
+        while True:
+            await anyio.sleep(REPORT_S)
+            prompts = sum(client.prompted for client in self.clients)
+            stuck = [text for session in self.busy for text in session.stuck]
+            print(f"{time.monotonic() - began:.0f} s: {self.faults.total()} faults, {prompts} prompts", *stuck[:5])
 
     async def _connect(self, replicas: BalancedReplicas, tasks: TaskGroup) -> None:
         """Connect the clients of each session; returns when each session has been prompted."""
-        for session in self.busy:
-            first, second = (
-                BusyClient(session, number, replicas.balancer, self.choose, self.errors) for number in range(2)
-            )
+        firsts = [self._client(session, 0, replicas) for session in self.busy]
+        for first in firsts:
             tasks.start_soon(first.live)
+        for first in firsts:
             with anyio.fail_after(60):
                 await first.has_prompted.wait()
-            tasks.start_soon(second.live)
-            self.clients += [first, second]
+        for session in self.busy:
+            tasks.start_soon(self._client(session, 1, replicas).live)
             if session.with_sdk:
-                third = SdkClient(session, replicas.balancer, self.errors)
-                tasks.start_soon(third.live)
-                self.clients.append(third)
+                client = SdkClient(session, replicas.balancer, self.errors)
+                tasks.start_soon(client.live)
+                self.clients.append(client)
+
+    def _client(self, session: BusySession, number: int, replicas: BalancedReplicas) -> BusyClient:
+        client = BusyClient(session, number, replicas.balancer, self.choose, self.errors)
+        self.clients.append(client)
+        return client
 
     async def _come_to_rest(self) -> None:
         """Wait until no session has a run, and all clients are attached."""
@@ -253,6 +156,9 @@ class Run:
         with anyio.move_on_after(REST_S):
             for client in self.clients:
                 await client.at_rest.wait()
+            # The last owner may have been killed when nothing ran: its clients hear of that later.
+            while not all(self._agree(session) for session in self.busy):  # noqa: ASYNC110 - there is no hurry
+                await anyio.sleep(0.2)
         # Late events would be wrong: there is time for them.
         await anyio.sleep(1)
         for client in self.clients:
@@ -261,27 +167,39 @@ class Run:
             else:
                 client.attachment.to_the_end = True
 
+    def _agree(self, session: BusySession) -> bool:
+        """Return whether the clients of a session were told of the same last event."""
+        attached = [client.attachment for client in self.clients if client.session is session]
+        told = [one.persisted()[-1:] for one in attached if one is not None]
+        return len({event["id"] for events in told for event in events}) < 2
+
     def report(self) -> None:
         """Print what has happened, and the broken rules."""
         events = sum(len(session.history.log) for session in self.busy)
         told = sum(len(one.events) for session in self.busy for one in session.history.attachments)
         prompts = sum(client.prompted for client in self.clients)
         print(f"{self.faults.total()} faults in {self.took_s:.0f} s: {dict(self.faults)}")
-        print(f"{prompts} prompts, {events} stored events, {told} announcements compared")
+        print(f"{prompts} prompts, {events} stored events, {told} announcements compared, ", end="")
+        print(f"{self.acknowledged} acknowledgements of NATS")
         print(f"errors that clients met: {dict(self.errors.most_common(20))}")
         for problem in self.found[:MOST_SHOWN]:
             print(problem)
         print(f"{len(self.found)} broken rules {dict(Counter(problem.kind for problem in self.found))}")
 
 
-def busy_sessions(number: int, seed: int, sdk_clients: int = 0) -> list[BusySession]:
-    """Return sessions of all kinds; the first of them also have a client with the official SDK."""
+def busy_sessions(number: int, seed: int, sdk_clients: int = 0, slowness: float = 1) -> list[BusySession]:
+    """Return sessions of all kinds; the first of them also have a client with the official SDK.
+
+    With a larger ``slowness``, models and clients answer more slowly: many sessions are busy without much work.
+    """
     return [
         BusySession(
             History(f"busy-{seed}-{place}"),
             goes_on=place % 2 == 0,
             races=place % 3 == 0,
             with_sdk=place < sdk_clients,
+            slowness=slowness,
+            provider=scripted_provider(slowness),
         )
         for place in range(number)
     ]
@@ -307,13 +225,19 @@ def main() -> None:
     parser.add_argument("--sdk", type=int, default=2, help="number of clients with the official Python SDK")
     parser.add_argument("--seed", type=int, default=0, help="the same seed chooses the same faults, roughly")
     parser.add_argument("--pause", type=float, default=2.0, help="mean time between faults, in seconds")
+    parser.add_argument("--replicas", type=int, default=3, help="number of replicas")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="cause no more faults after this time")
+    parser.add_argument("--slow", type=float, default=1.0, help="how slowly models and clients answer")
+    parser.add_argument("--only", help="cause faults of one kind: 'drain replica', for example")
     parser.add_argument("--folder", type=Path, help="a folder to keep: logs, and what NATS has stored")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cluster-kills-") as made:
         folder = options.folder or made
-        sessions = busy_sessions(options.sessions, options.seed, options.sdk)
+        sessions = busy_sessions(options.sessions, options.seed, options.sdk, options.slow)
         run = Run(Path(folder), random.Random(options.seed), sessions)
-        anyio.run(run.kill_often, options.kills, options.pause)
+        faults = [options.only] * options.kills if options.only else options.kills
+        limit_s = options.minutes * 60
+        anyio.run(partial(run.kill_often, faults, options.pause, count=options.replicas, limit_s=limit_s))
     run.report()
     raise SystemExit(1 if run.found else 0)
 

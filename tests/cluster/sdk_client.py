@@ -26,7 +26,7 @@ class SdkClient:
         self.at_rest = anyio.Event()
         self.attachment: Attachment | None = None
         self.prompted = 0
-        self._session = session
+        self.session = session
         self._balancer = balancer
         self._counts = counts
         self._rest = anyio.Event()
@@ -35,9 +35,9 @@ class SdkClient:
         """Run the program until cancelled."""
         python = require_sdk(Sdk("pypi", NEWEST_PYPI_SDK)) / "bin" / "python"
         program = str(Path(__file__).with_name("busy_sdk_client.py"))
-        provider = self._session.provider
+        provider = self.session.provider
         given = {"type": provider["type"], "base_url": provider["baseUrl"], "api_key": provider["apiKey"]}
-        command = [str(python), program, f"localhost:{self._balancer.port}", self._session.history.session]
+        command = [str(python), program, f"localhost:{self._balancer.port}", self.session.history.session]
         environ = {"HOME": "/nonexistent", "PATH": "/bin:/usr/bin"}
         async with await anyio.open_process(
             [*command, json.dumps(given)], env=environ, stdin=PIPE, stderr=DEVNULL
@@ -66,7 +66,7 @@ class SdkClient:
         match line:
             case {"attached": True}:
                 self.attachment = Attachment(self.name)
-                self._session.history.attachments.append(self.attachment)
+                self.session.history.attachments.append(self.attachment)
             case {"attached": False}:
                 self.attachment = None
             case {"rests": True}:

@@ -132,3 +132,54 @@ async def test_a_replica_cut_off_from_nats_refuses_requests_and_comes_back(tmp_p
             answer = await client.response(await client.ask("session.send", {"sessionId": session, "prompt": "go"}))
             if "error" not in answer:
                 break
+
+
+async def test_a_client_that_connects_again_while_its_replica_hangs_has_its_tools_at_once(tmp_path: Path) -> None:
+    async with running_replicas(tmp_path, 2) as replicas:
+        before, after = await replicas.connect(1), await replicas.connect(0)
+        session = await after.create(WAITING)
+        resume = {"sessionId": session, "provider": WAITING, "tools": [TOOL]}
+        await before.call("session.resume", resume)
+        # The client is there: its tool is its own.
+        error = await after.error_of("session.resume", resume)
+        assert "already registered by another client" in error["message"]
+        replicas.servers[1].signal(signal.SIGSTOP)
+        try:
+            await after.call("session.resume", resume)
+        finally:
+            replicas.servers[1].signal(signal.SIGCONT)
+        await after.call("session.send", {"sessionId": session, "prompt": "the weather?"})
+        asked = await after.event("external_tool.requested", session=session)
+        answer = {"sessionId": session, "requestId": asked["data"]["requestId"], "result": "sunny"}
+        assert (await after.call("session.tools.handlePendingToolCall", answer))["success"]
+        await after.event("session.idle", session=session)
+
+
+async def test_no_request_is_left_without_an_outcome_when_the_replica_of_the_session_drains(tmp_path: Path) -> None:
+    script = scripted(*({"text": f"answer {number}"} for number in range(40)))
+    async with running_replicas(tmp_path, 2) as replicas:
+        owner, other = await replicas.connect(0), await replicas.connect(1)
+        session = await owner.create(script)
+        await other.call("session.resume", {"sessionId": session, "provider": script})
+        asked: list[int] = []
+        drained = anyio.Event()
+
+        async def prompt() -> None:
+            while not drained.is_set():
+                asked.append(await other.ask("session.send", {"sessionId": session, "prompt": "go"}))
+                await other.response(asked[-1])
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(prompt)
+            while len(asked) < 10:
+                await anyio.lowlevel.checkpoint()
+            await replicas.servers[0].end()
+            drained.set()
+        responses = [await other.response(request) for request in asked]
+        assert [response["error"] for response in responses if "error" in response] == []
+        sent = [response["result"]["messageId"] for response in responses]
+        await other.call("session.send", {"sessionId": session, "prompt": "the last one", "wait": True})
+        stored = (await other.call("session.getMessages", {"sessionId": session}))["events"]
+        prompts = [event["id"] for event in stored if event["type"] == "user.message"]
+        assert [prompts.count(message) for message in sent] == [1] * len(sent)

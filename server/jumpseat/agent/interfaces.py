@@ -23,6 +23,10 @@ class Announcements(Protocol):
         """Call ``announcement`` when all events that were appended before are stored; at once if they are."""
         ...
 
+    def keep(self, event: Event) -> None:
+        """Store an event that is not in the log, for clients that miss its announcement: the end of a run."""
+        ...
+
     async def wait(self) -> None:
         """Wait until all events are stored.
 

@@ -63,7 +63,8 @@ LISTING: Final = frozenset(
 """The methods about the sessions of the whole cluster."""
 SEEN: Final = "$seen"
 SENT: Final = "$sent"
-"""Members of the params of ``session.resume`` between replicas: see :class:`Call`."""
+FEED: Final = "$feed"
+"""Members of the params of requests that open a session, between replicas: see :class:`Call`."""
 _NOT_REPEATED: Final = ("model", "reasoningEffort", "workingDirectory", "agent", "cloud", "takeOver")
 """The options that a session stores itself: repeating those of the beginning would undo later changes."""
 
@@ -72,9 +73,10 @@ _NOT_REPEATED: Final = ("model", "reasoningEffort", "workingDirectory", "agent",
 class Call:
     """A request of a client about a session.
 
-    ``made_id`` says that this server has chosen the session's id, or has made the request itself. ``seen`` is what
-    the client has got from the replica before, ``sent`` its prompts that may be lost. With ``taken``, that replica
-    was killed.
+    ``made_id`` says that this server has chosen the session's id, or has made the request itself. Of a request that
+    opens a session, ``seen`` is what the client has got from the replica before, ``sent`` its prompts that may be
+    lost, ``feed`` the number of the :class:`jumpseat.cluster.feed.Feed` at the client's replica that begins with
+    it, and ``turn`` that of the one here. With ``taken``, the replica before was killed.
     """
 
     method: str
@@ -86,6 +88,8 @@ class Call:
     made_id: bool = False
     seen: Seen | None = None
     sent: Any = None
+    feed: int | None = None
+    turn: int | None = None
     taken: bool = False
     attempts: int = 0
 
@@ -144,6 +148,17 @@ def working_directory_of(method: str, params: Mapping[str, Any]) -> str | None:
     given: Any = params.get("options") if method == "sessions.open" else params
     cwd = cast("dict[str, Any]", given).get("workingDirectory") if isinstance(given, dict) else None
     return cwd if isinstance(cwd, str) and cwd else None
+
+
+def tools_of(method: str, params: Mapping[str, Any]) -> set[str]:
+    """Return the names of the tools that a client brings when it opens a session."""
+    given: Any = params.get("options") if method == "sessions.open" else params
+    tools: Any = cast("dict[str, Any]", given).get("tools") if isinstance(given, dict) else None
+    return {
+        str(cast("dict[str, Any]", tool).get("name"))
+        for tool in cast("list[Any]", tools if isinstance(tools, list) else [])
+        if isinstance(tool, dict)
+    }
 
 
 def opening_again(method: str, params: Mapping[str, Any], session_id: str) -> dict[str, Any]:

@@ -1,115 +1,95 @@
-"""The events that a client has missed while its session went from one replica to another."""
+"""The events that a client has missed while its session went from one replica to another.
+
+Besides the events of the log, a client has to be told of the end of each run (``session.idle``), which is not in
+the log. The owner stores the ends in a file of the session before it announces them. The place of an end is behind
+the event that it names as its parent, so the next owner knows which ends a client has got.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import orjson
 
+from jumpseat.cluster.records import Record
+from jumpseat.store.event_log import parse_record
+from jumpseat_protocol.events import Event
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
-_SESSION: Final = b'"sessionId":"'
-_TURN: Final = b'"type":"assistant.turn_start"'
-_IDLE: Final = b'"type":"session.idle"'
-_HEAD_BYTES: Final = 400
-"""The part of a notification that has the type of its event, whatever the event holds."""
-_OF_RUNS: Final = frozenset({"user.message", "assistant.turn_end", "abort", "session.error"})
+ENDS: Final = "ends.jsonl"
+"""The name of the file with the ends of runs."""
+MOST_ENDS: Final = 200
+"""The number of ends that are kept: clients of a session that moves have missed a few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a client has got of a session: the last stored event, and whether a run had begun and not ended."""
+    """What a client has got of a session: the last stored event or end, and whether it saw a run that goes on."""
 
-    event_id: str
+    item: str
     in_run: bool
 
     def encode(self) -> dict[str, Any]:
         """Return the form for other replicas."""
-        return {"event": self.event_id, "inRun": self.in_run}
+        return {"item": self.item, "inRun": self.in_run}
 
 
 def decode_seen(value: Any) -> Seen | None:
     """Return what :meth:`Seen.encode` has made; ``None`` for anything else."""
-    if isinstance(value, dict) and isinstance(event := value.get("event"), str):  # pyright: ignore
-        return Seen(event, value.get("inRun") is True)  # pyright: ignore
+    if isinstance(value, dict) and isinstance(item := value.get("item"), str):  # pyright: ignore
+        return Seen(item, value.get("inRun") is True)  # pyright: ignore
     return None
 
 
-class SeenEvents:
-    """The latest event of each session that a client has got from another replica, as it was on the wire.
+class RunEnds:
+    """The ends of the latest runs of a session, from the content of their file."""
 
-    ``on_idle`` is called with the session's id after each run.
-    """
+    def __init__(self, stored: bytes = b"") -> None:
+        self._lines = [line for line in stored.splitlines(keepends=True) if parse_record(line) is not None]
 
-    def __init__(self, on_idle: Callable[[str], None] = lambda _session_id: None) -> None:
-        self._on_idle = on_idle
-        self._latest: dict[bytes, bytes] = {}
-        self._in_run: set[bytes] = set()
+    def add(self, end: Event) -> Record:
+        """Note the end of a run, and return the record that stores it."""
+        line = end.encode() + b"\n"
+        self._lines.append(line)
+        if len(self._lines) <= MOST_ENDS:
+            return Record("append", line, ENDS)
+        del self._lines[: MOST_ENDS // 2]
+        return Record("file", b"".join(self._lines), ENDS)
 
-    def note(self, body: bytes) -> None:
-        """Note a notification with an event."""
-        start = body.find(_SESSION, 0, 100) + len(_SESSION)
-        session = body[start : body.find(b'"', start)]
-        self._latest[session] = body
-        if body.find(_TURN, 0, _HEAD_BYTES) >= 0:
-            self._in_run.add(session)
-        elif body.find(_IDLE, 0, _HEAD_BYTES) >= 0:
-            self._in_run.discard(session)
-            self._on_idle(orjson.loads(b'"%b"' % session))
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (orjson.loads(line) for line in self._lines)
 
-    def take(self, session_id: str) -> Seen | None:
-        """Return what the client has got of a session, and forget it; ``None`` if it has got nothing.
 
-        The session may come back to the replica after the client has got later events elsewhere.
-        """
-        key = orjson.dumps(session_id)[1:-1]
-        body, in_run = self._latest.pop(key, None), key in self._in_run
-        self._in_run.discard(key)
-        if body is None:
-            return None
-        event: dict[str, Any] = orjson.loads(body)["params"]["event"]
-        # An event that is not stored follows the stored one that it names.
-        event_id = event.get("parentId") if event.get("ephemeral") else event.get("id")
-        return Seen(event_id, in_run) if event_id else None
+def with_ends(records: Iterable[dict[str, Any]], ends: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the events of a log, and behind each the ends of runs that name it as their parent."""
+    behind: dict[str, list[dict[str, Any]]] = {}
+    for end in ends:
+        behind.setdefault(str(end.get("parentId")), []).append(end)
+    return [item for record in records for item in (record, *behind.get(str(record.get("id")), ()))]
+
+
+def last_id(lines: Sequence[bytes], ends: RunEnds) -> str | None:
+    """Return the id of the last event of a log, or of the end of a run behind it."""
+    record = parse_record(lines[-1]) if lines else None
+    return with_ends([record], ends)[-1].get("id") if record is not None else None
 
 
 def missed(
-    records: Iterable[dict[str, Any]], seen: Seen, last: str | None, kept: Collection[str]
+    items: Sequence[dict[str, Any]], seen: Seen, held: Collection[str], *, working: bool
 ) -> list[dict[str, Any]]:
-    """Return the events of a log after those ``seen``, up to the event ``last``, without those that were ``kept``.
+    """Return the items behind the one that was ``seen``, up to the first one that is ``held`` back for the client.
 
-    There are none if the log has no event ``seen``, which was removed since.
+    An item that a rewind has removed has nothing behind it. A client that saw a run that goes on is told of its end
+    then, unless the session is ``working`` on it.
     """
+    place = next((number for number, item in enumerate(items) if item.get("id") == seen.item), None)
+    if place is None:
+        last = [item for item in items if item.get("type") == "session.idle"][-1:]
+        return last if seen.in_run and not working and not held else []
     found: list[dict[str, Any]] = []
-    is_after = False
-    for record in records:
-        event_id = record.get("id")
-        if is_after and event_id not in kept:
-            found.append(record)
-        is_after = is_after or event_id == seen.event_id
-        if event_id == last:
+    for item in items[place + 1 :]:
+        if item.get("id") in held:
             break
+        found.append(item)
     return found
-
-
-def begins_run(record: dict[str, Any]) -> bool:
-    """Return whether an event is the first of a run of the main agent."""
-    data: dict[str, Any] = record.get("data") or {}
-    return record.get("type") == "user.message" and record.get("agentId") is None and data.get("delivery") == "idle"
-
-
-def with_idles(records: Iterable[dict[str, Any]], seen: Seen, idle: Callable[[], bytes]) -> Iterable[bytes]:
-    """Yield the JSON of events, and between runs that of ``session.idle``, which is not stored."""
-    in_run = seen.in_run
-    for record in records:
-        if begins_run(record):
-            if in_run:
-                yield idle()
-            in_run = True
-        yield orjson.dumps(record)
-
-
-def lacks_idle(seen: Seen, records: Iterable[dict[str, Any]]) -> bool:
-    """Return whether a client that has ``seen`` so much, and has then got ``records``, lacks the end of a run."""
-    return seen.in_run or any(record.get("type") in _OF_RUNS for record in records)

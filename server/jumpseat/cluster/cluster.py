@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from itertools import count
@@ -16,25 +15,23 @@ import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
 
+from jumpseat.agent.client import Client
 from jumpseat.agent.session.session import Session
 from jumpseat.cluster import jetstream
-from jumpseat.cluster.calls import Call
-from jumpseat.cluster.catching_up import Seen
 from jumpseat.cluster.documents import ClusterDocuments
+from jumpseat.cluster.figures import gauges, heartbeat
 from jumpseat.cluster.index import Index
 from jumpseat.cluster.jetstream import JetStream
+from jumpseat.cluster.links import Links
 from jumpseat.cluster.membership import Membership
 from jumpseat.cluster.ownership import Ownerships
-from jumpseat.cluster.remote import RemoteReplica, decode_provider
 from jumpseat.cluster.routing import ClientRoutes, Handler, RelayCounters
 from jumpseat.cluster.settings import ClusterSettings
 from jumpseat.cluster.store import ClusterStore
-from jumpseat.cluster.tunnel import RESET_FRAME, Tunnel, TunnelTransport, needs_reset
 from jumpseat.deep_folders import delete_folder
 from jumpseat.errors import JumpseatError, StoreError
 from jumpseat.observability.gauge import Gauge
 from jumpseat.rpc.connection import Connection
-from jumpseat.sessions.access import Access
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat.store.location_approvals import LocationApprovals
@@ -52,6 +49,8 @@ CHECK_S: Final = 0.5
 KEEP_ALIVE_CHECKS: Final = 10
 """Checks after which quiet connections between replicas are tried."""
 RETENTION_CHECK_S: Final = 600.0
+END_S: Final = 2.0
+"""Time that the last requests of other replicas get at the end, and their responses on the way."""
 
 
 class Server(Protocol):
@@ -86,6 +85,7 @@ class Cluster:
         self.counters = RelayCounters()
         self._stream = stream
         self.membership = Membership(stream, settings, tasks, self._describe)
+        self.links = Links(stream, self.membership, tasks, self)
         self._home = home / "replicas" / self.membership.id
         self.index = Index(stream, tasks, self._home)
         self.documents = ClusterDocuments(stream, tasks)
@@ -96,19 +96,14 @@ class Cluster:
         self.ownerships.store = self.store
         self._server: Server | None = None
         self._routes: dict[Connection, ClientRoutes] = {}
-        self._tunnels: dict[str, Tunnel] = {}
-        self._from: dict[str, str] = {}
         self._connected_s = time.monotonic()
         self._began_s = time.time()
 
     async def start(self) -> None:
         """Join the cluster."""
-        names, here = self._stream.names, self.membership.id
-        self._stream.reconnects.append(self._handle_reconnect)
-        self.membership.on_gone.append(self._handle_gone)
-        await self._stream.listen(names.to(here, "open"), self._handle_open)
-        await self._stream.listen(names.to(here, "tunnel.*"), self._handle_frame)
-        await self._stream.listen(names.lifecycle, self._handle_lifecycle)
+        self._stream.reconnects.append(self._beat_soon)
+        await self.links.start()
+        await self._stream.listen(self._stream.names.lifecycle, self._handle_lifecycle)
         await self.index.start()
         await self.documents.start()
         await self.membership.start()
@@ -116,6 +111,9 @@ class Cluster:
         self.tasks.start_soon(self._check)
         if self.settings.retention_s is not None:
             self.tasks.start_soon(self._remove_old, self.settings.retention_s)
+
+    def _beat_soon(self) -> None:
+        self.tasks.start_soon(self.membership.beat)
 
     def _remove_old_copies(self) -> None:
         """Remove the working copies of replicas that were killed."""
@@ -179,24 +177,7 @@ class Cluster:
 
     def gauges(self) -> list[Gauge]:
         """Return the numbers of this replica that metrics show."""
-        counters = self.ownerships.counters
-
-        def append_s(share: float) -> float:
-            appends = sorted(counters.append_s)
-            return appends[int(len(appends) * share)] if appends else 0.0
-
-        def gauge(name: str, unit: str, description: str, read: Callable[[], float]) -> Gauge:
-            return Gauge(f"jumpseat.cluster.{name}", unit, description, read)
-
-        return [
-            gauge("owned", "{session}", "Sessions of this replica.", lambda: len(self.ownerships.owned())),
-            gauge("relayed", "{request}", "Requests sent to other replicas.", lambda: self.counters.relayed),
-            gauge("takeovers", "{session}", "Sessions taken over.", lambda: counters.takeovers),
-            gauge("lost", "{session}", "Sessions lost to others.", lambda: counters.lost),
-            gauge("appends", "{message}", "Messages stored.", lambda: counters.appends),
-            gauge("append.median", "s", "Median time of the latest appends.", lambda: append_s(0.5)),
-            gauge("append.p99", "s", "99th percentile of the latest appends.", lambda: append_s(0.99)),
-        ]
+        return gauges(self.ownerships, lambda: self.counters.relayed)
 
     async def _remove_old(self, retention_s: float) -> None:
         """Remove the sessions that nobody has changed for ``retention_s``. One replica does it for all."""
@@ -214,25 +195,18 @@ class Cluster:
                     log.warning("session %s cannot be removed: %s", entry.session_id, error)
 
     def _describe(self) -> dict[str, Any]:
-        appends = sorted(self.ownerships.counters.append_s)
         return {
             "startedS": self._began_s,
-            "owned": len(self.ownerships.owned()),
-            "clients": len(self._routes) - len(self._tunnels),
-            "relayedClients": len(self._tunnels),
+            "clients": len(self._routes) - self.links.accepted,
+            "relayedClients": self.links.accepted,
             "relayed": self.counters.relayed,
-            "takeovers": self.ownerships.counters.takeovers,
-            "lost": self.ownerships.counters.lost,
-            "appends": self.ownerships.counters.appends,
-            "appendMs": round(appends[len(appends) // 2] * 1000, 3) if appends else None,
-            "appendP99Ms": round(appends[len(appends) * 99 // 100] * 1000, 3) if appends else None,
+            **heartbeat(self.ownerships),
         }
 
     async def _check(self) -> None:
         for number in count():
             if number % KEEP_ALIVE_CHECKS == 0:
-                for tunnel in list(self._tunnels.values()):
-                    tunnel.keep_alive()
+                self.links.keep_alive()
             if self.membership.doubtful and not self.membership.cut_off:
                 try:
                     await self.ownerships.check()
@@ -278,102 +252,31 @@ class Cluster:
 
     # --- connections to other replicas ----------------------------------------------------------------------------
 
-    def connect_to(
-        self,
-        replica: str,
-        connection: Connection,
-        on_moved: Callable[[str], None],
-        on_idle: Callable[[str], None],
-        on_close: Callable[[RemoteReplica], None],
-        again: Callable[[Call], None],
-    ) -> RemoteReplica:
-        """Connect a client of this replica to another one."""
-        tunnel_id = uuid.uuid4().hex
-        remote = RemoteReplica(
-            self._stream,
-            self.tasks,
-            self.membership.id,
-            replica,
-            tunnel_id,
-            connection,
-            on_moved=on_moved,
-            on_idle=on_idle,
-            on_close=on_close,
-            again=again,
-        )
-        self._add_tunnel(tunnel_id, remote.tunnel, replica)
-        return remote
+    async def has_left(self, client: Client) -> bool:
+        """Return whether a client has hung up, or is connected to a replica that does not answer."""
+        return await self.links.has_left(client)
 
-    def forget_remote(self, remote: RemoteReplica) -> None:
-        """Forget a connection to another replica that has ended."""
-        self._remove_tunnel(remote.tunnel_id)
+    @property
+    def serving(self) -> bool:
+        """Return whether :meth:`serve` was called."""
+        return self._server is not None
 
-    def _add_tunnel(self, tunnel_id: str, tunnel: Tunnel, replica: str) -> None:
-        self._tunnels[tunnel_id] = tunnel
-        self._from[tunnel_id] = replica
-        self.membership.watch_replica(replica)
+    def new_connection(self, on_close: Callable[[Connection], None], peer: str) -> Connection:
+        """Create a connection for a client of another replica."""
+        return self.server.new_connection(on_close, peer)
 
-    def _remove_tunnel(self, tunnel_id: str) -> None:
-        if self._tunnels.pop(tunnel_id, None) is not None:
-            self.membership.unwatch_replica(self._from.pop(tunnel_id))
-
-    def _handle_open(self, _subject: str, data: bytes, reply: str) -> None:
-        """Accept the client of another replica; before this server has started, the other one tries again."""
-        if self._server is None:
-            return
-        hello = orjson.loads(data)
-        tunnel_id, replica = hello["tunnel"], hello["from"]
-        if tunnel_id not in self._tunnels:
-            self._accept(hello, tunnel_id, replica)
-        self.tasks.start_soon(self._stream.send, reply, b"ok")
-
-    def _accept(self, hello: dict[str, Any], tunnel_id: str, replica: str) -> None:
-        def close(closed: Connection) -> None:
-            self._remove_tunnel(tunnel_id)
-            self.disconnected(closed)
-            self.server.registry.detach_client(closed)
-
-        connection = self.server.new_connection(close, f"{hello['label']} at {replica}")
-        access = hello["access"]
-        connection.access = Access(access["name"], access["all"]) if access is not None else None
-        connection.protocol = hello["protocol"]
-        connection.wants_telemetry = bool(hello["telemetry"])
-        connection.session_fs = decode_provider(hello.get("sessionFs"))
-        connection.handshake_done = True
+    def serve_relayed(self, connection: Connection) -> None:
+        """Serve the requests of a client of another replica."""
         ctx = self.server.context_of(connection)
         connection.serve(
             self._route(ctx, connection, relayed=True),
             lambda session_id, question: self.server.registry.answers(connection, session_id, question),
         )
-        tunnel = Tunnel(
-            self._stream,
-            self.tasks,
-            self._stream.names.to(self.membership.id, f"tunnel.{tunnel_id}"),
-            self._stream.names.to(replica, f"tunnel.{tunnel_id}"),
-            connection.wire.data_received,
-            connection.wire.eof_received,
-        )
-        self._add_tunnel(tunnel_id, tunnel, replica)
-        connection.wire.connection_made(TunnelTransport(tunnel, connection.wire))
-        connection.admit()
 
-    def _handle_frame(self, subject: str, data: bytes, reply: str) -> None:
-        tunnel = self._tunnels.get(subject.rpartition(".")[2])
-        if tunnel is not None:
-            tunnel.receive(data)
-        elif reply and needs_reset(data):
-            # This replica has ended the connection, because it took the other one for dead.
-            self.tasks.start_soon(self._stream.send, reply, RESET_FRAME)
-
-    def _handle_reconnect(self) -> None:
-        for tunnel in list(self._tunnels.values()):
-            tunnel.resend()
-        self.tasks.start_soon(self.membership.beat)
-
-    def _handle_gone(self, replica: str) -> None:
-        for tunnel_id, place in list(self._from.items()):
-            if place == replica and (tunnel := self._tunnels.get(tunnel_id)) is not None:
-                tunnel.abandon()
+    def leave(self, connection: Connection) -> None:
+        """Forget a client of another replica."""
+        self.disconnected(connection)
+        self.server.registry.detach_client(connection)
 
     # --- the lives of sessions ------------------------------------------------------------------------------------
 
@@ -392,9 +295,8 @@ class Cluster:
 
     async def _lose(self, session_id: str) -> None:
         """Stop the work of a session that another replica has taken, and let its clients have it from there."""
-        concerned = [routes for routes in self._routes.values() if session_id in routes.sessions()]
+        concerned = self._concerned(session_id)
         session = self.session(session_id)
-        seen = _seen(session)
         try:
             with anyio.CancelScope(shield=True):
                 if session is not None:
@@ -406,7 +308,11 @@ class Cluster:
         except JumpseatError as error:
             log.error("session %s: cannot be closed: %s", session_id, error)
         for routes in concerned:
-            routes.handle_loss(session_id, seen)
+            routes.move(session_id)
+
+    def _concerned(self, session_id: str) -> list[ClientRoutes]:
+        """Return the routes of the clients that have opened a session."""
+        return [routes for routes in self._routes.values() if session_id in routes.openings]
 
     async def recover(self, session: Session, *, go_on: bool) -> None:
         """Complete a session whose owner was killed: record the interruption, and end the run."""
@@ -418,7 +324,7 @@ class Cluster:
             return
         lease.interrupted = False
         try:
-            await recover(session, self.server.registry, go_on=go_on)
+            await recover(session, self.server.registry, lease.ends, go_on=go_on)
         except StoreError as error:
             log.error("session %s cannot be recovered: %s", session.id, error)
 
@@ -449,25 +355,25 @@ class Cluster:
     async def _hand_over(self, session: Session) -> None:
         if not session.waits_for_absent_client():
             await session.queue.wait()
-        concerned = [routes for routes in self._routes.values() if session.id in routes.sessions()]
+        concerned = self._concerned(session.id)
         await self.server.registry.close(session, keep=True)
         for routes in concerned:
-            routes.handle_loss(session.id, _seen(session))
+            routes.move(session.id)
 
     async def close(self) -> None:
         """Leave the cluster. The sessions are closed before."""
         for session_id in self.ownerships.owned():
             await self.ownerships.release(session_id)
+        tunnels = self.links.tunnels()
+        with anyio.move_on_after(2 * END_S):
+            async with anyio.create_task_group() as tasks:
+                for routes in list(self._routes.values()):
+                    tasks.start_soon(routes.end, END_S)
+            for tunnel in tunnels:
+                await tunnel.wait_until_sent()
         await self.membership.leave()
         self.index.close()
         await anyio.to_thread.run_sync(delete_folder, self._home)
-
-
-def _seen(session: Session | None) -> Seen | None:
-    """Return what the clients of this replica have got of a session."""
-    if session is None or session.delivered is None:
-        return None
-    return Seen(session.delivered, session.run_delivered)
 
 
 @asynccontextmanager

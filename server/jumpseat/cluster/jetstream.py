@@ -215,9 +215,10 @@ class JetStream(Buckets):
     async def _batch(self, subject: str, start: int) -> AsyncGenerator[Stored]:
         """Yield what one node has of the next messages of a subject; ends early if it does not answer."""
         inbox = self._client.new_inbox()
-        replies = await self._client.subscribe(inbox)
+        replies: Any = None
         request = {"batch": _BATCH, "max_bytes": 8 << 20, "seq": start, "next_by_subj": subject}
         try:
+            replies = await self._client.subscribe(inbox)
             await self._client.publish(
                 f"$JS.API.DIRECT.GET.{self.names.log_stream}", orjson.dumps(request), reply=inbox
             )
@@ -230,8 +231,9 @@ class JetStream(Buckets):
         except FAILURES as error:
             log.info("NATS does not answer: %s", text_of(error))
         finally:
-            with suppress(nats.errors.Error):
-                await replies.unsubscribe()
+            if replies is not None:
+                with suppress(nats.errors.Error):
+                    await replies.unsubscribe()
 
     async def purge(self, session_id: str) -> None:
         """Remove all records of a session."""

@@ -17,10 +17,12 @@ import anyio
 import anyio.from_thread
 from anyio.abc import TaskGroup
 
+from jumpseat.cluster.catching_up import RunEnds
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.nats_connection import WrongSequenceError
 from jumpseat.cluster.records import Record, is_large, joined, parts
 from jumpseat.errors import StoreError
+from jumpseat_protocol.events import Event
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
@@ -92,6 +94,10 @@ class Lease:
         self.seq = seq
         self.objects: dict[str, str] = {}
         """The objects of large files, by the names of the files."""
+        self.ends = RunEnds()
+        """The ends of the session's runs."""
+        self.first_place: str | None = None
+        """The id of the last stored event, or end of a run, at the time of the claim."""
         self.lost = False
         self.ended = False
         self.interrupted = False
@@ -124,6 +130,11 @@ class Lease:
         if self.lost or self.ended:
             raise StoreError(_LOST if self.lost else "the session is closed")
         self._add(record)
+
+    def keep(self, event: Event) -> None:
+        """Store the end of a run, for clients that miss its announcement because the session moves."""
+        if not self.lost and not self.ended:
+            self._add(self.ends.add(event))
 
     def do(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Queue work that is done between the changes before and after. May be called from threads."""
@@ -331,6 +342,7 @@ class Lease:
                 self._subject, part, message_id, self.seq, record.headers(self.epoch, number, more=more)
             )
             self._on_append(time.perf_counter() - began)
+            log.debug("session %s: message %s is stored as %d", self.session_id, message_id, self.seq)
         if record.kind == "object":
             await self._replace_object(name, record.data.decode())
 

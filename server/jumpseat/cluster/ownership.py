@@ -21,6 +21,7 @@ import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
 
+from jumpseat.cluster.catching_up import ENDS, RunEnds, last_id
 from jumpseat.cluster.folder import ReplicatedFolder
 from jumpseat.cluster.index import Index, IndexEntry
 from jumpseat.cluster.jetstream import JetStream
@@ -182,7 +183,7 @@ class Ownerships:
         except OwnedElsewhereError:
             raise InvalidRequestError(f"session {session_id!r} already exists") from None
         self._hosts[session_id] = host
-        self._begin(session_id, epoch, 0)
+        self._begin(session_id, epoch)
         if by_client:
             self._by_client.add(session_id)
 
@@ -217,9 +218,9 @@ class Ownerships:
                 with anyio.CancelScope(shield=True):
                     await self._forget(session_id, epoch)
             raise
-        self._begin(session_id, epoch, content.seq, content.objects)
+        lease = self._begin(session_id, epoch, content)
         if taken:
-            self._leases[session_id].interrupted = True
+            lease.interrupted = True
             self.counters.takeovers += 1
         return taken
 
@@ -326,15 +327,22 @@ class Ownerships:
         finally:
             await self.release(session_id)
 
-    def _begin(self, session_id: str, epoch: int, seq: int, objects: dict[str, str] | None = None) -> None:
-        lease = Lease(self._stream, self._tasks, session_id, epoch, seq, self.counters.count_append)
-        lease.objects.update(objects or {})
-        lease.on_lost = partial(self._handle_loss, session_id)
-        self._leases[session_id] = lease
+    def _begin(self, session_id: str, epoch: int, content: Content | None = None) -> Lease:
+        seq = content.seq if content is not None else 0
+        lease = self._leases[session_id] = Lease(
+            self._stream, self._tasks, session_id, epoch, seq, self.counters.count_append
+        )
+        if content is not None:
+            lease.objects.update(content.objects)
+            lease.ends = RunEnds(content.files.get(ENDS, b""))
+            lease.first_place = last_id(content.events, lease.ends)
+        lease.on_lost = partial(self._handle_loss, session_id, lease)
+        return lease
 
-    def _handle_loss(self, session_id: str) -> None:
-        self.counters.lost += 1
-        self._on_lost(session_id)
+    def _handle_loss(self, session_id: str, lease: Lease) -> None:
+        if self._leases.get(session_id) is lease:
+            self.counters.lost += 1
+            self._on_lost(session_id)
 
     # --- giving up ------------------------------------------------------------------------------------------------
 
@@ -364,9 +372,11 @@ class Ownerships:
                     stored = True
                     if not lease.interrupted:
                         await self._forget(session_id, lease.epoch)
+            self._leases.pop(session_id, None)
             if not stored:
                 log.error("session %s: given up before its last changes were stored", session_id)
-            self._leases.pop(session_id, None)
+                # The next owner may be this replica: nothing may be announced beside it.
+                lease.lose()
             self._hosts.pop(session_id, None)
             self._by_client.discard(session_id)
             lease.released.set()

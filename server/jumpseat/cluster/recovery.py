@@ -1,4 +1,7 @@
-"""The rest of a run whose replica was killed: its interruption is recorded and announced, or the run goes on."""
+"""The rest of a run whose replica was killed: its interruption is recorded and announced, or the run goes on.
+
+The end of each run is stored before it is announced. A run without a stored end has none for anybody yet.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
+from jumpseat.cluster.catching_up import with_ends
 from jumpseat.sessions.registry import SessionRegistry
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -16,11 +20,13 @@ from jumpseat_protocol.lazy_dataclasses import dataclass
 
 @dataclass(slots=True)
 class LastRun:
-    """What the log tells about the last run of the main agent.
+    """What the log and the ends of runs tell about the last run of the main agent.
 
-    ``started`` are the calls that have begun, ``asked`` those that wait for a permission.
+    ``has_ended`` says that its end is stored, ``is_open`` that there is more to do in it. ``started`` are the calls
+    that have begun, ``asked`` those that wait for a permission.
     """
 
+    has_ended: bool = True
     is_open: bool = False
     open_turn: str | None = None
     started: set[str] = field(default_factory=set[str])
@@ -28,7 +34,7 @@ class LastRun:
     _has_calls: bool = False
 
     def read(self, records: Iterable[dict[str, Any]]) -> None:
-        """Apply the events of a log."""
+        """Apply the events of a log, with the ends of runs."""
         for record in records:
             if record.get("agentId") is None:
                 self._apply(record["type"], record.get("data") or {})
@@ -37,8 +43,12 @@ class LastRun:
         match kind:
             case "user.message":
                 self.is_open, self._has_calls = True, False
+                self.has_ended = self.has_ended and data.get("delivery") is None
             case "assistant.turn_start":
                 self.is_open, self.open_turn = True, data.get("turnId")
+                self.has_ended = False
+            case "session.idle":
+                self.is_open, self.open_turn, self.has_ended = False, None, True
             case "assistant.message":
                 self._has_calls = bool(data.get("toolRequests"))
             case "assistant.turn_end":
@@ -55,7 +65,9 @@ class LastRun:
                 pass
 
 
-async def recover(session: Session, registry: SessionRegistry, *, go_on: bool) -> None:
+async def recover(
+    session: Session, registry: SessionRegistry, ends: Iterable[dict[str, Any]], *, go_on: bool
+) -> None:
     """Record that a run was interrupted, if one was, and announce ``session.idle`` then.
 
     ``go_on`` lets the run go on instead: client tools and permissions are asked for again. A call that has begun
@@ -67,7 +79,7 @@ async def recover(session: Session, registry: SessionRegistry, *, go_on: bool) -
     if session.working:
         return
     run = LastRun()
-    run.read(registry.storage(session).log.read().records)
+    run.read(with_ends(registry.storage(session).log.read().records, ends))
     message = "The replica that ran the session is gone; another one has taken the session over."
     session.emit(events.SessionWarning(warning_type="taken_over", message=message))
     if run.open_turn is not None:
@@ -85,6 +97,8 @@ async def recover(session: Session, registry: SessionRegistry, *, go_on: bool) -
         # SDKs leave out an abort whose reason they do not know; the warning tells the real one.
         session.emit(events.Abort(reason="remote_command"))
         session.end_run(True)
+    elif not run.has_ended:
+        session.end_run(False)
 
 
 def _interrupt(session: Session, call_id: str) -> None:

@@ -12,7 +12,8 @@ import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.cluster.calls import Call
-from jumpseat.cluster.catching_up import SeenEvents
+from jumpseat.cluster.catching_up import decode_seen
+from jumpseat.cluster.feed import Feed
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.nats_connection import NoReplyError
 from jumpseat.cluster.tunnel import Tunnel, TunnelTransport
@@ -31,6 +32,10 @@ MOVED: Final = -32050
 """The error of a replica that does not own the session: the request was not carried out."""
 MOVED_NOTE: Final = "$/moved"
 """The notification that a session has another owner."""
+FEED_NOTE: Final = "$/feed"
+"""The notification that the events of a session begin: its id, the number of the feed, what the client has seen."""
+END_NOTE: Final = "$/end"
+"""The last notification of a replica that ends: the number of requests that it has received."""
 OPEN_S: Final = 2.0
 _EVENT: Final = b'{"jsonrpc":"2.0","method":"session.event"'
 
@@ -38,8 +43,9 @@ _EVENT: Final = b'{"jsonrpc":"2.0","method":"session.event"'
 class RemoteReplica:
     """The end of one client's connection to another replica, here.
 
-    ``on_moved`` and ``on_idle`` are called with a session's id, when it has another owner and after each run,
-    ``on_close`` when the replica is gone, ``again`` with a request that the replica has not carried out.
+    ``find_feed`` returns the feed of a session. ``on_moved`` is called with this object and the id of a session
+    that has another owner, ``on_close`` when the replica is gone, ``again`` with a request that the replica has not
+    carried out.
     """
 
     def __init__(
@@ -51,15 +57,14 @@ class RemoteReplica:
         tunnel_id: str,
         connection: Connection,
         *,
-        on_moved: Callable[[str], None],
-        on_idle: Callable[[str], None],
+        find_feed: Callable[[str], Feed | None],
+        on_moved: Callable[[RemoteReplica, str], None],
         on_close: Callable[[RemoteReplica], None],
         again: Callable[[Call], None],
     ) -> None:
         self.there = there
         self.tunnel_id = tunnel_id
-        self.relayed = 0
-        self.seen = SeenEvents(on_idle)
+        self._find_feed = find_feed
         self._stream = stream
         self._tasks = tasks
         self._here = here
@@ -84,12 +89,17 @@ class RemoteReplica:
         self._wire.connection_made(TunnelTransport(self.tunnel, self._wire))
         tasks.start_soon(self._begin)
 
-    def call(self, call: Call) -> None:
-        """Send a request; its response follows."""
+    @property
+    def client_connected(self) -> bool:
+        """Return whether the client has not hung up."""
+        return self._connection.connected
+
+    def call(self, call: Call, more: dict[str, Any]) -> None:
+        """Send a request with more params; its response follows."""
         number = next(self._ids)
         self._open[number] = call
         call.later.on_cancel = lambda: self._send({"method": "$/cancelRequest", "params": {"id": number}})
-        self._send({"id": number, "method": call.method, "params": call.params})
+        self._send({"id": number, "method": call.method, "params": {**call.params, **more}})
 
     def close(self) -> None:
         """End the connection: the client has left."""
@@ -132,10 +142,11 @@ class RemoteReplica:
     # --- what the replica sends -----------------------------------------------------------------------------------
 
     def _handle_body(self, body: bytes) -> None:
-        self.relayed += 1
         if body.startswith(_EVENT):
-            self.seen.note(body)
-            self._connection.wire.send(body)
+            params = orjson.loads(body)["params"]
+            feed = self._find_feed(params["sessionId"])
+            if feed is not None and feed.take(self, params["event"]):
+                self._connection.wire.send(body)
             return
         message = orjson.loads(body)
         method = message.get("method")
@@ -144,12 +155,28 @@ class RemoteReplica:
         elif "id" in message:
             self._tasks.start_soon(self._ask, message["id"], method, message.get("params"))
         elif method == MOVED_NOTE:
-            self._on_moved(message["params"]["sessionId"])
+            self._on_moved(self, message["params"]["sessionId"])
+        elif method == FEED_NOTE:
+            self._begin_feed(message["params"])
+        elif method == END_NOTE:
+            self._end(message["params"]["received"])
         elif method == "$/cancelRequest":
             if (scope := self._asked.get(message["params"]["id"])) is not None:
                 scope.cancel()
         else:
             self._connection.wire.send(body)
+
+    def _begin_feed(self, params: dict[str, Any]) -> None:
+        feed = self._find_feed(params["sessionId"])
+        if feed is not None and feed.comes_from(self) and feed.number == params["number"]:
+            feed.begin(decode_seen(params["seen"]))
+
+    def _end(self, received: int) -> None:
+        """End the connection: the replica has responded to the first ``received`` requests, and ends."""
+        calls = [self._open.pop(number) for number in list(self._open) if number > received]
+        self.lose()
+        for call in calls:
+            self._again(call)
 
     def _handle_response(self, message: dict[str, Any]) -> None:
         call = self._open.pop(message.get("id", 0), None)

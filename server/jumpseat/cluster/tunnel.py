@@ -68,6 +68,7 @@ class Tunnel:
         self._sending = False
         self._timing = False
         self.closed = False
+        self._sent = anyio.Event()
         self.on_less: Callable[[], None] = lambda: None
         """Called when frames are acknowledged."""
 
@@ -75,6 +76,12 @@ class Tunnel:
     def waiting_bytes(self) -> int:
         """Return the number of bytes that the other end has not acknowledged."""
         return self._unacked_bytes
+
+    async def wait_until_sent(self) -> None:
+        """Wait until the other end has acknowledged everything, also the end itself, or is gone."""
+        while self._unacked:
+            self._sent = anyio.Event()
+            await self._sent.wait()
 
     def send(self, data: bytes) -> None:
         """Queue bytes."""
@@ -112,6 +119,7 @@ class Tunnel:
         kind, number, acked = _HEAD.unpack_from(frame)
         if kind == RESET:
             self._unacked.clear()
+            self._sent.set()
             self.lose()
             return
         self._forget(acked)
@@ -194,6 +202,8 @@ class Tunnel:
         if forgotten:
             self._progress_s = asyncio.get_running_loop().time()
             self.on_less()
+        if not self._unacked:
+            self._sent.set()
 
     def _keep_time(self) -> None:
         """Acknowledge and repeat after a while, until there is nothing left to wait for."""
@@ -221,7 +231,7 @@ class Tunnel:
 
 def needs_reset(frame: bytes) -> bool:
     """Return whether the sender of a frame has to learn that the tunnel has ended here."""
-    return frame[:1] in (DATA, ACK)
+    return frame[:1] in (DATA, ACK, CLOSE)
 
 
 class TunnelTransport(asyncio.WriteTransport):

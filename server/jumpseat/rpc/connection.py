@@ -108,7 +108,8 @@ class Connection:
         self._peer = peer
         self._slow = False
         self._held = HeldDeltas()
-        self._kept_back: dict[str, list[Event]] = {}
+        self.gates: dict[str, Callable[[Event], bool]] = {}
+        """Decide whether to send an event of a session now, by session; for sessions that change owners."""
         self.admitted = peer is None
         self._settled = anyio.Event()
         self.wire = Wire(self._body, self._framing_error, self._handle_close, framing, on_read=self._release)
@@ -125,8 +126,7 @@ class Connection:
 
     def deliver(self, session_id: str, event: Event) -> None:
         """Send a session event. For a client that is far behind, deltas are held, and joined by message."""
-        if self._kept_back and (kept := self._kept_back.get(session_id)) is not None:
-            kept.append(event)
+        if self.gates and (gate := self.gates.get(session_id)) is not None and not gate(event):
             return
         is_delta = event.type in DELTAS
         if is_delta and self.wire.lossy and self._held.size < HELD_CHARS and self._held.hold(session_id, event):
@@ -135,19 +135,12 @@ class Connection:
             self._release(None if is_delta else session_id)
         self._send_event(session_id, event)
 
-    def keep_back(self, session_id: str) -> list[Event]:
-        """Begin to keep the events of a session back, until :meth:`give`; returns the list that they go to."""
-        return self._kept_back.setdefault(session_id, [])
-
-    def give(self, session_id: str, missed: Iterable[bytes] = ()) -> None:
-        """Send the JSON of events that the client has missed, then those that were kept back."""
-        kept = self._kept_back.pop(session_id, [])
-        for encoded in missed:
-            self.peer.notify_encoded(
-                "session.event", b'{"sessionId":', orjson.dumps(session_id), b',"event":', encoded, b"}"
-            )
-        for event in kept:
-            self.deliver(session_id, event)
+    def deliver_encoded(self, session_id: str, event: bytes) -> None:
+        """Send the JSON of an event that was stored earlier."""
+        self._release(session_id)
+        self.peer.notify_encoded(
+            "session.event", b'{"sessionId":', orjson.dumps(session_id), b',"event":', event, b"}"
+        )
 
     def _release(self, session_id: str | None = None) -> None:
         """Send the held deltas of one session, or of all."""

@@ -395,6 +395,11 @@ class Later(Future[Any]):
         if not self.done():
             self.set_exception(json_rpc.JsonRpcException(error.message, error.code, error.data))
 
+    def fail_with(self, failure: BaseException) -> None:
+        """Send the error of another response. Does nothing after the first response."""
+        if not self.done():
+            self.set_exception(failure)
+
     def cancel(self) -> bool:
         self.on_cancel()
         return True

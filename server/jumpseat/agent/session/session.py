@@ -177,7 +177,7 @@ class Session:
         self._log = storage.log
         # Holds announcements until the events before are stored; `None` where they are at once.
         self.announcements = self._log.announcements
-        # The last stored event that was announced, where announcements wait.
+        # The last stored event, or end of a run, that was announced, where announcements wait.
         self.delivered: str | None = None
         # Whether the start of a run was announced, and not its end.
         self.run_delivered = False
@@ -326,7 +326,7 @@ class Session:
         if isinstance(event.payload, events.TurnStart):
             self.run_delivered = True
         elif isinstance(event.payload, events.SessionIdle):
-            self.run_delivered = False
+            self.delivered, self.run_delivered = event.id, False
 
     def _deliver(self, event: events.Event, only: Client | None, written: int) -> None:
         if self._event_buffer is not None:
@@ -665,7 +665,10 @@ class Session:
 
     def _become_idle(self, aborted: bool | None) -> events.Event:
         self.autopilot.settle()
-        idle = self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=aborted))
+        idle = self._make_ephemeral(events.SessionIdle(mode=self.settings.mode, aborted=aborted))
+        if self.announcements is not None:
+            self.announcements.keep(idle)
+        self._announce(idle)
         self._log.sync_soon()
         return idle
 
@@ -673,19 +676,13 @@ class Session:
         self._announce_ephemeral(payload, client)
 
     def _announce_ephemeral(self, payload: events.EventPayload, only: Client | None = None) -> events.Event:
-        payload = self.services.secrets.mask(payload)
-        event = events.Event(new_id(), utc_now(), self.history.last_event_id, payload)
+        event = self._make_ephemeral(payload)
         self._announce(event, only)
         return event
 
-    def idle_event(self) -> bytes:
-        """Return the JSON of ``session.idle``, for a client that has missed it."""
-        idle = events.SessionIdle(mode=self.settings.mode)
-        return events.Event(new_id(), utc_now(), self.history.last_event_id, idle).encode()
-
-    def announce_idle_to(self, client: Client) -> None:
-        """Tell a client that has missed the end of a run that the session is idle."""
-        self._announce_ephemeral(events.SessionIdle(mode=self.settings.mode), client)
+    def _make_ephemeral(self, payload: events.EventPayload) -> events.Event:
+        payload = self.services.secrets.mask(payload)
+        return events.Event(new_id(), utc_now(), self.history.last_event_id, payload, ephemeral=True)
 
     def record_abort(self) -> None:
         """Publish that the user aborted the run. Called when a run is cancelled."""

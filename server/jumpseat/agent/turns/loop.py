@@ -19,6 +19,7 @@ from jumpseat.agent.clock import utc_now
 from jumpseat.agent.compaction.compaction import compact_after_refusal, compact_if_needed
 from jumpseat.agent.conversation import tokens
 from jumpseat.agent.conversation.attachments import complete_attachments
+from jumpseat.agent.conversation.conversation import INTERRUPTED
 from jumpseat.agent.conversation.portability import check_capability, check_portability
 from jumpseat.agent.conversation.prompt import wrap_prompt_in_thread
 from jumpseat.agent.ids import new_id
@@ -278,9 +279,24 @@ async def _run_calls(
     """Run the tool calls of an answer; return the outcome of the turn, and the status of the calls."""
     if session.announcements is not None:
         # Nothing is changed for a session that another process has taken over.
-        await session.announcements.wait()
+        try:
+            await session.announcements.wait()
+        except BaseException:
+            _interrupt(session, calls)
+            raise
     result = await session.tools.run(calls, turn_id)
     return "rejected" if result.ends_turn else "again", result.status
+
+
+def _interrupt(session: Session, calls: list[ToolUseBlock]) -> None:
+    """End calls that have not begun: the run was aborted, or the session cannot be stored."""
+    for call in calls:
+        error = events.ToolError(message=INTERRUPTED, code="failure")
+        try:
+            session.emit(events.ToolExecutionComplete(tool_call_id=call.id, success=False, error=error))
+        except StoreError:
+            # Whoever runs the session next ends the calls.
+            return
 
 
 async def _call_model(
