@@ -15,6 +15,8 @@ from anyio.abc import TaskGroup
 from tests.cluster.balanced import BalancedReplicas, Replica
 from tests.support.nats import Nats, Node
 
+AHEAD: Final = 8
+"""The number of faults of which the first possible one comes next."""
 LONGEST_S: Final = 25.0
 ELECTION_S: Final = 2.0
 """Time between faults of servers of NATS: without a break, nothing could be stored at all."""
@@ -54,14 +56,14 @@ class Nemesis:
         # Set after each repair.
         self._news = anyio.Event()
         self._choices: dict[str, tuple[int, Fault]] = {
-            "kill replica": (6, self._kill_replica),
-            "drain replica": (2, self._drain_replica),
-            "pause replica": (3, self._pause_replica),
-            "kill NATS": (4, self._kill_nats),
+            "kill replica": (8, self._kill_replica),
+            "drain replica": (3, self._drain_replica),
+            "pause replica": (4, self._pause_replica),
+            "kill NATS": (3, self._kill_nats),
             "pause NATS": (1, self._pause_nats),
             "kill both": (2, self._kill_both),
-            "cut clients": (1, self._cut_clients),
-            "cut a replica off": (2, self._cut_off),
+            "cut clients": (2, self._cut_clients),
+            "cut a replica off": (4, self._cut_off),
         }
 
     def any_faults(self, number: int) -> list[str]:
@@ -69,15 +71,22 @@ class Nemesis:
         return self._choose.choices(list(self._choices), [weight for weight, _ in self._choices.values()], k=number)
 
     async def cause(self, names: Iterable[str], limit_s: float = math.inf) -> None:
-        """Cause faults, each as soon as it is possible, for ``limit_s`` at most; returns when they are repaired."""
+        """Cause faults for ``limit_s`` at most; returns when they are repaired.
+
+        A fault that is not possible at the moment lets some of the next ones come first.
+        """
         until_s = anyio.current_time() + limit_s
-        for name in names:
-            while not await self._choices[name][1]():
-                await self._news.wait()
-            self.faults[name] += 1
-            await anyio.sleep(self._choose.expovariate(1 / self._pause_s))
-            if anyio.current_time() > until_s:
-                break
+        left = list(names)
+        while left and anyio.current_time() < until_s:
+            news = self._news
+            for place, name in enumerate(left[:AHEAD]):
+                if await self._choices[name][1]():
+                    del left[place]
+                    self.faults[name] += 1
+                    await anyio.sleep(self._choose.expovariate(1 / self._pause_s))
+                    break
+            else:
+                await news.wait()
         while self._repairs:
             await self._news.wait()
 
