@@ -110,12 +110,16 @@ class Replica:
         await self._leave()
 
     async def terminate(self) -> None:
-        """End the process with SIGTERM: it drains first."""
+        """End the process with SIGTERM: it drains first. One that does not end is killed, and a problem."""
         # The balancer is told before, as by a readiness probe.
         self._balancer.targets.remove(self.port)
         self.server.signal(signal.SIGTERM)
         self.unpause()
-        await self.server.exit_code(_EXIT_S)
+        try:
+            await self.server.exit_code(_EXIT_S)
+        except AssertionError:
+            self.problems.append(f"{self.name}-{self._lives} does not end within {_EXIT_S} s after SIGTERM")
+            await self.server.kill()
         await self._leave()
 
     async def _leave(self) -> None:

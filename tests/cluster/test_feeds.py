@@ -194,11 +194,10 @@ class World:
         if link is None or not link.under_way:
             return
         kind, content = link.under_way.popleft()
-        if kind == "event":
-            if self.feed.take(link, content):
-                self.told.append(content)
-        elif self.feed.comes_from(link) and self.feed.number == content[0]:
-            self.feed.begin(content[1])
+        if kind == "begins":
+            self.feed.begin_from(link, *content)
+        elif self.feed.take(link, content):
+            self.told.append(content)
 
     def come_to_rest(self) -> None:
         while self.requests:

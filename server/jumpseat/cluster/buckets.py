@@ -57,7 +57,7 @@ class Buckets(NatsConnection):
         headers = {} if value is not None else {"KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": "3600"}
         data = b"" if value is None else orjson.dumps(value)
         sent = {MESSAGE_ID: message_id, EXPECTED: str(expected), **headers}
-        subject, pause = f"$KV.{bucket}.{key}", Pause(PATIENCE_S)
+        subject, pause = f"$KV.{bucket}.{key}", Pause(self._client, PATIENCE_S)
         while True:
             try:
                 return (await self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))).seq
@@ -138,7 +138,7 @@ class Buckets(NatsConnection):
         ``None`` follows the keys that exist. A removed key has the value ``None``. All keys come again after NATS
         has lost the place of the reader.
         """
-        pause = Pause()
+        pause = Pause(self._client)
         while True:
             try:
                 async with aclosing(self._watch(bucket)) as changes:

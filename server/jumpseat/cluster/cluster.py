@@ -362,8 +362,9 @@ class Cluster:
 
     async def close(self) -> None:
         """Leave the cluster. The sessions are closed before."""
-        for session_id in self.ownerships.owned():
-            await self.ownerships.release(session_id)
+        async with anyio.create_task_group() as tasks:
+            for session_id in self.ownerships.owned():
+                tasks.start_soon(self.ownerships.release, session_id)
         tunnels = self.links.tunnels()
         with anyio.move_on_after(2 * END_S):
             async with anyio.create_task_group() as tasks:

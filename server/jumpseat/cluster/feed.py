@@ -95,6 +95,11 @@ class Feed:
         self._flows = True
         self.settle(seen)
 
+    def begin_from(self, source: object, number: int, seen: Seen | None) -> None:
+        """Let another replica begin, if it is the present source, and says so with its ``number``."""
+        if self._source is source and self.number == number:
+            self.begin(seen)
+
     def settle(self, seen: Seen | None) -> None:
         """Note the place at which a client has joined a session."""
         if seen is not None:

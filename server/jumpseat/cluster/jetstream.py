@@ -140,7 +140,7 @@ class JetStream(Buckets):
             StoreError: the message is refused: it is too large, or the stream is full.
         """
         sent = {MESSAGE_ID: message_id, EXPECTED: str(expected), **headers}
-        pause = Pause(patience_s)
+        pause = Pause(self._client, patience_s)
         while True:
             try:
                 return (await self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))).seq
@@ -179,7 +179,7 @@ class JetStream(Buckets):
         Raises:
             StoreUnavailableError: NATS does not answer.
         """
-        seq, pause = 0, Pause(PATIENCE_S)
+        seq, pause = 0, Pause(self._client, PATIENCE_S)
         while seq < last:
             before = seq
             async with aclosing(self._batch(subject, seq + 1)) as messages:
@@ -201,7 +201,7 @@ class JetStream(Buckets):
                 else:
                     await pause()
             else:
-                pause = Pause(PATIENCE_S)
+                pause = Pause(self._client, PATIENCE_S)
 
     async def _next(self, subject: str, start: int) -> Stored | None:
         """Return the first message of a subject from a sequence on, from the leader; ``None`` if it is silent."""

@@ -89,7 +89,7 @@ class NatsConnection:
         Raises:
             StoreUnavailableError: NATS has not answered for ``patience_s``; with ``None``, never.
         """
-        pause = Pause(patience_s)
+        pause = Pause(self._client, patience_s)
         while True:
             try:
                 return await work()
@@ -132,9 +132,13 @@ class NatsConnection:
 
 
 class Pause:
-    """The waits before a request is sent again. ``patience_s`` limits all of them together; ``None`` does not."""
+    """The waits before a request is sent again. ``patience_s`` limits all of them together; ``None`` does not.
 
-    def __init__(self, patience_s: float | None = None) -> None:
+    They end with the connection of ``client``: nothing shielded may wait for a connection that was closed.
+    """
+
+    def __init__(self, client: NatsClient, patience_s: float | None = None) -> None:
+        self._client = client
         self._until_s = None if patience_s is None else time.monotonic() + patience_s
         self._attempt = 0
 
@@ -142,9 +146,9 @@ class Pause:
         """Wait.
 
         Raises:
-            StoreUnavailableError: the patience is over.
+            StoreUnavailableError: the patience is over, or the connection is closed.
         """
-        if self._until_s is not None and time.monotonic() > self._until_s:
+        if self._client.is_closed or (self._until_s is not None and time.monotonic() > self._until_s):
             raise StoreUnavailableError
         await anyio.sleep(RETRY_S[min(self._attempt, len(RETRY_S) - 1)])
         self._attempt += 1

@@ -168,8 +168,8 @@ class RemoteReplica:
 
     def _begin_feed(self, params: dict[str, Any]) -> None:
         feed = self._find_feed(params["sessionId"])
-        if feed is not None and feed.comes_from(self) and feed.number == params["number"]:
-            feed.begin(decode_seen(params["seen"]))
+        if feed is not None:
+            feed.begin_from(self, params["number"], decode_seen(params["seen"]))
 
     def _end(self, received: int) -> None:
         """End the connection: the replica has responded to the first ``received`` requests, and ends."""

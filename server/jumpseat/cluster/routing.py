@@ -37,7 +37,7 @@ from jumpseat.cluster.openings import Openings
 from jumpseat.cluster.ownership import OwnedElsewhereError
 from jumpseat.cluster.relaying import Connecting, Relays
 from jumpseat.cluster.remote import END_NOTE, MOVED, MOVED_NOTE
-from jumpseat.errors import JumpseatError, SessionElsewhereError, SessionNotFoundError, StoreUnavailableError
+from jumpseat.errors import JumpseatError, SessionElsewhereError, StoreUnavailableError
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.json_rpc_peer import Later
 from jumpseat.rpc.routes import check_call
@@ -341,7 +341,8 @@ class ClientRoutes:
         """Look for the owner of a session again, whose request was not carried out."""
         call.attempts += 1
         if call.attempts > ATTEMPTS:
-            call.fail(SessionNotFoundError(call.session_id))
+            # The session moves all the time, or replicas do not agree on its owner yet.
+            call.fail(StoreUnavailableError())
             return
         self._tasks.start_soon(self._queue_later, call)
 
