@@ -12,7 +12,7 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -303,7 +303,9 @@ class Ownerships:
     async def _fill(self, session_id: str, content: Content, target: ReplicatedFolder | None = None) -> None:
         objects = {name: await self._stream.get_object(stored) for name, stored in content.objects.items()}
         folder = target if target is not None else self._folder(session_id)
-        await anyio.to_thread.run_sync(folder.fill, content, objects)
+        # Owners keep the ends of runs in memory, and nobody else needs them.
+        files = {name: data for name, data in content.files.items() if name != ENDS}
+        await anyio.to_thread.run_sync(folder.fill, replace(content, files=files), objects)
 
     def _folder(self, session_id: str) -> ReplicatedFolder:
         assert self.store is not None, "set when the cluster is composed"
