@@ -97,13 +97,19 @@ class PlainRecords:
         blocks: list[AssistantBlock] = [TextBlock(data["content"])] if data["content"] else []
         calls: list[ToolUseBlock] = []
         for item in cast("list[Any]", data.get("toolRequests", ())):
-            if type(item) is not dict or not _is_plain(call := cast("dict[str, Any]", item), _CALL):
+            if type(item) is not dict:
                 return False
+            call = cast("dict[str, Any]", item)
             try:
                 call_id, name, arguments = call["toolCallId"], call["name"], call["arguments"]
             except KeyError:
                 return False
-            if call.get("type", "function") not in _CALL_TYPES:
+            kind = call.get("type", "function")
+            if kind not in _CALL_TYPES:
+                return False
+            # Nearly all calls have four members, which need no loop.
+            known = len(call) == 4 and type(name) is type(call_id) is type(kind) is str
+            if not (known and "type" in call and arguments.__class__ is dict) and not _is_plain(call, _CALL):
                 return False
             calls.append(ToolUseBlock(call_id, name, orjson.dumps(arguments).decode(), arguments))
         self._history.answered = True
@@ -116,7 +122,11 @@ class PlainRecords:
             text = result["content"]
         except (KeyError, TypeError):
             return False
-        if len(result) > 1 or type(text) is not str or not _is_plain(data, _COMPLETE):
+        if len(result) > 1 or type(text) is not str:
+            return False
+        # Nearly all results have these four members, which need no loop.
+        known = len(data) == 4 and type(success) is bool and type(call_id) is type(data.get("turnId")) is str
+        if not (known and type(result) is dict) and not _is_plain(data, _COMPLETE):
             return False
         for awaits in self._left:
             if awaits(call_id):
