@@ -14,7 +14,7 @@ import pytest
 from anyio.abc import TaskGroup
 
 from jumpseat.errors import StoreError
-from jumpseat.store.event_log import FileEventLog, Replay, read_log, repair_log
+from jumpseat.store.event_log import FileEventLog, Records, Replay, read_log, repair_log
 from jumpseat.store.log_syncer import LogSyncer
 from jumpseat_protocol import events
 from tests.support.cases import check_each
@@ -212,6 +212,18 @@ def test_a_torn_last_line_is_removed_or_completed(
     assert repair_log(path) == expected
     assert path.read_bytes() == mended
     assert read_log(path) == Replay(expected.records, 0)
+
+
+def test_the_events_of_a_log_as_json_are_those_that_can_be_read(path: Path) -> None:
+    rubbish = (b"\n", b"[1]\n", WHOLE[:-1] + b"\n", b'{"type":7}\n')
+    # Of one part and of several, some of which end with nothing but rubbish.
+    logs = [WHOLE, b"", *rubbish, b"".join((*rubbish, WHOLE, b"\n")) * 3000]
+    logs += [(WHOLE + b"\n") * number + b"\n" * 9000 for number in (1, 9000, 20_000)]
+    for content in logs:
+        path.write_bytes(content)
+        for records in (read_log(path).records, repair_log(path).records):
+            assert isinstance(records, Records)
+            assert orjson.loads(b"[%b]" % b"".join(records.json())) == [*records]
 
 
 @pytest.mark.anyio

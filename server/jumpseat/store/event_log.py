@@ -32,6 +32,7 @@ class Replay:
 
 
 _BATCH_BYTES: Final = 8 * 1024
+_PART_BYTES: Final = 1 << 20
 
 
 class Records(Iterable[dict[str, Any]]):
@@ -53,13 +54,34 @@ class Records(Iterable[dict[str, Any]]):
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
         """Yield the events in lists of some dozens, without a step of a generator for each of them."""
+        for lines in self._batches():
+            yield _parse(lines)
+
+    def json(self) -> Iterator[bytes]:
+        """Yield the events as elements of a JSON array, as they are in the log, in parts of about a megabyte."""
+        part: list[bytes] = []
+        size = 0
+        for lines in self._batches():
+            if len(_parse(lines)) < len(lines):
+                lines = [line for line in lines if parse_record(line) is not None]
+            if lines:
+                part.append(b"".join(lines).rstrip(b"\n").replace(b"\n", b","))
+                size += len(part[-1])
+            if size > _PART_BYTES:
+                yield b",".join(part)
+                # The next part begins with a comma.
+                part, size = [b""], 0
+        if part not in ([], [b""]):
+            yield b",".join(part)
+
+    def _batches(self) -> Iterator[list[bytes]]:
         try:
             with BytesIO(self._lines) if isinstance(self._lines, bytes) else self._lines.open("rb") as file:
                 while file.tell() < self._size and (lines := file.readlines(_BATCH_BYTES)):
                     beyond = file.tell() - self._size
                     while beyond > 0:
                         beyond -= len(lines.pop())
-                    yield _parse(lines)
+                    yield lines
         except OSError as error:
             raise StoreError(f"cannot read the session log: {error.strerror or error}") from error
 
