@@ -31,7 +31,7 @@ from benchmarks.plot import write_chart
 from benchmarks.process import cpu_seconds, memory_mib
 from tests.cluster.balanced import BalancedReplicas, Replica, balanced_replicas
 from tests.support.nats import Nats, running_nats
-from tests.support.server import JsonObject, Wire, scripted
+from tests.support.server import JsonObject, Wire, calls, scripted
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.ids import new_id
@@ -50,6 +50,7 @@ APPENDS: Final = 1000
 TURNS: Final = 150
 CALLS: Final = 500
 TAKEOVERS: Final = 8
+AT_ONCE: Final = 300
 BUSY: Final = 30
 BUSY_S: Final = 15.0
 STORED: Final = (1000, 10_000, 30_000, 100_000)
@@ -270,6 +271,34 @@ async def _repair(nats: Nats, first: Replica, wire: Wire, session: str) -> None:
     await _patiently(wire, "session.destroy", {"sessionId": session})
 
 
+async def takeovers(folder: Path, _out: Path) -> None:
+    """Many busy sessions whose owner is killed: the time to the first announcement of the next owner of each."""
+    provider = scripted(calls("lookup"), {"text": "more"})
+    # Nobody answers: all runs are open when their replica is killed.
+    tools = [{"name": "lookup", "description": "Look up", "skipPermission": True}]
+    async with running_nats(folder, 3) as nats, balanced_replicas(folder, nats) as replicas:
+        first, second, _ = replicas.all
+        async with second.connect() as wire, first.connect() as owner:
+            wire.wait_s = 120
+            sessions = [await owner.create(provider) for _ in range(AT_ONCE)]
+            for session in sessions:
+                await wire.call("session.resume", {"sessionId": session, "provider": provider, "tools": tools})
+                await owner.call("session.send", {"sessionId": session, "prompt": "go"})
+                await wire.event("external_tool.requested", session=session)
+            took: list[float] = []
+            since, began = len(wire.messages), time.perf_counter()
+
+            async def wait(session: str) -> None:
+                await wire.event("session.idle", session=session, since=since)
+                took.append(time.perf_counter() - began)
+
+            await first.kill()
+            async with anyio.create_task_group() as tasks:
+                for session in sessions:
+                    tasks.start_soon(wait, session)
+    show(f"end of {AT_ONCE} interrupted runs at their next owner", took, "s", 1)
+
+
 async def load(folder: Path, _out: Path) -> None:
     """Many sessions with turns of a tool call, in files, a cluster and relayed: rates, and their processor time."""
     async with model() as url, running_nats(folder, 3) as nats:
@@ -386,6 +415,7 @@ PARTS: Final[dict[str, Part]] = {
     "turn": turn,
     "relay": relay,
     "takeover": takeover,
+    "takeovers": takeovers,
     "load": load,
     "stored": stored,
 }
