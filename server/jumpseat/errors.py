@@ -12,7 +12,7 @@
     ├── AuthenticationRequiredError  wrong or missing connection token
     ├── StoreError                   the session store cannot read or write
     │   ├── StoreUnavailableError    the store of the cluster cannot be reached at the moment
-    │   └── OutcomeUnknownError      the replica that ran the request is gone
+    │   └── OutcomeUnknownError      the replica that ran the request is gone, or cannot store
     ├── SessionElsewhereError        the session needs the files of another host
     ├── ClientCallError              a request to the client failed or the client has disconnected
     ├── ResponseFormatError          the model's answer does not match the requested schema
@@ -105,10 +105,12 @@ class StoreUnavailableError(StoreError):
 
 
 class OutcomeUnknownError(StoreError):
-    """The replica that ran the request is gone. The request may have been carried out."""
+    """The replica that ran the request is gone, or cannot store. The request may have been carried out."""
 
     def __init__(self, method: str) -> None:
-        super().__init__(f"the replica that ran the session is gone: {method} may have been carried out or not")
+        super().__init__(
+            f"{method} may have been carried out or not: the replica that ran the session is gone, or cannot store"
+        )
 
 
 class SessionElsewhereError(JumpseatError):

@@ -89,6 +89,35 @@ async def test_a_full_disk_is_told_and_once_there_is_space_sessions_go_on(tmp_pa
         assert {entry["sessionId"] for entry in listed["sessions"]} == {session, big}
 
 
+async def test_no_request_hangs_when_nats_is_gone(tmp_path: Path) -> None:
+    async with running_replicas(tmp_path, 1, limit_s=80) as replicas:
+        wire = await replicas.connect(0)
+        live, stored = await wire.create(MANY), await wire.create(MANY)
+        for session in (live, stored):
+            await wire.prompt(session)
+        await wire.call("session.detach", {"sessionId": stored})
+        requests: dict[str, JsonObject] = {
+            "session.create": {"provider": MANY},
+            "session.resume": {"sessionId": stored, "provider": MANY},
+            "session.delete": {"sessionId": stored},
+            "session.plan.update": {"sessionId": live, "content": "# more"},
+            "session.list": {},
+            "sessions.pruneOld": {"olderThanDays": 0},
+            "sessions.getClientMetadata": {"sessionIds": [live, stored]},
+            "user.settings.set": {"settings": {"model": "other"}},
+        }
+        replicas.nats.nodes[0].kill()
+        # At once: the replica finds out while they are under way.
+        asked = {method: await wire.ask(method, params) for method, params in requests.items()}
+        for method, number in asked.items():
+            answer = await wire.response(number)
+            assert "error" in answer, method
+            assert answer["error"]["data"]["code"] in ("store_unavailable", "outcome_unknown"), (method, answer)
+        replicas.nats.nodes[0].start()
+        await until_served(wire, "session.list", {})
+        await wire.call("user.settings.set", {"settings": {"model": "other"}})
+
+
 async def _prompted_during(
     replicas: Replicas, fault: Callable[[Nats, Any], Awaitable[None]], *, after: int
 ) -> list[list[str]]:

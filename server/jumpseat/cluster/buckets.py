@@ -24,7 +24,7 @@ from jumpseat.cluster.nats_connection import (
     WrongSequenceError,
     text_of,
 )
-from jumpseat.errors import StoreError
+from jumpseat.errors import StoreError, StoreUnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -76,12 +76,13 @@ class Buckets(NatsConnection):
         """Set the value of a key, once.
 
         Raises:
-            StoreError: NATS does not answer.
+            StoreUnavailableError: NATS does not answer.
         """
         try:
             await self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=timeout_s)
         except FAILURES as error:
-            raise StoreError(f"NATS does not answer: {text_of(error)}") from None
+            log.info("NATS does not answer: %s", text_of(error))
+            raise StoreUnavailableError from None
 
     async def put_surely(self, bucket: str, key: str, value: Any) -> None:
         """Set the value of a key.
@@ -95,12 +96,13 @@ class Buckets(NatsConnection):
         """Return the revision of the last change in a bucket.
 
         Raises:
-            StoreError: NATS does not answer.
+            StoreUnavailableError: NATS does not answer.
         """
         try:
             return (await self._js.stream_info(f"KV_{bucket}")).state.last_seq
         except FAILURES as error:
-            raise StoreError(f"NATS does not answer: {text_of(error)}") from None
+            log.info("NATS does not answer: %s", text_of(error))
+            raise StoreUnavailableError from None
 
     async def values(self, bucket: str) -> dict[str, Any]:
         """Return all keys of a bucket with their JSON values."""
@@ -118,12 +120,13 @@ class Buckets(NatsConnection):
         """Return the size of a stream, and where it is, as a JSON object.
 
         Raises:
-            StoreError: NATS does not answer.
+            StoreUnavailableError: NATS does not answer.
         """
         try:
             info = await self._js.stream_info(stream)
         except FAILURES as error:
-            raise StoreError(f"NATS does not answer: {text_of(error)}") from None
+            log.info("NATS does not answer: %s", text_of(error))
+            raise StoreUnavailableError from None
         return {
             "name": stream,
             "messages": info.state.messages,

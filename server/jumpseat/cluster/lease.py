@@ -21,7 +21,7 @@ from jumpseat.cluster.catching_up import RunEnds
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.nats_connection import WrongSequenceError
 from jumpseat.cluster.records import Record, is_large, joined, parts
-from jumpseat.errors import StoreError
+from jumpseat.errors import OutcomeUnknownError, StoreError
 from jumpseat_protocol.events import Event
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
@@ -188,7 +188,8 @@ class Lease:
             self.respond(response)
 
     def give_up_responses(self) -> None:
-        """Let the responses fail that wait: NATS cannot be reached."""
+        """Let the responses fail that wait, and what else waits for changes: NATS cannot be reached."""
+        self._wake(OutcomeUnknownError("the change"))
         self._give_up_answers()
         for item in list(self._queue):
             if isinstance(item, Response):
@@ -232,9 +233,9 @@ class Lease:
         if self.lost:
             return
         self.lost = True
+        self._wake(StoreError(_LOST))
         self.give_up_responses()
         self._queue.clear()
-        self._wake(StoreError(_LOST))
         self.on_lost()
 
     def end(self) -> None:

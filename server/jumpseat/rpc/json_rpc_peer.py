@@ -321,6 +321,9 @@ class JsonRpcPeer(json_rpc.JsonRPCProtocol):
         return handle
 
     def _rpc_exception(self, exc: Exception) -> json_rpc.JsonRpcException:
+        if isinstance(exc, ResponseError):
+            # The failure of a part of the request, which was a request of its own.
+            return exc
         error = self._dialect.error_of(exc)
         # A provider's explanation may quote the prompt.
         is_of_provider = isinstance(exc, ProviderError | TurnFailedError | ResponseFormatError)
