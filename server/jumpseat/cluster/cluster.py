@@ -49,7 +49,7 @@ CHECK_S: Final = 0.5
 KEEP_ALIVE_CHECKS: Final = 10
 """Checks after which quiet connections between replicas are tried."""
 RETENTION_CHECK_S: Final = 600.0
-END_S: Final = 2.0
+END_S: Final = 1.5
 """Time that the last requests of other replicas get at the end, and their responses on the way."""
 
 
