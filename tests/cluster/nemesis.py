@@ -18,8 +18,8 @@ from tests.support.nats import Nats, Node
 AHEAD: Final = 8
 """The number of faults of which the first possible one comes next."""
 LONGEST_S: Final = 25.0
-ELECTION_S: Final = 2.0
-"""Time between faults of servers of NATS: without a break, nothing could be stored at all."""
+QUIET_S: Final = 8.0
+"""Time between faults of servers of NATS: without a break for an election, sessions could do nothing at all."""
 
 Repair: TypeAlias = Callable[[], Awaitable[None]]
 Fault: TypeAlias = Callable[[], Awaitable[bool]]
@@ -210,5 +210,5 @@ class Nemesis:
             node.unpause()
         await self._nats.wait_until_ready()
         self.note(f"{node.name} of NATS is back")
-        await anyio.sleep(ELECTION_S)
+        await anyio.sleep(min(QUIET_S, self._most_s))
         self._nats_is_hurt = False
