@@ -253,6 +253,9 @@ class ClientRoutes:
         elif owner is None and self.relayed:
             # Given up here: the replica of the client opens the session again.
             call.later.fail(ErrorObject(code=MOVED, message="no replica owns the session"))
+        elif session_id in self.openings and cluster.index.get(session_id) is not None:
+            # The session is between two owners once more.
+            raise StoreUnavailableError
         else:
             self._here.serve(call)
 
