@@ -374,7 +374,7 @@ class Lease:
     def _handle_other(self, group: BaseExceptionGroup[WrongSequenceError]) -> None:
         error = _first(group)
         epoch = error.last.headers.get("Jumpseat-Epoch") if error.last is not None else None
-        log.warning("session %s is lost to another replica (epoch %s)", self.session_id, epoch)
+        log.warning("session %s is lost to another replica (epoch %s after %d)", self.session_id, epoch, self.epoch)
         self.lose()
 
     def _fail(self, error: StoreError) -> None:
