@@ -40,7 +40,7 @@ from tests.cluster.witness import Witness, witness
 from tests.support.fake_openai import fake_openai, says
 from tests.support.nats import running_nats
 
-REST_S: Final = 2 * HANG_S
+REST_S: Final = HANG_S
 """Time in which the sessions must come to rest after the last fault."""
 
 ANSWERS: Final = {"text it": [says("one ", "two ", "three")]}

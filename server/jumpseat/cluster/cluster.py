@@ -24,7 +24,7 @@ from jumpseat.cluster.index import Index
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.links import Links
 from jumpseat.cluster.membership import Membership
-from jumpseat.cluster.ownership import Ownerships
+from jumpseat.cluster.ownership import RELEASE_S, Ownerships
 from jumpseat.cluster.routing import ClientRoutes, Handler, RelayCounters
 from jumpseat.cluster.settings import ClusterSettings
 from jumpseat.cluster.store import ClusterStore
@@ -362,9 +362,10 @@ class Cluster:
 
     async def close(self) -> None:
         """Leave the cluster. The sessions are closed before."""
-        async with anyio.create_task_group() as tasks:
-            for session_id in self.ownerships.owned():
-                tasks.start_soon(self.ownerships.release, session_id)
+        with anyio.move_on_after(RELEASE_S):
+            async with anyio.create_task_group() as tasks:
+                for session_id in self.ownerships.owned():
+                    tasks.start_soon(self.ownerships.release, session_id)
         tunnels = self.links.tunnels()
         with anyio.move_on_after(2 * END_S):
             async with anyio.create_task_group() as tasks:
