@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import heapq
 import logging
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import orjson
@@ -21,6 +20,9 @@ from jumpseat.cluster.names import session_of, token_of
 from jumpseat.owner_only import create_private_folder
 from jumpseat.store.session_table import Entry
 from jumpseat_protocol.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    import sqlite3
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +103,8 @@ class Index:
     @property
     def _table(self) -> sqlite3.Connection:
         if self._open is None:
+            import sqlite3
+
             name = ":memory:"
             if self._folder is not None:
                 create_private_folder(self._folder)
@@ -207,6 +211,8 @@ class Index:
 
     async def _write(self, session_id: str, value: dict[str, Any] | None) -> None:
         """Write a change to the table, as soon as the disk takes it."""
+        import sqlite3
+
         while True:
             try:
                 self._apply(session_id, value)

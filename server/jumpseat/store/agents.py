@@ -7,6 +7,7 @@ The format is that of GitHub's agent profiles, which other programs write too.
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -72,8 +73,18 @@ class AgentLibrary:
         self._threads = anyio.CapacityLimiter(AT_ONCE)
 
     async def search(self, settings: SessionSettings) -> list[CustomAgentConfig]:
-        """Call :meth:`find` in a thread, a few at once."""
+        """Call :meth:`find` in a thread, a few at once, if there may be any agents."""
+        if not self._may_exist(settings):
+            return []
         return await anyio.to_thread.run_sync(self.find, settings, limiter=self._threads)
+
+    def _may_exist(self, settings: SessionSettings) -> bool:
+        """Return whether there may be agents; finding out takes less time than starting work in a thread."""
+        return (
+            settings.config_discovery
+            or bool(settings.agent_directories or self._plugins.folders(settings))
+            or any(os.path.lexists(place.path) for place in self.personal())
+        )
 
     def find(self, settings: SessionSettings) -> list[CustomAgentConfig]:
         """Return the agents in files that a session may use, in the order of precedence."""

@@ -29,6 +29,7 @@ from jumpseat.adapters.transport.errors import (
 
 _UNREAD_BYTES: Final = 256 * 1024
 """With more bytes, nothing is received until they are read."""
+_WRITTEN_AT_ONCE: Final = 64 * 1024
 _HAPPY_EYEBALLS_S: Final = 0.25
 """The time after which the next address of a host is tried beside the first one (RFC 8305)."""
 
@@ -102,7 +103,16 @@ class SocketStream(asyncio.Protocol):
         """
         if self._transport is None or self._ended:
             return
-        self._transport.write(data)
+        # In pieces, because the transport copies what the system does not take at once.
+        rest = memoryview(data)
+        while len(rest) > _WRITTEN_AT_ONCE and not self._ended and not self._received:
+            self._transport.write(rest[:_WRITTEN_AT_ONCE])
+            rest = rest[_WRITTEN_AT_ONCE:]
+            await self._wait_until_taken(timeout)
+        self._transport.write(rest)
+        await self._wait_until_taken(timeout)
+
+    async def _wait_until_taken(self, timeout: float | None) -> None:
         # A provider may refuse a request before it has read all of it.
         while self._writing_paused and not self._ended and not self._received:
             await self._wait(timeout, WriteTimeout)
