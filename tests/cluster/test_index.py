@@ -13,6 +13,7 @@ import pytest
 from jumpseat.cluster import jetstream
 from jumpseat.cluster.index import PAGE, Index, IndexEntry
 from jumpseat.cluster.settings import ClusterSettings
+from jumpseat.errors import StoreUnavailableError
 from jumpseat.store.session_table import Entry
 from tests.support.nats import running_nats
 
@@ -77,3 +78,13 @@ async def test_a_removed_session_is_in_no_list_and_is_told(tmp_path: Path) -> No
         assert removed == ["s0001"]
         assert index.get("s0001") is None
         assert numbers(list(index.entries()))[0] == 2
+
+
+async def test_requests_that_are_under_way_when_a_replica_leaves_get_a_typed_error(tmp_path: Path) -> None:
+    async with filled(tmp_path) as index:
+        assert index.get("s0001") == entry(1)
+        index.close()
+        with pytest.raises(StoreUnavailableError):
+            index.get("s0001")
+        with pytest.raises(StoreUnavailableError):
+            list(index.entries())

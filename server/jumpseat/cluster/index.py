@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.names import session_of, token_of
+from jumpseat.errors import StoreUnavailableError
 from jumpseat.owner_only import create_private_folder
 from jumpseat.store.session_table import Entry
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -102,6 +103,9 @@ class Index:
 
     @property
     def _table(self) -> sqlite3.Connection:
+        if self._closed:
+            # Requests may still be under way while a replica leaves.
+            raise StoreUnavailableError
         if self._open is None:
             import sqlite3
 
@@ -213,7 +217,7 @@ class Index:
         """Write a change to the table, as soon as the disk takes it."""
         import sqlite3
 
-        while True:
+        while not self._closed:
             try:
                 self._apply(session_id, value)
             except sqlite3.Error as error:
