@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from functools import cache
 from typing import Any, ClassVar, Final, Literal, TypeAlias, cast, get_args
 
 import orjson
 from pydantic import ValidationError
 
-from jumpseat_protocol.fieldwise import PayloadDecoder
+from jumpseat_protocol.fieldwise import payload_decoder
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import DecidedBy, PermissionRequest, PermissionResult
 from jumpseat_protocol.wire import WireDataclass, object_to_wire, wire_dataclass
@@ -1490,12 +1489,7 @@ def decode_payload(kind: str, data: Any) -> EventPayload | UnknownPayload:
             # `null` means the same as absent.
             present = {name: value for name, value in values.items() if value is not None}
         try:
-            return _decoder(cls)(present)
+            return payload_decoder(cls)(present)
         except ValidationError:
             pass
     return UnknownPayload(type=kind, data=values)
-
-
-@cache
-def _decoder(cls: type[Payload]) -> PayloadDecoder:
-    return PayloadDecoder(cls)

@@ -1,4 +1,4 @@
-"""Instances of models that pydantic has not built, made field by field.
+"""Make instances field by field, of models that pydantic has not built and of the payloads of events.
 
 Pydantic builds the validators of all fields of a model before it validates a first value; for the 90 fields of
 ``session.create``, of which a request has ten, that took longer than all else that creates a first session. Here,
@@ -22,8 +22,15 @@ from pydantic_core import PydanticUndefined
 
 from jumpseat_protocol.lazy_dataclasses import field_names
 
-_PLAIN: Final = (str, int, float, bool, frozenset, type(None))
+_IMMUTABLE: Final = (str, int, float, bool, frozenset, type(None))
 _RULES: Final = frozenset({"__get_pydantic_core_schema__", "__init__", "model_config", "model_post_init"})
+_FEW: Final = 8
+"""The number of payloads of a type that are decoded before its validator is built."""
+_PLAIN_HINTS: Final[Mapping[str, type]] = {
+    "Any": object,
+    **{form: kind for kind in (str, int, bool) for form in (kind.__name__, f"{kind.__name__} | None")},
+}
+"""Hints whose values need no validator, and the exact type of the values."""
 
 
 @cache
@@ -74,7 +81,7 @@ class DeclaredFields:
                 self._made[name] = cast("Callable[[], Any]", info.default_factory)
                 continue
             default: object = info.default
-            if isinstance(default, _PLAIN):
+            if isinstance(default, _IMMUTABLE):
                 self._shared[name] = default
             else:
                 self._made[name] = partial(deepcopy, default)
@@ -152,7 +159,7 @@ class PayloadDecoder:
                 if (expected := _PLAIN_HINTS.get(hint)) is None:
                     nested = vars(sys.modules[module]).get(hint.removesuffix(" | None"))
                     if isinstance(nested, type) and field_names(nested) is not None and isinstance(item, dict):
-                        item = _decoder(nested)._make(cast("dict[str, Any]", item))
+                        item = payload_decoder(nested)._make(cast("dict[str, Any]", item))
                         if item is None:
                             return None
                     else:
@@ -167,16 +174,9 @@ class PayloadDecoder:
 
 
 @cache
-def _decoder(cls: type[Any]) -> PayloadDecoder:
+def payload_decoder(cls: type[Any]) -> PayloadDecoder:
+    """Return the decoder of a dataclass: that of an event's payload, or of an object inside."""
     return PayloadDecoder(cls)
-
-
-_FEW: Final = 8
-_PLAIN_HINTS: Final[Mapping[str, type]] = {
-    "Any": object,
-    **{form: kind for kind in (str, int, bool) for form in (kind.__name__, f"{kind.__name__} | None")},
-}
-"""Hints whose values need no validator, and the exact type of the values."""
 
 
 def has_rules(namespace: Mapping[str, Any]) -> bool:

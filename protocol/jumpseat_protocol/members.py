@@ -105,7 +105,7 @@ class Node(NamedTuple):
 
 
 class Members(NamedTuple):
-    """The members of an object: all accepted names, those to suggest, and what members have members of their own.
+    """The members of an object: all accepted names, those to suggest, and those that have members of their own.
 
     ``is_open`` means that any name is accepted.
     """
@@ -117,7 +117,7 @@ class Members(NamedTuple):
 
 
 class InnerMembers:
-    """The members of an object that have members of their own. Each is looked at when it is asked for."""
+    """The members of an object that have members of their own. Types are resolved when they are asked for."""
 
     def __init__(self, types: Mapping[str, Sequence[Callable[[], Any]]]) -> None:
         self._types = types
@@ -163,7 +163,7 @@ def _unknown(node: Node, value: Any, path: Path) -> Iterator[UnknownMember]:
                 for key in table.keys() - members.accepted:
                     yield UnknownMember((*path, key), members.shown)
             for key, item in table.items():
-                if isinstance(item, dict | list) and (inner := members.inner.get(key)) is not None:
+                if isinstance(item, dict | list | tuple) and (inner := members.inner.get(key)) is not None:
                     yield from _unknown(inner, item, (*path, key))
         elif node.values is not None:
             for key, item in table.items():
@@ -209,7 +209,7 @@ def _config(model: type[Any]) -> Mapping[str, Any]:
 
 
 def _fields(model: type[Any]) -> Iterator[tuple[list[str], Callable[[], Any]]]:
-    """Iterate over the accepted names of each field, the preferred one first, and what returns its type."""
+    """Iterate over the accepted names of each field, the preferred one first, and a function returning its type."""
     if is_dataclass(model):
         hints, rename = get_type_hints(model), _config(model).get("alias_generator") or str
         for field in fields(model):

@@ -138,9 +138,7 @@ class Connection:
     def deliver_encoded(self, session_id: str, event: bytes) -> None:
         """Send the JSON of an event that was stored earlier."""
         self._release(session_id)
-        self.peer.notify_encoded(
-            "session.event", b'{"sessionId":', orjson.dumps(session_id), b',"event":', event, b"}"
-        )
+        self._send_encoded(session_id, event)
 
     def _release(self, session_id: str | None = None) -> None:
         """Send the held deltas of one session, or of all."""
@@ -154,8 +152,11 @@ class Connection:
                 self.peer.notify("session.event", params)
             return
         # The JSON of the event is shared by the log and all clients, and not copied into a message for each.
+        self._send_encoded(session_id, event.encode())
+
+    def _send_encoded(self, session_id: str, event: bytes) -> None:
         self.peer.notify_encoded(
-            "session.event", b'{"sessionId":', orjson.dumps(session_id), b',"event":', event.encode(), b"}"
+            "session.event", b'{"sessionId":', orjson.dumps(session_id), b',"event":', event, b"}"
         )
 
     def notify(self, method: str, params: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ from jumpseat.adapters.transport.errors import (
 _UNREAD_BYTES: Final = 256 * 1024
 """With more bytes, nothing is received until they are read."""
 _WRITTEN_AT_ONCE: Final = 64 * 1024
+"""The bytes that are handed to the transport before it has to take them."""
 _HAPPY_EYEBALLS_S: Final = 0.25
 """The time after which the next address of a host is tried beside the first one (RFC 8305)."""
 
@@ -109,8 +110,9 @@ class SocketStream(asyncio.Protocol):
             self._transport.write(rest[:_WRITTEN_AT_ONCE])
             rest = rest[_WRITTEN_AT_ONCE:]
             await self._wait_until_taken(timeout)
-        self._transport.write(rest)
-        await self._wait_until_taken(timeout)
+        if not self._ended:
+            self._transport.write(rest)
+            await self._wait_until_taken(timeout)
 
     async def _wait_until_taken(self, timeout: float | None) -> None:
         # A provider may refuse a request before it has read all of it.
