@@ -209,7 +209,8 @@ def _normalize(screen: str) -> str:
 def _normalize_colours(screen: str) -> str:
     """Write each line by itself, with the styles of its visible characters alone.
 
-    How tmux writes the style of blanks, and of text after them, depends on the order of the drawing.
+    How tmux writes the style of blanks, and of text after them, depends on the order of the drawing. Blank lines at
+    the end are left out: those with a style count as written.
     """
     lines: list[str] = []
     style: frozenset[str] = frozenset()
@@ -226,7 +227,7 @@ def _normalize_colours(screen: str) -> str:
                 current = style
             written += character
         lines.append(written + ("\x1b[0m" if current else ""))
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def _changed(style: frozenset[str], codes: str) -> frozenset[str]:

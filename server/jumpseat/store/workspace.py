@@ -51,7 +51,10 @@ class Workspace:
     usage: str | None = None
 
     def listed(self, modified_time: str, *, unanswered: bool = False) -> dict[str, Any]:
-        """Return the entry of lists, a :class:`SessionMetadata` on the wire."""
+        """Return the entry of lists, a :class:`SessionMetadata` on the wire.
+
+        File systems tell the time of a change by a clock that is some milliseconds behind.
+        """
         context = {
             "cwd": self.cwd,
             "gitRoot": self.git_root,
@@ -61,7 +64,7 @@ class Workspace:
         entry = {
             "sessionId": self.id,
             "startTime": self.created_at,
-            "modifiedTime": modified_time,
+            "modifiedTime": max(modified_time, self.created_at),
             "summary": self.name or self.summary,
             "name": self.name,
             "isRemote": False,

@@ -51,7 +51,8 @@ def snapshot(ctx: Context, params: SessionParams) -> MetadataSnapshotResult:
     return MetadataSnapshotResult(
         session_id=session.id,
         start_time=session.started_at,
-        modified_time=iso_time(changed_s) if changed_s is not None else session.started_at,
+        # File systems tell the time of a change by a clock that is some milliseconds behind.
+        modified_time=max(session.started_at, iso_time(changed_s)) if changed_s is not None else session.started_at,
         already_in_use=storage.in_use(),
         workspace_path=storage.shown_path,
         working_directory=str(settings.cwd),
