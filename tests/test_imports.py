@@ -106,7 +106,8 @@ COMMANDS: Final = {
     "sessions list": 138,
     "hooks": 186,
 }
-BUDGETS: Final = {"ping": 343, "session.create": 358, "session.send": 396}
+# A server loads what the first session needs while it starts.
+BUDGETS: Final = {"ping": 356, "session.create": 356, "session.send": 396}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import cache, cached_property, partial
-from typing import Annotated, Any, Final, cast, get_type_hints
+from typing import Annotated, Any, Final, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
@@ -29,8 +29,13 @@ _FEW: Final = 8
 _PLAIN_HINTS: Final[Mapping[str, type]] = {
     "Any": object,
     **{form: kind for kind in (str, int, bool) for form in (kind.__name__, f"{kind.__name__} | None")},
+    "StrictBool": bool,
+    "StrictBool | None": bool,
+    "dict[str, Any]": dict,
+    "dict[str, Any] | None": dict,
 }
 """Hints whose values need no validator, and the exact type of the values."""
+_UNREAD: Final = object()
 
 
 @cache
@@ -43,27 +48,46 @@ def wire_name(name: str) -> str:
 
 
 class DeclaredField:
-    """A field as its class declares it. Its hint is not evaluated before a value has the field."""
+    """A field as its class declares it. Its hint is not evaluated before a value has the field.
 
-    def __init__(self, name: str, hint: str, info: FieldInfo, module: str) -> None:
+    ``assigned`` is its default, or what ``Field`` has returned.
+    """
+
+    def __init__(self, name: str, hint: str, assigned: Any, module: str) -> None:
         self.name = name
         self.wire_name = wire_name(name)
-        self.info = info
+        info = assigned if isinstance(assigned, FieldInfo) else None
+        self.default: Any = assigned if info is None else info.default
+        self.make_default = None if info is None else cast("Callable[[], Any] | None", info.default_factory)
+        self._constraints: Sequence[Any] = () if info is None else info.metadata
         self._hint = hint
         self._module = module
 
     @cached_property
     def type(self) -> Any:
-        """The type of the field's values, without the constraints of ``Field``."""
-        return _evaluated(self._module, self._hint)
+        """The type of the field's values, without what only validators need."""
+        return _simple_type(self._module, self._hint) or _evaluated(self._module, self._hint)
 
     @cached_property
     def adapter(self) -> TypeAdapter[Any]:
         """The validator of the field's values."""
-        if self.info.metadata:
-            constrained: Any = Annotated[(self.type, *self.info.metadata)]  # pyright: ignore
+        if self._constraints:
+            constrained: Any = Annotated[(_evaluated(self._module, self._hint), *self._constraints)]  # pyright: ignore
             return TypeAdapter(constrained)
         return _adapter(self._module, self._hint)
+
+    def validate(self, value: Any) -> Any:
+        """Return a value of the field, made of a value of JSON.
+
+        Raises:
+            ValidationError: the value is invalid.
+        """
+        made = self._read(value)
+        return self.adapter.validate_python(value) if made is _UNREAD else made
+
+    @cached_property
+    def _read(self) -> Callable[[Any], Any]:
+        return _leave_unread if self._constraints else _reader(self._module, self._hint)
 
 
 class DeclaredFields:
@@ -72,19 +96,17 @@ class DeclaredFields:
     def __init__(self, fields: Mapping[str, DeclaredField]) -> None:
         self.by_name = fields
         self.by_wire_name = {field.wire_name: field for field in fields.values()}
-        self.required = frozenset(name for name, field in fields.items() if field.info.is_required())
         self._shared: dict[str, Any] = {}
         self._made: dict[str, Callable[[], Any]] = {}
-        for name in fields.keys() - self.required:
-            info = fields[name].info
-            if info.default_factory is not None:
-                self._made[name] = cast("Callable[[], Any]", info.default_factory)
-                continue
-            default: object = info.default
-            if isinstance(default, _IMMUTABLE):
+        for name, field in fields.items():
+            default: object = field.default
+            if field.make_default is not None:
+                self._made[name] = field.make_default
+            elif isinstance(default, _IMMUTABLE):
                 self._shared[name] = default
-            else:
+            elif default is not PydanticUndefined:
                 self._made[name] = partial(deepcopy, default)
+        self.required = fields.keys() - self._shared.keys() - self._made.keys()
 
     def instance(self, model: type[Any], given: Mapping[str, Any]) -> Any:
         """Return an instance with these values, by the fields' names in Python, and defaults for the others."""
@@ -112,7 +134,7 @@ def validated(model: type[Any], fields: DeclaredFields, value: Mapping[str, Any]
             if field.name in given:
                 # Which one of the two names counts is pydantic's decision.
                 return None
-            given[field.name] = field.adapter.validate_python(item)
+            given[field.name] = field.validate(item)
     except ValidationError:
         return None
     return fields.instance(model, given) if fields.required <= given.keys() else None
@@ -191,12 +213,11 @@ def declared_fields(namespaces: Sequence[Mapping[str, Any]]) -> DeclaredFields |
         for name, hint in namespace.get("__annotations__", {}).items():
             if str(hint).startswith("ClassVar"):
                 continue
-            info = namespace.get(name, PydanticUndefined)
-            if not isinstance(info, FieldInfo):
-                info = FieldInfo(default=info)
-            if not isinstance(hint, str) or name.startswith("_") or not _is_plain(info):
+            assigned = namespace.get(name, PydanticUndefined)
+            is_plain = not isinstance(assigned, FieldInfo) or _is_plain(assigned)
+            if not isinstance(hint, str) or name.startswith("_") or not is_plain:
                 return None
-            fields[name] = DeclaredField(name, hint, info, namespace["__module__"])
+            fields[name] = DeclaredField(name, hint, assigned, namespace["__module__"])
     return DeclaredFields(fields)
 
 
@@ -206,6 +227,51 @@ def _is_plain(info: FieldInfo) -> bool:
         and not info.validate_default
         and not info.default_factory_takes_validated_data
     )
+
+
+@cache
+def _reader(module: str, hint: str) -> Callable[[Any], Any]:
+    """Return a function that makes a value of a simple hint: a plain type, a model, or a list of those.
+
+    The function returns ``_UNREAD`` where a validator has to decide, which takes longer to build than all values of
+    a request to read.
+    """
+    of = _simple_type(module, hint)
+    return _leave_unread if of is None else _reader_of(of)
+
+
+def _reader_of(of: Any) -> Callable[[Any], Any]:
+    if get_origin(of) is list:
+        read = _reader_of(get_args(of)[0])
+        return lambda value: _read_all(read, cast("list[Any]", value)) if type(value) is list else _UNREAD
+    if of in _PLAIN_HINTS.values():
+        return lambda value: value if of is object or type(value) is of else _UNREAD
+    make: Callable[[Any], Any] = of.model_validate
+    return lambda value: make(value) if type(value) is dict else _UNREAD
+
+
+def _leave_unread(_value: Any) -> Any:
+    return _UNREAD
+
+
+def _read_all(read: Callable[[Any], Any], values: list[Any]) -> Any:
+    made = [read(value) for value in values]
+    return _UNREAD if _UNREAD in made else made
+
+
+def _simple_type(module: str, hint: str) -> Any:
+    """Return the type that a simple hint names, a plain one, a model or a list of those; ``None`` for other hints.
+
+    To evaluate a hint takes longer.
+    """
+    hint = hint.removesuffix(" | None")
+    if (plain := _PLAIN_HINTS.get(hint)) is not None:
+        return plain
+    if hint.startswith("list["):
+        of = _simple_type(module, hint.removeprefix("list[").removesuffix("]"))
+        return None if of is None else list[of]
+    named: Any = vars(sys.modules[module]).get(hint.removeprefix("Later[").removesuffix("]"))
+    return named if isinstance(named, type) and hasattr(named, "unbuilt_fields") else None
 
 
 @cache

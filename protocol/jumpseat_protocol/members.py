@@ -47,9 +47,8 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return the known name that resembles ``name`` most, or ``None``. Case, ``-`` and ``_`` make no difference."""
     meant, plain = _plain(name[:100]), {_plain(candidate): candidate for candidate in sorted(known, reverse=True)}
     letters = Counter(meant)
-    near = [word for word in plain if _highest_ratio(letters, word) >= cutoff]
+    near = [word for word in plain if _highest_ratio(letters, word, cutoff) >= cutoff]
     if not near:
-        # Most unknown members are those of newer SDKs, which resemble none.
         return None
     from difflib import get_close_matches
 
@@ -57,10 +56,17 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     return plain[found[0]] if found else None
 
 
-def _highest_ratio(letters: Counter[str], word: str) -> float:
-    """Return the similarity to ``word`` that a name with these letters has at most."""
-    total = letters.total() + len(word)
-    return 2 * (letters & Counter(word)).total() / total if total else 1.0
+def _highest_ratio(letters: Counter[str], word: str, cutoff: float) -> float:
+    """Return the similarity to ``word`` that a name with these letters has at most.
+
+    A result below ``cutoff`` may be higher than that: it is the one that the lengths allow.
+    """
+    length = letters.total()
+    total = length + len(word)
+    if not total:
+        return 1.0
+    by_length = 2 * min(length, len(word)) / total
+    return by_length if by_length < cutoff else 2 * (letters & Counter(word)).total() / total
 
 
 def misspelt(name: str, known: Iterable[str]) -> str | None:

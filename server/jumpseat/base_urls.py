@@ -10,8 +10,9 @@ WEB_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+\S*\Z", re.IGNORECASE)
 _TAKE_HOSTS: Final = frozenset({"ollama"})
 """The types of providers whose base URL may be a host or a port, as in ``OLLAMA_HOST``."""
 
-_NO_SCHEME: Final = re.compile(r"(?P<host>\[[0-9a-f:]+\]|[\w.-]+)(:\d+)?(/[\w./-]*)?", re.IGNORECASE)
-_LOCAL: Final = re.compile(r"localhost|\[|127\.|10\.|192\.168\.|0\.0\.0\.0|[^.]+$", re.IGNORECASE)
+# Compiled when they are needed: the first session checks its address.
+_NO_SCHEME: Final = r"(?P<host>\[[0-9a-f:]+\]|[\w.-]+)(:\d+)?(/[\w./-]*)?"
+_LOCAL: Final = r"localhost|\[|127\.|10\.|192\.168\.|0\.0\.0\.0|[^.]+$"
 
 
 def base_url_problem(url: str | None, kind: str) -> str | None:
@@ -23,8 +24,8 @@ def base_url_problem(url: str | None, kind: str) -> str | None:
     if not url or WEB_ADDRESS.match(url) or kind in _TAKE_HOSTS:
         return None
     problem = "expected an address that begins with http:// or https://"
-    match = _NO_SCHEME.fullmatch(url)
+    match = re.fullmatch(_NO_SCHEME, url, re.IGNORECASE)
     if match is None:
         return problem
-    scheme = "http" if _LOCAL.match(match["host"]) else "https"
+    scheme = "http" if re.match(_LOCAL, match["host"], re.IGNORECASE) else "https"
     return f"{problem}, did you mean '{scheme}://{url}'?"

@@ -65,7 +65,11 @@ class IgnoredMembers:
 
 def misspelled_extension(member: UnknownMember) -> str | None:
     """Return the extension that a member was probably meant to be."""
-    found = nearest(str(member.path[-1]), member.known, ALMOST)
+    name = str(member.path[-1])
+    if nearest(name, EXTENSIONS, ALMOST) is None:
+        # Most unknown members are those of newer SDKs: they are compared with few names.
+        return None
+    found = nearest(name, member.known, ALMOST)
     return found if found in EXTENSIONS else None
 
 

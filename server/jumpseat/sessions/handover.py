@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from jumpseat.errors import SessionInUseError
@@ -70,6 +71,8 @@ class Handover:
             self._tasks.start_soon(self._listen)
 
     async def _listen(self) -> None:
+        # The first client gets its answer before the pipe is made, and unused ones are removed.
+        await anyio.lowlevel.checkpoint()
         async for request in self._ownership.requests():
             folder = self._ownership.folder_of(request.lock)
             if folder is not None:

@@ -133,6 +133,9 @@ def _to_wire(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _encoded(value: object) -> object:
+    if isinstance(value, bool | str | dict):
+        # A check for a model of pydantic takes longer.
+        return cast("object", value)
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     if isinstance(value, list):

@@ -218,7 +218,11 @@ class Ownership:
         """Remove the pipes of processes that were killed."""
         if sys.platform == "win32":
             return
-        for path in self._folder.glob("*.pipe"):
+        try:
+            pipes = [self._folder / name for name in os.listdir(self._folder) if name.endswith(".pipe")]
+        except OSError:
+            return
+        for path in pipes:
             try:
                 os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
             except OSError as error:

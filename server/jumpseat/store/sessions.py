@@ -53,12 +53,13 @@ class SessionFolder(SessionStorage):
     def __init__(self, path: Path, syncer: LogSyncer, ownership: Ownership) -> None:
         super().__init__(path.name, DiskFiles(path))
         self.path = path
+        self._own_folders = (path / "temp", path / "files")
         self._ownership = ownership
         self._log = FileEventLog(f"{path}/events.jsonl", syncer, self.note_time)
 
     @property
     def own_folders(self) -> tuple[Path, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return (self.path / "temp", self.path / "files")
+        return self._own_folders
 
     @property
     def shown_path(self) -> str:

@@ -184,6 +184,8 @@ def _parse_own(content: bytes) -> dict[str, Any] | None:
 
 def _yaml(value: str | int) -> str:
     """Encode a scalar as JSON that is valid YAML, too."""
+    if not isinstance(value, str) or value.isprintable():
+        return orjson.dumps(value).decode()
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(value, ensure_ascii=False))
 
 

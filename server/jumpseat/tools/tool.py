@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import field
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checkable
 
@@ -235,7 +235,6 @@ class Cancellable(Protocol):
         ...
 
 
-@runtime_checkable
 class Instructing(Protocol):
     """A source of tools that adds instructions to the system message."""
 
@@ -244,7 +243,6 @@ class Instructing(Protocol):
         ...
 
 
-@runtime_checkable
 class Grouping(Protocol):
     """A source that looks for its tools on demand, and defines groups of tools of any source."""
 
@@ -267,18 +265,13 @@ class Grouping(Protocol):
 
 def is_instructing(source: ToolSource) -> TypeGuard[Instructing]:
     """Return whether a source adds instructions to the system message."""
-    return _has_role(type(source), Instructing)
+    # Each session asks it of every source, and a check of the whole protocol is slow.
+    return hasattr(source, "instructions")
 
 
 def is_grouping(source: ToolSource) -> TypeGuard[Grouping]:
     """Return whether a source defines groups of tools."""
-    return _has_role(type(source), Grouping)
-
-
-@cache
-def _has_role(kind: type[ToolSource], role: type) -> bool:
-    """Return whether a class implements a protocol. Every session asks it of every source, and it is slow."""
-    return issubclass(kind, role)
+    return hasattr(source, "omitted_sections")
 
 
 class ToolSource(Protocol):
