@@ -72,8 +72,9 @@ class Ownership:
         self._folder = home / "owners"
         self._name = uuid.uuid4().hex
         self._fd: int | None = None
-        # By folder, and by lock: two folders may have the same lock.
-        self._held: dict[Path, int] = {}
+        # Folders with their locks, by their paths: the hash of a Path takes longer than that of its text.
+        self._held: dict[str, tuple[Path, int]] = {}
+        # By lock: two folders may have the same one.
         self._folders: dict[int, list[Path]] = {}
         self._warned = False
         # Called with the name of each folder that this process begins or ceases to own.
@@ -93,7 +94,7 @@ class Ownership:
             StoreError: the lock cannot be created.
         """
         with self._mutex:
-            if folder in self._held:
+            if str(folder) in self._held:
                 return
             if not is_new and not os.path.isdir(folder):
                 raise SessionNotFoundError(folder.name)
@@ -104,7 +105,7 @@ class Ownership:
             if other is None and not self._lock(lock):
                 owner = self.owner(folder)
                 raise SessionInUseError(folder.name, owner.pid if owner is not None else None)
-            self._held[folder] = lock
+            self._held[str(folder)] = folder, lock
             self.on_change(folder.name)
             self._folders.setdefault(lock, []).append(folder)
             self._mark(folder, is_new=is_new)
@@ -113,7 +114,7 @@ class Ownership:
         """Give up the ownership of a session. Does nothing if this process does not own it."""
         with self._mutex:
             self.on_change(folder.name)
-            lock = self._held.pop(folder, None)
+            _, lock = self._held.pop(str(folder), (None, None))
             if lock is not None:
                 with suppress(OSError):
                     os.unlink(self._mark_of(folder))
@@ -125,7 +126,7 @@ class Ownership:
     def names(self) -> list[str]:
         """Return the names of the folders that this process owns."""
         with self._mutex:
-            return [folder.name for folder in self._held]
+            return [folder.name for folder, _ in self._held.values()]
 
     def has_other_owner(self, folder: Path) -> bool:
         """Return whether another process owns the session in ``folder``."""
@@ -143,7 +144,7 @@ class Ownership:
 
     def close(self) -> None:
         """Give up all sessions, at the end of the process."""
-        for folder in list(self._held):
+        for folder, _ in list(self._held.values()):
             self.release(folder)
         if self._fd is not None:
             os.close(self._fd)
