@@ -79,14 +79,26 @@ def exists(path: Path) -> bool:
         return False
 
 
-def repository_root(folder: Path) -> Path:
-    """Return the root of the repository of ``folder``, or ``folder`` itself."""
-    # String operations are faster than Path here, and this runs with every prompt. Path.exists would also raise
-    # without the right to search a parent folder.
-    current = start = str(folder)
-    while not os.path.exists(os.path.join(current, ".git")):
+def is_there(path: str) -> bool:
+    """Return whether a path leads to anything, with half the time of :func:`os.path.exists` where it does not."""
+    try:
+        return os.access(path, os.F_OK)
+    except ValueError:
+        return False
+
+
+def upward(folder: Path) -> Iterator[str]:
+    """Yield a folder and those above it. With strings: Path takes longer, and this runs with every prompt."""
+    current = str(folder)
+    while True:
+        yield current
         parent = os.path.dirname(current)
         if parent == current:
-            return folder
+            return
         current = parent
-    return folder if current is start else Path(current)
+
+
+def repository_root(folder: Path) -> Path:
+    """Return the root of the repository of ``folder``, or ``folder`` itself."""
+    root = next((above for above in upward(folder) if is_there(f"{above}{os.sep}.git")), None)
+    return folder if root is None else Path(root)

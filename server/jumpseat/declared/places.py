@@ -8,19 +8,19 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from jumpseat.regular_files import is_there, upward
+
 
 def project_folder(cwd: Path, kind: str, home: Path | None = None) -> Path | None:
     """Return the nearest folder ``.jumpseat/KIND`` from ``cwd`` up to the top of its repository, or ``None``.
 
     The folder of ``home`` belongs to the user and is not a project's.
     """
-    # String operations are faster than Path here, and this runs with every prompt.
-    folder, own = str(cwd), None if home is None else os.path.join(home, kind)
-    while True:
-        found = os.path.join(folder, ".jumpseat", kind)
-        if found != own and os.path.isdir(found):
-            return Path(found)
-        parent = os.path.dirname(folder)
-        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
+    for folder in upward(cwd):
+        if is_there(f"{folder}{os.sep}.jumpseat{os.sep}{kind}"):
+            found = Path(folder, ".jumpseat", kind)
+            if os.path.isdir(found) and (home is None or found != home / kind):
+                return found
+        if is_there(f"{folder}{os.sep}.git"):
             return None
-        folder = parent
+    return None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from jumpseat.regular_files import read_regular
+from jumpseat.regular_files import is_there, read_regular, upward
 from jumpseat_protocol.events import WorkingDirectoryContext
 
 LARGEST_BYTES: Final = 256 * 1024
@@ -36,7 +35,8 @@ def working_directory_context(cwd: Path, *, host_git: bool = True) -> WorkingDir
     context = WorkingDirectoryContext(cwd=str(cwd))
     if not host_git:
         return context
-    for folder in _upward(cwd):
+    # Most working directories have none, and each session looks for one.
+    for folder in (Path(above) for above in upward(cwd) if is_there(f"{above}{os.sep}.git")):
         dot_git = folder / ".git"
         try:
             if dot_git.is_file():  # a worktree or a submodule: the file names the real folder
@@ -52,19 +52,6 @@ def working_directory_context(cwd: Path, *, host_git: bool = True) -> WorkingDir
             pass
         return context
     return context
-
-
-def _upward(cwd: Path) -> Iterator[Path]:
-    """Yield those of ``cwd`` and the folders above it that have an entry ``.git``."""
-    # With strings, because most working directories have none, and each session looks for one.
-    folder = str(cwd)
-    while True:
-        if os.path.lexists(os.path.join(folder, ".git")):
-            yield Path(folder)
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return
-        folder = parent
 
 
 def _read(path: Path) -> str:

@@ -21,6 +21,7 @@ import anyio.to_thread
 from jumpseat.deep_folders import delete_folder, walk
 from jumpseat.errors import InvalidRequestError, JumpseatError, StoreError
 from jumpseat.owner_only import create_private_folder
+from jumpseat.regular_files import is_there
 from jumpseat.store.marketplaces import Marketplaces
 from jumpseat.store.plugin_sources import Source, copy_folder, opened, parse_source, stored_source
 from jumpseat.store.plugins import read_manifest, read_plugin
@@ -98,6 +99,8 @@ class InstalledPlugins:
 
     def all(self) -> list[InstalledPlugin]:
         """Return the installed plugins; the file is read again only if it has changed."""
+        if not is_there(self._path_text):
+            return []
         try:
             found = os.stat(self._path_text)
         except OSError:

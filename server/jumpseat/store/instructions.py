@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.regular_files import read_regular, repository_root, scan_folder
+from jumpseat.regular_files import is_there, read_regular, repository_root, scan_folder
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 LARGEST_BYTES: Final = 64 * 1024
@@ -47,7 +47,7 @@ def instruction_sources(settings: SessionSettings) -> list[Instructions]:
     found: dict[Path, Instructions] = {}
     for name, within in _candidates(settings):
         # Few of these files exist, and paths are made for those only.
-        if os.path.lexists(name) and (path := Path(name)) not in found and (text := _read(path, within)):
+        if is_there(name) and (path := Path(name)) not in found and (text := _read(path, within)):
             found[path] = Instructions(path, text)
     return list(found.values())
 
@@ -62,7 +62,7 @@ def _candidates(settings: SessionSettings) -> Iterator[tuple[str, Path]]:
     root = repository_root(settings.cwd)
     for folder in dict.fromkeys((root, settings.cwd)):
         for name in _NAMES:
-            yield os.path.join(folder, name), root
+            yield f"{folder}{os.sep}{name}", root
     for folder in settings.instruction_directories:
         base = settings.cwd / folder
         within = repository_root(base)

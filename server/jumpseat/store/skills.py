@@ -21,6 +21,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import Skill, SkillSource
 from jumpseat.errors import StoreError
+from jumpseat.regular_files import is_there
 from jumpseat.store.front_matter import Found, body, front_matter, names, project_folders, read_text
 from jumpseat_protocol.events import LoadedSkill
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -53,6 +54,7 @@ class SkillLibrary:
             Place(home / "skills", "personal-copilot"),
             Place(user_home / ".agents" / "skills", "personal-agents"),
         )
+        self._personal_paths = [str(place.path) for place in self._personal]
         self.plugins = plugins
         self._sessions: WeakKeyDictionary[Session, SessionSkills] = WeakKeyDictionary()
         self._prepared: SessionSkills | None = None
@@ -81,7 +83,7 @@ class SkillLibrary:
         return settings.skills and (
             settings.config_discovery
             or bool(settings.skill_directories or self.plugins.folders(settings))
-            or any(os.path.lexists(place.path) for place in self._personal)
+            or any(map(is_there, self._personal_paths))
         )
 
     def prepare(self, skills: SessionSkills) -> None:
