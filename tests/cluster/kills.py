@@ -97,9 +97,11 @@ class Run:
                     await nemesis.cause(nemesis.any_faults(faults) if isinstance(faults, int) else faults, limit_s)
                 self.took_s = time.monotonic() - began
                 await self._come_to_rest()
-                # Without a farewell: what was announced must be stored.
-                for replica in replicas.all:
-                    await replica.kill()
+                # Without a farewell: what was announced must be stored. All at once, because clients of the first
+                # would connect to the next, whose last events nobody would hear of.
+                async with anyio.create_task_group() as killing:
+                    for replica in replicas.all:
+                        killing.start_soon(replica.kill)
                 tasks.cancel_scope.cancel()
             await replicas.all[0].start()
             async with replicas.all[0].connect() as wire:
