@@ -19,21 +19,23 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import ModelRequest, ResponseFormat, ToolChoice, ToolSpec
+from jumpseat.agent.model import ModelRequest, ResponseFormat, ToolChoice, ToolSchema, ToolSpec
 
 PICTURE: Final = base64.b64encode(b"picture").decode()
 
 ADD: Final = ToolSpec(
     "add",
     "Add two numbers",
-    {
-        "type": "object",
-        "properties": {"a": {"type": "number"}, "b": {"$ref": "#/$defs/n"}},
-        "required": ["a"],
-        "$defs": {"n": {"type": "number"}},
-    },
+    ToolSchema.of(
+        {
+            "type": "object",
+            "properties": {"a": {"type": "number"}, "b": {"$ref": "#/$defs/n"}},
+            "required": ["a"],
+            "$defs": {"n": {"type": "number"}},
+        }
+    ),
 )
-NOW: Final = ToolSpec("now", "", {})
+NOW: Final = ToolSpec("now", "", ToolSchema.of({}))
 
 
 def _prompt(text: str) -> UserMessage:

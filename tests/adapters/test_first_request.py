@@ -11,7 +11,7 @@ import pytest
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, UserMessage
-from jumpseat.agent.model import ModelRequest, ToolSpec
+from jumpseat.agent.model import ModelRequest, ToolSchema, ToolSpec
 from jumpseat.agent.written_messages import encode
 from tests.adapters.test_written_messages import KEEPING
 from tests.support.fake_openai import MODEL, fake_openai, says
@@ -35,7 +35,7 @@ async def test_the_first_request_is_small_and_repeated_by_the_next_one_on_every_
     system, prompt = (message["content"] for message in first["messages"])
     functions = [tool["function"] for tool in first["tools"]]
     assert len(functions) >= 10
-    tools = [ToolSpec(tool["name"], tool["description"], tool["parameters"]) for tool in functions]
+    tools = [ToolSpec(tool["name"], tool["description"], ToolSchema.of(tool["parameters"])) for tool in functions]
     for name in KEEPING:
         messages: list[Message] = [UserMessage([TextBlock(prompt)])]
         sent = request_of(name, system, tools, messages)

@@ -26,6 +26,7 @@ from jumpseat.agent.model import (
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
+    ToolSchema,
     ToolSpec,
     Usage,
 )
@@ -227,7 +228,7 @@ async def test_an_unmet_expectation_fails_without_retry_and_shows_expected_and_a
             prompt("hello you"),
             result("42"),
             system="be brief",
-            tools=[ToolSpec("add", "", {})],
+            tools=[ToolSpec("add", "", ToolSchema.of({}))],
         )
     assert not caught.value.retryable
 
@@ -236,7 +237,7 @@ async def test_a_turn_with_met_expectations_is_answered() -> None:
     expect = {"user": "/^hel+o/", "system": "brief", "tool_result": "4", "model": "m", "tools": ["add"]}
     scripted = model(turns=[{"text": "fine", "expect": expect}])
 
-    tools = [ToolSpec("add", "", {}), ToolSpec("sub", "", {})]
+    tools = [ToolSpec("add", "", ToolSchema.of({})), ToolSpec("sub", "", ToolSchema.of({}))]
     assert await text_of(scripted, prompt("hello"), result("42"), system="be brief", tools=tools) == "fine"
 
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.agent.blocks import TextBlock, UserMessage
-from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSpec
+from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSchema, ToolSpec
 from tests.support.cases import all_cases
 
-TOOLS: Final = [ToolSpec(name, "", {"type": "object", "properties": {}}) for name in ("add", "mul")]
+TOOLS: Final = [ToolSpec(name, "", ToolSchema.of({"type": "object", "properties": {}})) for name in ("add", "mul")]
 NAMED: Final = {"type": "function", "function": {"name": "add"}}
 CHAT: Final = {
     "auto": {"tool_choice": "auto"},

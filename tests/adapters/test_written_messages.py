@@ -13,8 +13,17 @@ import pytest
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, UserMessage
-from jumpseat.agent.model import ModelRequest
-from jumpseat.agent.written_messages import MAX_TAIL, MIN_MESSAGES, WrittenBudget, WrittenMessages, encode, plain
+from jumpseat.agent.model import ModelRequest, ToolSchema
+from jumpseat.agent.written_messages import (
+    MAX_TAIL,
+    MIN_MESSAGES,
+    MIN_PART_BYTES,
+    WrittenBudget,
+    WrittenMessages,
+    encode,
+    encode_in_parts,
+    plain,
+)
 from tests.adapters.conversations import REQUESTS
 from tests.adapters.subjects import SUBJECTS, Subject
 
@@ -98,6 +107,17 @@ def test_a_request_repeats_the_bytes_of_the_one_before_it(name: str) -> None:
         assert now.startswith(before)
         before = now.removesuffix(b"]")
         messages.append(AssistantMessage([TextBlock(f"Answer {turn}")]))
+
+
+def test_longer_kept_values_are_parts_of_a_request_instead_of_copies() -> None:
+    schema = ToolSchema.of({"type": "object", "properties": {"a\0": {"description": "x" * MIN_PART_BYTES}}})
+    short = ToolSchema.of({"type": "object"})
+    body = {"a": "\0", "tools": [{"schema": schema}, {"schema": short}, {"schema": schema}], "é": 1}
+
+    parts = encode_in_parts(body)
+
+    assert [part is schema.json for part in parts] == [False, True, False, True, False]
+    assert b"".join(parts) == encode(plain(body)) == encode(body)
 
 
 def test_a_text_that_is_not_unicode_is_sent_with_a_replacement() -> None:

@@ -26,7 +26,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.adapters.scripted import Script, ScriptedModel
 from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.client import Attachment
+from jumpseat.agent.client import Attachment, ProvidedTool
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
@@ -340,7 +340,7 @@ def make_session(
             handles_user_input=handles_user_input,
             has_hooks=hooks is not None,
             has_transforms=settings.system_message.has_transforms(),
-            tools={tool.name: tool for tool in tools},
+            tools={tool.name: ProvidedTool.of(tool) for tool in tools},
         )
     )
     return MadeSession(session, client, log, changes)

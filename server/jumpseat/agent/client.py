@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.editor import EditorFiles, EditorTerminals
+from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
     CancelClientTaskParams,
@@ -26,6 +27,8 @@ from jumpseat_protocol.callbacks import (
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CanvasDeclaration, ClientCommand, ClientTool
+
+NO_ARGUMENTS: Final = ToolSchema.of({"type": "object", "properties": {}})
 
 
 class Client(Protocol):
@@ -103,6 +106,28 @@ class Client(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ProvidedTool:
+    """A tool that runs in a client, as the client has declared it."""
+
+    spec: ToolSpec
+    overrides_built_in_tool: bool = False
+    skip_permission: bool = False
+    is_terminal: bool = False
+    defer: Literal["auto", "never"] | None = None
+
+    @classmethod
+    def of(cls, tool: ClientTool) -> ProvidedTool:
+        schema = ToolSchema.of(tool.parameters) if tool.parameters else NO_ARGUMENTS
+        return cls(
+            ToolSpec(tool.name, tool.description, schema),
+            tool.overrides_built_in_tool,
+            tool.skip_permission,
+            tool.is_terminal,
+            tool.defer,
+        )
+
+
 @dataclass(slots=True)
 class Attachment:
     """The capabilities, tools and commands of one client in one session."""
@@ -119,7 +144,7 @@ class Attachment:
     has_tokens: bool = False
     wants_completions: bool = False
     protocol: int = 3
-    tools: dict[str, ClientTool] = field(default_factory=dict[str, ClientTool])
+    tools: dict[str, ProvidedTool] = field(default_factory=dict[str, ProvidedTool])
     commands: dict[str, ClientCommand] = field(default_factory=dict[str, ClientCommand])
     renders_canvases: bool = False
     canvases: dict[str, CanvasDeclaration] = field(default_factory=dict[str, CanvasDeclaration])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import CREDITS_PER_DOLLAR, NANO, Model, ModelInfo, ToolOrigin, ToolSpec, Usage
@@ -13,7 +13,9 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ProviderError
 from jumpseat_protocol.events import Event, ShellToolInfo, ToolsStatus
 from jumpseat_protocol.lazy_dataclasses import dataclass
-from jumpseat_protocol.sessions import ClientTool
+
+if TYPE_CHECKING:
+    from jumpseat.agent.client import ProvidedTool
 
 
 class Announcements(Protocol):
@@ -386,7 +388,7 @@ class ToolRunner(Protocol):
         """Return the names of the tools available to the model, now or with other ``settings``."""
         ...
 
-    def check(self, tools: Mapping[str, ClientTool]) -> None:
+    def check(self, tools: Mapping[str, ProvidedTool]) -> None:
         """Validate the tools that a client registers.
 
         Raises:

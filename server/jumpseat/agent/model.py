@@ -6,13 +6,15 @@ the scripted model implements the interface directly. Nothing here knows JSON-RP
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import field
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+
+import orjson
 
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message
-from jumpseat.agent.written_messages import Write, WrittenMessages, write_anew
+from jumpseat.agent.written_messages import Write, WrittenMessages, WrittenValue, encode, write_anew
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 ReasoningEffort: TypeAlias = str
@@ -33,18 +35,76 @@ class ToolOrigin:
     tool: str
 
 
+Translate: TypeAlias = Callable[[JsonObject], JsonObject | None]
+"""Converts a schema to the form of a wire, without changing it; returns ``None`` if the wire sends none."""
+
+
+class ToolSchema(WrittenValue):
+    """The JSON Schema of a tool's arguments, an object, and the forms in which it was sent.
+
+    A schema is sent in every request and looked into seldom, and its text takes about a third of the memory of its
+    objects.
+    """
+
+    __slots__ = ("_translations",)
+
+    def __init__(self, encoded: bytes) -> None:
+        super().__init__(encoded)
+        self._translations: dict[Translate, WrittenValue | None] = {}
+
+    @classmethod
+    def of(cls, schema: JsonObject) -> ToolSchema:
+        """Encode a schema.
+
+        Raises:
+            TypeError, ValueError, RecursionError: the schema is not JSON.
+        """
+        return cls(_encode(schema))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ToolSchema) and self.json == other.json
+
+    def __hash__(self) -> int:
+        return hash(self.json)
+
+    def read(self) -> JsonObject:
+        return cast("JsonObject", orjson.loads(self.json))
+
+    def translated(self, translate: Translate) -> WrittenValue | None:
+        """Return the schema as ``translate``, a function of a module, converts it; kept for the next call."""
+        try:
+            return self._translations[translate]
+        except KeyError:
+            schema = self.read()
+            made = translate(schema)
+            # The text of an unchanged schema is shared.
+            kept = None if made is None else WrittenValue(self.json if made is schema else _encode(made))
+            self._translations[translate] = kept
+            return kept
+
+
+def _encode(schema: JsonObject) -> bytes:
+    # A copy, because orjson returns up to twice the memory that the text takes.
+    return bytes(memoryview(encode(schema)))
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool offered to a model. ``parameters`` is a JSON Schema of type object; ``origin`` is not sent.
+    """A tool offered to a model. ``schema`` describes its arguments, an object; ``origin`` is not sent.
 
     ``strict`` asks for arguments that follow the schema exactly, on wires that have such a mode.
     """
 
     name: str
     description: str
-    parameters: JsonObject
+    schema: ToolSchema
     origin: ToolOrigin | None = None
     strict: bool | None = None
+
+    @property
+    def parameters(self) -> JsonObject:
+        """The schema as an object, which each access decodes anew."""
+        return self.schema.read()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +212,13 @@ class ModelRequest:
         if self.written is None:
             return [write(message) for message in self.messages]
         return self.written.write_each(form, self.messages, write)
+
+    def write_schema(self, tool: ToolSpec, translate: Translate) -> Any:
+        """Write the schema of a tool as ``translate`` converts it; ``None`` if that is the result.
+
+        The translation is kept with the tool, so ``translate`` must be a function of a module.
+        """
+        return translate(tool.parameters) if self.written is None else tool.schema.translated(translate)
 
 
 CREDITS_PER_DOLLAR: Final = 100

@@ -7,6 +7,7 @@ longest time lose it first, and their next request is written anew.
 
 from __future__ import annotations
 
+import itertools
 import json
 import weakref
 from collections import OrderedDict
@@ -26,6 +27,13 @@ BUDGET_BYTES: Final = 32 * 1024 * 1024
 
 MAX_TAIL: Final = 64
 """The number of messages that are not yet joined with the ones before them."""
+
+MIN_PART_BYTES: Final = 1024
+"""Shorter written values are copied faster than they are handled one by one."""
+
+_PLACE_TEXT: Final = b"\0"
+_PLACE: Final = orjson.Fragment(_PLACE_TEXT)
+"""The place of a written value; JSON has no such character, in strings neither."""
 
 MAX_FORMS: Final = 4
 """The number of wires, or variants of one, for which a session keeps its messages."""
@@ -51,27 +59,59 @@ class WrittenParts:
         return cast("list[Any]", json.loads(b"[%b]" % self.json))
 
 
+class WrittenValue:
+    """The JSON of one value."""
+
+    __slots__ = ("json",)
+
+    def __init__(self, encoded: bytes) -> None:
+        self.json = encoded
+
+    def read(self) -> Any:
+        """Return the value; each call makes another one."""
+        return json.loads(self.json)
+
+
 def encode(value: Any) -> bytes:
-    """Encode a JSON value, in which arrays may have :class:`WrittenParts`.
+    """Encode a JSON value, in which arrays may have :class:`WrittenParts`, and all may have :class:`WrittenValue`.
 
     Raises:
         TypeError, ValueError, RecursionError: the value is not JSON.
     """
+    return b"".join(encode_in_parts(value))
+
+
+def encode_in_parts(value: Any) -> list[bytes]:
+    """Encode a JSON value as :func:`encode` does, without copies of the larger written values in it.
+
+    Raises:
+        TypeError, ValueError, RecursionError: the value is not JSON.
+    """
+    written: list[bytes] = []
+
+    def default(value: Any) -> orjson.Fragment:
+        if not isinstance(value, WrittenParts | WrittenValue):
+            raise TypeError(f"type is not JSON serializable: {type(value).__name__}")
+        if len(value.json) < MIN_PART_BYTES:
+            return orjson.Fragment(value.json)
+        written.append(value.json)
+        return _PLACE
+
     try:
-        return orjson.dumps(value, default=_fragment, option=orjson.OPT_NON_STR_KEYS)
+        text = orjson.dumps(value, default=default, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
         # A lone surrogate in a tool's output, or an integer beyond 64 bits, must not end a session.
-        return json.dumps(plain(value), ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _fragment(value: Any) -> orjson.Fragment:
-    if isinstance(value, WrittenParts):
-        return orjson.Fragment(value.json)
-    raise TypeError(f"type is not JSON serializable: {type(value).__name__}")
+        return [json.dumps(plain(value), ensure_ascii=False).encode("utf-8", "replace")]
+    if not written:
+        return [text]
+    *between, end = text.split(_PLACE_TEXT)
+    return [*itertools.chain.from_iterable(zip(between, written, strict=True)), end]
 
 
 def plain(value: Any) -> Any:
-    """Copy a JSON value with all :class:`WrittenParts` in its arrays replaced by their elements."""
+    """Copy a JSON value with all :class:`WrittenParts` and :class:`WrittenValue` in it replaced by objects."""
+    if isinstance(value, WrittenValue):
+        return value.read()
     if isinstance(value, dict):
         return {key: plain(item) for key, item in cast("JsonObject", value).items()}
     if not isinstance(value, list):

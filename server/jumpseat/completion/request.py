@@ -9,10 +9,11 @@ from typing import Final
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.blocks import JsonObject, Message
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.model import HostedTool, ModelRequest, ToolChoice, ToolSpec
+from jumpseat.agent.model import HostedTool, ModelRequest, ToolChoice, ToolSchema, ToolSpec
 from jumpseat.agent.model_calls.hosted_tools import ALIASES
 from jumpseat.agent.model_calls.structured import check_format, format_of
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.written_messages import WrittenBudget, WrittenMessages
 from jumpseat.completion.conversion import to_conversation
 from jumpseat.completion.sampling import all_settings
 from jumpseat.errors import InvalidRequestError
@@ -20,7 +21,7 @@ from jumpseat.working_directory import existing_folder
 from jumpseat_protocol import blocks as wire
 from jumpseat_protocol.complete import CompleteParams, ModelChoice
 from jumpseat_protocol.tool_checks import MAX_CLIENT_NAME, name_problem, schema_problem
-from jumpseat_protocol.tool_definitions import RUN_BY_CALLER, Tool, portable_function
+from jumpseat_protocol.tool_definitions import RUN_BY_CALLER, FunctionDetails, Tool, portable_function
 
 NO_PARAMETERS: Final[JsonObject] = {"type": "object", "properties": {}}
 
@@ -85,6 +86,8 @@ async def build_request(models: Models, params: CompleteParams) -> tuple[Resolve
         response_format=format_of(params.response_format),
         settings=all_settings(params, resolved),
         announce_blocks=params.stream,
+        # Not for a next request, but without objects of the schemas.
+        written=WrittenMessages(WrittenBudget()),
     )
     return resolved, request
 
@@ -154,8 +157,16 @@ def _function(tool: Tool, where: str) -> ToolSpec:
         raise InvalidRequestError(f"{where}: {problem}")
     if tool.options:
         raise InvalidRequestError(f"{where}: only built-in tools have options")
-    parameters = function.parameters or dict(NO_PARAMETERS)
-    return ToolSpec(function.name, function.description, parameters, strict=function.strict)
+    return ToolSpec(function.name, function.description, _schema(function, where), strict=function.strict)
+
+
+def _schema(function: FunctionDetails, where: str) -> ToolSchema:
+    try:
+        return ToolSchema.of(function.parameters or dict(NO_PARAMETERS))
+    except (TypeError, ValueError, RecursionError) as error:
+        # A caller in Python may give any object.
+        problem = f"function.parameters: the schema cannot be written as JSON: {error}"
+        raise InvalidRequestError(f"{where}: {problem}") from None
 
 
 def _built_in(
@@ -173,7 +184,7 @@ def _built_in(
         )
     if options:
         raise InvalidRequestError(f"{where}: {resolved.info.id} gets {given!r} as a function, which has no options")
-    return ToolSpec(function.name, function.description, function.parameters or dict(NO_PARAMETERS))
+    return ToolSpec(function.name, function.description, _schema(function, where))
 
 
 def _choice(params: CompleteParams, names: list[str]) -> ToolChoice | None:

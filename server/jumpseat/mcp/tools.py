@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
-from jumpseat.agent.model import ToolOrigin, ToolSpec
+from jumpseat.agent.model import ToolOrigin, ToolSchema, ToolSpec
 from jumpseat.agent.observation import headers_of
 from jumpseat.agent.permissions.permissions import ApprovalLimits
 from jumpseat.tools.filters import SourceName
@@ -46,8 +46,8 @@ class McpTool:
     def __post_init__(self) -> None:
         description = (self.tool.description or self.tool.title or "")[:MAX_DESCRIPTION]
         origin = ToolOrigin(self.connection.name, self.tool.name)
-        spec = ToolSpec(self.name, description, complete_schema(self.tool.input_schema), origin)
-        object.__setattr__(self, "spec", spec)
+        schema = ToolSchema.of(complete_schema(self.tool.input_schema))
+        object.__setattr__(self, "spec", ToolSpec(self.name, description, schema, origin))
 
     @property
     def source(self) -> SourceName:

@@ -26,6 +26,7 @@ from jumpseat.agent.model import (
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
+    ToolSchema,
     ToolSpec,
 )
 
@@ -70,7 +71,11 @@ def read_request(body: Any) -> ModelRequest:
         system="\n\n".join(system),
         messages=messages,
         tools=[
-            ToolSpec(as_text(tool.get("name")), as_text(tool.get("description")), as_object(tool.get("parameters")))
+            ToolSpec(
+                as_text(tool.get("name")),
+                as_text(tool.get("description")),
+                ToolSchema.of(as_object(tool.get("parameters"))),
+            )
             for tool in tools
         ],
         stream=fields.get("stream") is True,

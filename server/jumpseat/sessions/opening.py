@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from jumpseat.agent.client import Attachment
+from jumpseat.agent.client import Attachment, ProvidedTool
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.model_calls.tool_choice import check_choice
 from jumpseat.agent.observation import trace_of
@@ -301,18 +301,33 @@ def _attachment(ctx: Context, options: SessionOptions) -> Attachment:
         has_tokens=requests_tokens(options),
         wants_completions=options.request_completions or False,
         protocol=ctx.connection.protocol or PROTOCOL_VERSION,
-        tools=tools_by_name(options.tools or []),
+        tools=provided_tools(options.tools or []),
         commands={command.name: command for command in map(_without_slash, options.commands or [])},
     )
 
 
-def tools_by_name(tools: Sequence[ClientTool]) -> dict[str, ClientTool]:
+def provided_tools(tools: Sequence[ClientTool]) -> dict[str, ProvidedTool]:
     """Return the tools of a client by name.
 
     Raises:
-        InvalidRequestError: two tools have the same name.
+        InvalidRequestError: two tools have the same name, or a name or schema is one that providers would refuse.
     """
-    by_name = {tool.name: tool for tool in tools}
+    if not tools:
+        return {}
+    # Imported late: a client waits for the start of the server.
+    from jumpseat_protocol.tool_checks import MAX_CLIENT_NAME, name_problem, schema_problem
+
+    by_name: dict[str, ProvidedTool] = {}
+    for tool in tools:
+        problem = name_problem(tool.name, MAX_CLIENT_NAME)
+        if problem is None and tool.parameters and (problem := schema_problem(tool.parameters)):
+            problem = f"tool {tool.name!r}: {problem}"
+        if problem is not None:
+            raise InvalidRequestError(problem)
+        try:
+            by_name[tool.name] = ProvidedTool.of(tool)
+        except RecursionError:
+            raise InvalidRequestError(f"tool {tool.name!r}: parameters: the schema is nested too deeply") from None
     if len(by_name) < len(tools):
         raise InvalidRequestError("two tools have the same name")
     return by_name

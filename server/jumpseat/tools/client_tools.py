@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
 import anyio
 import orjson
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
+from jumpseat.agent.client import ProvidedTool
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.model import ToolSpec
 from jumpseat.agent.observation import Question
@@ -26,11 +27,8 @@ from jumpseat.tools.tool import TOOL_SEARCH, Ordering, Prepared, ToolContext, To
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import CustomToolPermission
-from jumpseat_protocol.sessions import ClientTool
 from jumpseat_protocol.tools import HandlePendingToolCallParams, ToolResultObject
 from jumpseat_protocol.wire import to_wire
-
-NO_ARGUMENTS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 
 
 class ClientTools:
@@ -56,12 +54,12 @@ class ClientSideTool:
     """A tool of a client."""
 
     session: Session
-    definition: ClientTool
+    definition: ProvidedTool
     limit_s: float | None = None
 
     @property
     def name(self) -> str:
-        return self.definition.name
+        return self.definition.spec.name
 
     @property
     def source(self) -> SourceName:
@@ -74,8 +72,7 @@ class ClientSideTool:
 
     @property
     def spec(self) -> ToolSpec:
-        tool = self.definition
-        return ToolSpec(tool.name, tool.description, tool.parameters or dict(NO_ARGUMENTS))
+        return self.definition.spec
 
     @property
     def defer(self) -> Literal["auto", "never"] | None:
@@ -86,21 +83,22 @@ class ClientSideTool:
         return None
 
     async def prepare(self, ctx: ToolContext, call: ToolUseBlock) -> Prepared | ToolOutcome:
-        tool = self.definition
-        if tool.parameters and (defaults := missing_defaults(call.arguments or {}, tool.parameters)):
+        tool, spec = self.definition, self.definition.spec
+        parameters = spec.parameters
+        if defaults := missing_defaults(call.arguments or {}, parameters):
             call = replace(call, arguments={**(call.arguments or {}), **defaults})
-        if tool.parameters and (problems := argument_problems(call.arguments or {}, tool.parameters)):
-            return failure(f"Invalid arguments for `{tool.name}`: {'; '.join(problems)}")
+        if problems := argument_problems(call.arguments or {}, parameters):
+            return failure(f"Invalid arguments for `{spec.name}`: {'; '.join(problems)}")
         permission = None
         if not tool.skip_permission:
             permission = CustomToolPermission(
-                tool_name=tool.name, tool_description=tool.description, args=call.arguments
+                tool_name=spec.name, tool_description=spec.description, args=call.arguments
             )
         return Prepared(permission, partial(run_client_tool, self.session, tool, call, self.limit_s))
 
 
 async def run_client_tool(
-    session: Session, tool: ClientTool, call: ToolUseBlock, limit_s: float | None = None
+    session: Session, tool: ProvidedTool, call: ToolUseBlock, limit_s: float | None = None
 ) -> ToolOutcome:
     """Ask the clients to run ``call`` and wait for the result, for ``limit_s`` seconds or without limit."""
     record = Question(session_id=session.id, asks_for="tool", call_id=call.id, kind="tool", tool=call.name)
@@ -108,7 +106,7 @@ async def run_client_tool(
         answer = await _ask_clients(session, call, limit_s)
         record.result = "timeout" if answer is None else "answered"
     if answer is None:
-        return ToolOutcome(f"The tool `{tool.name}` gave no result within {limit_s:g} s.", "timeout")
+        return ToolOutcome(f"The tool `{tool.spec.name}` gave no result within {limit_s:g} s.", "timeout")
     outcome = outcome_of(call, answer)
     outcome.ends_turn = outcome.ends_turn or (tool.is_terminal and outcome.ok)
     return outcome

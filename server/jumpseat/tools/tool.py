@@ -23,7 +23,7 @@ from pydantic import ConfigDict, ValidationError
 
 from jumpseat.agent.blocks import ImageBlock, JsonObject, ToolUseBlock
 from jumpseat.agent.interfaces import VirtualFiles
-from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.permissions.permissions import UNGUARDED, ApprovalLimits
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.session.session import Session
@@ -326,7 +326,8 @@ class Described(Generic[A]):
 
     @cached_property
     def _spec(self) -> ToolSpec:
-        return ToolSpec(self.name, self.description, _slim(self.args.model_json_schema(by_alias=True)))
+        schema = _slim(self.args.model_json_schema(by_alias=True))
+        return ToolSpec(self.name, self.description, ToolSchema.of(schema))
 
     @property
     def ordering(self) -> Ordering:

@@ -26,7 +26,15 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ReasoningDelta, TextDelta, ToolSpec
+from jumpseat.agent.model import (
+    Completed,
+    ModelEvent,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    ToolSchema,
+    ToolSpec,
+)
 from jumpseat.declared.env import EnvResolver, MissingValueError
 from jumpseat.errors import (
     AdapterError,
@@ -103,7 +111,7 @@ async def test_earlier_parts_of_a_body_take_precedence_and_tables_are_merged() -
         parameters={"who": "parameters", "table": {"who": "parameters"}},
     )
 
-    exchange = await prepare(declaration, request(tools=[ToolSpec("t", "", {})]))
+    exchange = await prepare(declaration, request(tools=[ToolSpec("t", "", ToolSchema.of({}))]))
 
     assert exchange.request.body == {
         "who": "parameters",
@@ -136,7 +144,7 @@ async def test_a_part_written_by_a_handler_replaces_that_of_the_wire() -> None:
         handlers={"form_messages": returning({"messages": ["mine"]}), "form_tools": nothing},
     )
 
-    exchange = await prepare(declaration, request(tools=[ToolSpec("t", "", {})]), wire="openai")
+    exchange = await prepare(declaration, request(tools=[ToolSpec("t", "", ToolSchema.of({}))]), wire="openai")
 
     assert exchange.request.body["messages"] == ["mine"]
     assert "tools" not in exchange.request.body

@@ -41,9 +41,10 @@ async def serving(handle: Callable[[Peer], Awaitable[None]]) -> AsyncGenerator[i
         tasks.cancel_scope.cancel()
 
 
-async def post(connections: DirectConnections, port: int, body: bytes = b"{}") -> int:
-    fields = [(b"Host", b"127.0.0.1"), (b"Content-Length", b"%d" % len(body))]
-    request = Request("POST", parse_url(f"http://127.0.0.1:{port}/v1"), fields, body, dict(LIMITS))
+async def post(connections: DirectConnections, port: int, *parts: bytes) -> int:
+    parts = parts or (b"{}",)
+    fields = [(b"Host", b"127.0.0.1"), (b"Content-Length", b"%d" % sum(map(len, parts)))]
+    request = Request("POST", parse_url(f"http://127.0.0.1:{port}/v1"), fields, parts, dict(LIMITS))
     response = await connections.send(request)
     async for _ in response.body:
         pass
@@ -85,6 +86,22 @@ async def test_a_small_request_is_sent_at_once_with_its_head(connections: Direct
 
     assert first[0].startswith(b"POST /v1 HTTP/1.1\r\n")
     assert first[0].endswith(b"\r\n\r\n{}")
+
+
+async def test_a_request_in_parts_arrives_whole(connections: DirectConnections) -> None:
+    parts = [b"", b"[", *(bytes([97 + number % 26]) * (number**3) for number in range(80)), b"]", b"\0{}"]
+    received = bytearray()
+
+    async def answer(peer: Peer) -> None:
+        while not received.endswith(b"\0{}"):
+            received.extend(await peer.receive())
+        await peer.send(EMPTY)
+
+    with anyio.fail_after(WAIT_S):
+        async with serving(answer) as port:
+            assert await post(connections, port, *parts) == 204
+
+    assert received.partition(b"\r\n\r\n")[2] == b"".join(parts)
 
 
 async def test_a_connection_that_the_provider_has_closed_is_not_used_again(connections: DirectConnections) -> None:

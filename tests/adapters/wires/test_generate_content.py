@@ -29,7 +29,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.conversation.provider_blocks import answer_blocks, provider_blocks
-from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, TextDelta, ToolChoice, ToolSpec
+from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, TextDelta, ToolChoice, ToolSchema, ToolSpec
 from jumpseat.errors import ProviderRateLimitError
 from jumpseat_protocol import events
 from tests.adapters.conversations import ADD, NOW, PICTURE, REQUESTS, SCHEMA
@@ -251,7 +251,13 @@ def test_a_whole_request_of_generate_content() -> None:
             hosted={"part": {"executableCode": {"code": "1"}}},
             call={"thoughtSignature": "Yg=="},
         ),
-        [ADD, NOW, ToolSpec("open", "Open", {"oneOf": [{"properties": {"x": {"type": ["integer", "null"]}}}]})],
+        [
+            ADD,
+            NOW,
+            ToolSpec(
+                "open", "Open", ToolSchema.of({"oneOf": [{"properties": {"x": {"type": ["integer", "null"]}}}]})
+            ),
+        ],
         ToolChoice("specific", "add"),
         reasoning_effort="low",
         max_output_tokens=900,

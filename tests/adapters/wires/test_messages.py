@@ -18,7 +18,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSpec
+from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSchema, ToolSpec
 from tests.adapters.conversations import REQUESTS
 
 PROMPT = UserMessage([TextBlock("p")])
@@ -124,7 +124,7 @@ def test_the_end_of_the_last_call_is_marked_because_the_cache_looks_back_over_fe
     for turn in range(2):
         calls = [ToolUseBlock(f"c{turn}_{number}", "t", "{}", {}) for number in range(15)]
         history += [AssistantMessage([*calls]), ToolMessage([ToolResultBlock(call.id, "t", "r") for call in calls])]
-    tools = [ToolSpec("t", "", {})]
+    tools = [ToolSpec("t", "", ToolSchema.of({}))]
 
     before = body(ModelRequest("m", "s", history[:-2], tools=tools))["messages"]
     written = body(ModelRequest("m", "s", history, tools=tools))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -12,9 +13,11 @@ from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
-from jumpseat.agent.model import ModelRequest, ToolSpec
+from jumpseat.agent.model import ModelRequest, ToolSchema, ToolSpec
+from jumpseat.agent.written_messages import WrittenBudget, WrittenMessages, encode, plain
 from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.tools import complete_schema
+from tests.adapters.subjects import SUBJECTS
 from tests.support.cases import all_cases
 
 POINT: JsonObject = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
@@ -63,11 +66,26 @@ def test_every_adapter_sends_one_object_schema_with_properties() -> None:
         for name in PROVIDERS:
             for kind, schema in NASTY.items():
                 with case(f"{name}: {kind}"):
-                    tool = ToolSpec("s-t", "", complete_schema(schema))
+                    tool = ToolSpec("s-t", "", ToolSchema.of(complete_schema(schema)))
                     request = ModelRequest("m", "system", [UserMessage([TextBlock("hello")])], tools=[tool])
                     body = load_adapter(name).request(Endpoint("http://localhost:8080"), request).body
                     for sent in schemas_of(json.loads(json.dumps(body))):
                         assert_object_schema(sent)
+
+
+@pytest.mark.anyio
+async def test_every_adapter_sends_the_schemas_that_it_keeps_as_if_it_wrote_them_anew() -> None:
+    tools = [ToolSpec("s-t", "Ü", ToolSchema.of(complete_schema(schema))) for schema in NASTY.values()]
+    anew = ModelRequest("m-1", "system", [UserMessage([TextBlock("hello")])], tools=tools)
+    keeping = replace(anew, written=WrittenMessages(WrittenBudget()))
+    with all_cases() as case:
+        for subject in SUBJECTS:
+            with case(str(subject)):
+                body = (await subject.prepare(anew)).request.body
+                for _ in range(2):
+                    kept = (await subject.prepare(keeping)).request.body
+                    assert encode(kept) == encode(body)
+                    assert plain(kept) == body
 
 
 def assert_object_schema(schema: JsonObject) -> None:

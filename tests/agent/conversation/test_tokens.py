@@ -17,7 +17,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.conversation import tokens
-from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.model import ToolSchema, ToolSpec
 
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("éé", 1), ("🙂🙂", 2)])
@@ -47,4 +47,4 @@ def test_an_answer_is_estimated_by_its_blocks() -> None:
 
 def test_tools_are_estimated_by_their_definitions() -> None:
     assert tokens.of_tools([]) == 0
-    assert tokens.of_tools([ToolSpec("add", "Add numbers", {"type": "object"})] * 2) == 2 * 8
+    assert tokens.of_tools([ToolSpec("add", "Add numbers", ToolSchema.of({"type": "object"}))] * 2) == 2 * 8

@@ -31,6 +31,7 @@ from jumpseat.agent.model import (
     ModelRequest,
     TextDelta,
     ToolChoice,
+    ToolSchema,
     ToolSpec,
 )
 from jumpseat.agent.retry import RetryPolicy
@@ -454,7 +455,7 @@ async def test_the_user_is_warned_once_of_missing_capabilities_and_the_request_i
 
 def test_tool_calls_as_xml_are_reported_as_such() -> None:
     plain = ModelInfo("m", tools=False, reasoning=False)
-    request = ModelRequest("m", "", [UserMessage([TextBlock("?")])], tools=[ToolSpec("add", "", {})])
+    request = ModelRequest("m", "", [UserMessage([TextBlock("?")])], tools=[ToolSpec("add", "", ToolSchema.of({}))])
     as_xml = "m is not known to support tool calls, and was asked to write them as XML."
 
     assert check_capability(request, plain, Capabilities(), xml_tools=True) == as_xml
@@ -463,7 +464,7 @@ def test_tool_calls_as_xml_are_reported_as_such() -> None:
 
 
 def test_a_request_for_one_call_at_a_time_and_tools_that_are_not_sent_cause_a_warning() -> None:
-    tools, alone = [ToolSpec("add", "", {})], ToolChoice(parallel=False)
+    tools, alone = [ToolSpec("add", "", ToolSchema.of({}))], ToolChoice(parallel=False)
     request = ModelRequest("m", "", [UserMessage([TextBlock("?")])], tools=tools, tool_choice=alone)
     known, plain, limited = ModelInfo("m"), Capabilities(), Capabilities(limits_calls=False)
     warning = "m may call several tools at once, because its provider has no setting for parallel: false."

@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.blocks import ToolMessage
 from jumpseat.agent.conversation.conversation import INTERRUPTED
-from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.tools.builtin.bash import TOOL as BASH
@@ -356,7 +356,7 @@ async def test_a_client_tool_can_override_a_builtin_one(tasks: TaskGroup) -> Non
     await made.idle()
 
     assert results_for_model(made) == ["from the client"]
-    assert made.session.tools.specs() == [GLOB.spec, ToolSpec("view", "Mine", schema)]
+    assert made.session.tools.specs() == [GLOB.spec, ToolSpec("view", "Mine", ToolSchema.of(schema))]
 
 
 async def test_a_client_tool_with_the_name_of_a_builtin_one_must_declare_the_override(
@@ -371,7 +371,7 @@ async def test_a_client_tool_with_the_name_of_a_builtin_one_must_declare_the_ove
 async def test_a_client_tool_without_a_schema_takes_no_arguments(tasks: TaskGroup) -> None:
     made = make_session(tasks, tools=[tool("ask")])
 
-    assert made.session.tools.specs() == [ToolSpec("ask", "", {"type": "object", "properties": {}})]
+    assert made.session.tools.specs() == [ToolSpec("ask", "", ToolSchema.of({"type": "object", "properties": {}}))]
 
 
 async def test_a_filtered_tool_is_neither_offered_nor_run(tasks: TaskGroup) -> None:

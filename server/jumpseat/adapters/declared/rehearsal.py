@@ -41,7 +41,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ResponseFormat, ToolSpec
+from jumpseat.agent.model import Completed, ModelEvent, ModelRequest, ResponseFormat, ToolSchema, ToolSpec
 from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import AdapterError, ConfigError, InvalidRequestError, JumpseatError, ProviderError
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -50,7 +50,7 @@ _PIXEL: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+M8
 _WEATHER: Final = ToolSpec(
     TOOL,
     "Return the weather of a city.",
-    {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    ToolSchema.of({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}),
 )
 _SCHEMA: Final = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
 

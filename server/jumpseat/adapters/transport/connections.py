@@ -8,7 +8,7 @@ because a hundred sessions may stream at once, and waiting for a connection woul
 from __future__ import annotations
 
 import ssl
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import Final, TypeAlias, cast
@@ -31,7 +31,7 @@ MOST_INFORMATIONAL: Final = 100
 """Limit of the responses with a status below 200 in front of one response."""
 
 _SENT_TOGETHER: Final = 64 * 1024
-"""Limit on the bytes of a body that is copied to be sent in one packet with its head."""
+"""Limit on the bytes of a head and of parts of a body that are copied to be sent together."""
 
 Origin: TypeAlias = tuple[str, str, int | None]
 """The scheme, host and port of a URL."""
@@ -109,14 +109,14 @@ class _Connection:
         Raises:
             TransportError: the connection broke, or a limit was exceeded.
         """
-        limits, body = request.limits, request.body
+        limits = request.limits
         with _protocol():
             data = self._send(h11.Request(method=request.method, target=request.url.target, headers=request.fields))
-            if len(body) > _SENT_TOGETHER:
-                await self._stream.send(data, limits["write"])
-                data = b""
-            if body:
-                data += self._send(h11.Data(data=body))
+            for piece in _joined(request.parts):
+                if len(data) + len(piece) > _SENT_TOGETHER:
+                    await self._stream.send(data, limits["write"])
+                    data = b""
+                data += self._send(h11.Data(data=piece))
             data += self._send(h11.EndOfMessage())
         await self._stream.send(data, limits["write"])
         # In front of the response may be others, such as 100 Continue.
@@ -217,6 +217,20 @@ class _Body:
         if not self._released:
             self._released = True
             self._connections.release(self._origin, self._connection)
+
+
+def _joined(parts: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield the bytes of ``parts`` in fewer pieces, of which only small ones are copies."""
+    waiting: list[bytes] = []
+    size = 0
+    for part in parts:
+        if waiting and size + len(part) > _SENT_TOGETHER:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+        waiting.append(part)
+        size += len(part)
+    if size:
+        yield b"".join(waiting)
 
 
 def _client() -> h11.Connection:

@@ -8,7 +8,7 @@ only when the first model is needed.
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
@@ -30,7 +30,7 @@ from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.masked_deltas import MaskedEvents
 from jumpseat.agent.model import Capabilities, ModelEvent, ModelRequest, SubAgentRef
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.written_messages import encode, plain
+from jumpseat.agent.written_messages import encode_in_parts, plain
 from jumpseat.declared.values import problem_in_json
 from jumpseat.decompression import ACCEPT_ENCODING
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, UnwritableBodyError
@@ -171,12 +171,12 @@ class HttpTransport:
         self, url: str, headers: Mapping[str, str], body: JsonObject, *, timeouts: Timeouts | None = None
     ) -> dict[str, Any] | list[Any]:
         """POST ``body`` to ``url`` and parse the JSON response, with the limits and errors of :meth:`get_json`."""
-        content = encode(body)
+        content = encode_in_parts(body)
         headers = {"Content-Type": "application/json", **headers}
         return await self._json("POST", url, headers, content, timeouts or LOOKUP_TIMEOUTS)
 
     async def _json(
-        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, limits: Timeouts
+        self, method: str, url: str, headers: Mapping[str, str], content: Sequence[bytes] | None, limits: Timeouts
     ) -> dict[str, Any] | list[Any]:
         def redactor() -> Redactor:
             return Redactor(headers=[headers])
@@ -196,7 +196,7 @@ class HttpTransport:
         method: str,
         url: str,
         headers: Mapping[str, str],
-        content: bytes | None,
+        content: Sequence[bytes] | None,
         limits: Limits,
         session_id: str | None = None,
         *,
@@ -207,6 +207,7 @@ class HttpTransport:
         """Send one request and return once the response headers have arrived.
 
         Args:
+            content: the body in parts; ``None`` if it has none.
             limits: ``connect``, ``read`` and ``write`` timeouts in seconds; kept by reference, so that they can be
                 changed while the response is read.
             session_id: the session the request is made for, if any.
@@ -227,7 +228,7 @@ class HttpTransport:
                 method,
                 address,
                 _encode_headers(headers, address, content),
-                content or b"",
+                content or (),
                 limits,
                 session_id,
                 agent,
@@ -292,7 +293,7 @@ class HttpModel:
         prepared = await self._prepare(request)
         call = prepared.request
         try:
-            content = encode(_websocket_message(call.body) if call.socket else call.body)
+            content = encode_in_parts(_websocket_message(call.body) if call.socket else call.body)
         except (TypeError, ValueError, RecursionError) as error:
             problem = problem_in_json(plain(call.body), "body") or str(error)
             raise _redactor(endpoint, request, prepared).redact_error(
@@ -347,7 +348,9 @@ class HttpModel:
                     await prepared.on_end(response.outcome)
 
 
-def _encode_headers(headers: Mapping[str, str], address: Url, content: bytes | None) -> list[tuple[bytes, bytes]]:
+def _encode_headers(
+    headers: Mapping[str, str], address: Url, content: Sequence[bytes] | None
+) -> list[tuple[bytes, bytes]]:
     """Return the headers of a request, with those that every request has.
 
     Raises:
@@ -359,7 +362,7 @@ def _encode_headers(headers: Mapping[str, str], address: Url, content: bytes | N
         encoded.insert(0, (b"Host", address.netloc.encode()))
     encoded += [(name, value) for lower, name, value in _DEFAULT_HEADERS if lower not in names]
     if content is not None and "content-length" not in names:
-        encoded.append((b"Content-Length", b"%d" % len(content)))
+        encoded.append((b"Content-Length", b"%d" % sum(map(len, content))))
     if address.user or address.password:
         login = base64.b64encode(f"{address.user}:{address.password}".encode())
         encoded = [field for field in encoded if field[0].lower() != b"authorization"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final, Protocol, TypeAlias
 
@@ -48,7 +48,7 @@ class Headers(Mapping[str, str]):
 
 @dataclass(slots=True)
 class Request:
-    """A request on its way to a provider. ``fields`` are its headers as they are written.
+    """A request on its way to a provider. ``fields`` are its headers as they are written, ``parts`` its body.
 
     ``limits`` are kept by reference, so that they can be changed while the response is read. ``session_id`` and
     ``agent`` are the session and the sub-agent that the request is made for, if any. A request with ``socket`` is a
@@ -59,7 +59,7 @@ class Request:
     method: str
     url: Url
     fields: list[tuple[bytes, bytes]] = field(repr=False)
-    body: bytes = field(repr=False)
+    parts: Sequence[bytes] = field(repr=False)
     limits: Limits
     session_id: str | None = None
     agent: SubAgentRef | None = None
@@ -69,6 +69,11 @@ class Request:
     @property
     def headers(self) -> Headers:
         return Headers.decode(self.fields)
+
+    @property
+    def body(self) -> bytes:
+        """The whole body, a copy if it has several parts."""
+        return b"".join(self.parts)
 
 
 CLOSE_S: Final = 1.0

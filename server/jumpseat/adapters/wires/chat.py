@@ -146,7 +146,8 @@ class ChatAdapter(BearerAdapter):
         return self.hosted or ({"web_search": {}} if _SEARCH_MODEL.search(model) else {})
 
     def tools(self, endpoint: Endpoint, request: ModelRequest) -> list[JsonObject]:
-        return [tool_to_wire(tool, strict=self.has_strict_tools and tool.strict is True) for tool in request.tools]
+        strict = self.has_strict_tools
+        return [tool_to_wire(request, tool, strict=strict and tool.strict is True) for tool in request.tools]
 
     def tool_choice_fields(self, choice: ToolChoice) -> JsonObject:
         fields: JsonObject = {"tool_choice": tool_choice_to_wire(choice)}
@@ -261,12 +262,12 @@ def is_openai(base_url: str) -> bool:
     return host == _OWN_HOST or host.endswith(_OWN_HOSTS)
 
 
-def tool_to_wire(tool: ToolSpec, *, strict: bool = False) -> JsonObject:
+def tool_to_wire(request: ModelRequest, tool: ToolSpec, *, strict: bool = False) -> JsonObject:
     """Write one function definition."""
     function: JsonObject = {
         "name": tool.name,
         "description": tool.description,
-        "parameters": object_parameters(tool.parameters),
+        "parameters": request.write_schema(tool, object_parameters),
     }
     return {"type": "function", "function": {**function, "strict": True} if strict else function}
 

@@ -111,7 +111,8 @@ class GenerateContentAdapter(Adapter):
         tools: list[JsonObject] = []
         config: JsonObject = {}
         if request.tools:
-            tools.append({"functionDeclarations": [tool_to_wire(tool, as_is=as_is) for tool in request.tools]})
+            functions = [tool_to_wire(request, tool, as_is=as_is) for tool in request.tools]
+            tools.append({"functionDeclarations": functions})
             if request.tool_choice is not None:
                 config["functionCallingConfig"] = tool_choice_to_wire(request.tool_choice)
         own = [dict.fromkeys(form, more) for form, more in hosted(HOSTED, request)]
@@ -180,15 +181,16 @@ def _objects(*values: Any) -> bool:
 # --- requests -----------------------------------------------------------------------------------------------------
 
 
-def tool_to_wire(tool: ToolSpec, *, as_is: bool = False) -> JsonObject:
+def tool_to_wire(request: ModelRequest, tool: ToolSpec, *, as_is: bool = False) -> JsonObject:
     """Write one function declaration, without ``parameters`` if it has none."""
     wire: JsonObject = {"name": tool.name, "description": tool.description}
-    if as_is:
-        if tool.parameters:
-            wire["parametersJsonSchema"] = object_parameters(tool.parameters)
-    elif parameters := openapi_parameters(tool.parameters):
-        wire["parameters"] = parameters
-    return wire
+    translate, key = (_json_schema, "parametersJsonSchema") if as_is else (openapi_parameters, "parameters")
+    parameters = request.write_schema(tool, translate)
+    return wire if parameters is None else {**wire, key: parameters}
+
+
+def _json_schema(schema: JsonObject) -> JsonObject | None:
+    return object_parameters(schema) if schema else None
 
 
 def tool_choice_to_wire(choice: ToolChoice) -> JsonObject:

@@ -95,7 +95,7 @@ class InteractionsAdapter(Adapter):
         body: JsonObject = {"model": request.model, "input": steps_to_wire(request, self.signature)}
         if request.system.strip():
             body["system_instruction"] = request.system
-        tools = [tool_to_wire(tool) for tool in request.tools]
+        tools = [tool_to_wire(request, tool) for tool in request.tools]
         own = [{**form, **more} for form, more in hosted(HOSTED, request)]
         for tool in as_list(options.get("hosted_tools")):
             form = {"type": tool} if isinstance(tool, str) else as_object(tool)
@@ -115,10 +115,15 @@ class InteractionsAdapter(Adapter):
         return merged_body(body, as_object(options.get("body")))
 
 
-def tool_to_wire(tool: ToolSpec) -> JsonObject:
-    """Write one function. The wire takes JSON Schema without references and a few keywords; see :func:`inlined`."""
-    parameters = inline_schema(object_parameters(tool.parameters))
+def tool_to_wire(request: ModelRequest, tool: ToolSpec) -> JsonObject:
+    """Write one function."""
+    parameters = request.write_schema(tool, _inlined_parameters)
     return {"type": "function", "name": tool.name, "description": tool.description, "parameters": parameters}
+
+
+def _inlined_parameters(schema: JsonObject) -> JsonObject:
+    """Convert the parameters of a function; the wire takes no references, and not all keywords."""
+    return inline_schema(object_parameters(schema))
 
 
 def tool_choice_to_wire(choice: ToolChoice) -> str | JsonObject:

@@ -202,7 +202,7 @@ def tools_to_wire(request: ModelRequest) -> list[JsonObject]:
     native = {tool.name for tool in request.hosted_tools}
     hidden = {"bash"} & native | (_EDITED_BY if "text_editor" in native else frozenset[str]())
     return [
-        *(tool_to_wire(tool) for tool in request.tools if tool.name not in hidden),
+        *(tool_to_wire(request, tool) for tool in request.tools if tool.name not in hidden),
         *hosted_tools_to_wire(request),
     ]
 
@@ -212,9 +212,9 @@ def hosted_tools_to_wire(request: ModelRequest) -> list[JsonObject]:
     return [{**form, **options} for form, options in hosted(HOSTED, request)]
 
 
-def tool_to_wire(tool: ToolSpec) -> JsonObject:
+def tool_to_wire(request: ModelRequest, tool: ToolSpec) -> JsonObject:
     """Write one tool."""
-    schema = object_parameters(tool.parameters)
+    schema = request.write_schema(tool, object_parameters)
     return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 

@@ -102,7 +102,7 @@ class OllamaChatAdapter(BearerAdapter):
             # The wire has no choice of tools: send only the chosen one.
             tools = [tool for tool in tools if tool.name == choice.name]
         if tools:
-            body["tools"] = [tool_to_wire(tool) for tool in tools]
+            body["tools"] = [tool_to_wire(request, tool) for tool in tools]
         if request.reasoning_effort is not None:
             body["think"] = _LEVELS.get(request.reasoning_effort, True)
         if (wanted := request.response_format) is not None:

@@ -97,7 +97,7 @@ class ResponsesAdapter(BearerAdapter):
         configured = [
             tool for tool in as_list(options.get("hosted_tools")) if as_object(tool).get("type") not in kinds
         ]
-        tools = [*map(tool_to_wire, request.tools), *wanted, *configured]
+        tools = [*(tool_to_wire(request, tool) for tool in request.tools), *wanted, *configured]
         if tools:
             body["tools"] = tools
             if request.tool_choice is not None:
@@ -202,13 +202,13 @@ def _reasoning_fields(request: ModelRequest, reasons: Any) -> JsonObject:
     return fields
 
 
-def tool_to_wire(tool: ToolSpec) -> JsonObject:
+def tool_to_wire(request: ModelRequest, tool: ToolSpec) -> JsonObject:
     """Write one function definition."""
     return {
         "type": "function",
         "name": tool.name,
         "description": tool.description,
-        "parameters": object_parameters(tool.parameters),
+        "parameters": request.write_schema(tool, object_parameters),
         # By default the wire makes every schema strict, which turns optional properties into required ones.
         "strict": bool(tool.strict),
     }

@@ -14,7 +14,6 @@ from jumpseat.agent.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.conversation.media import IMAGE_TOKENS
 from jumpseat.agent.conversation.messages import Messages
 from jumpseat.agent.model import ModelRequest, ToolSpec
@@ -47,8 +46,12 @@ def of_request(request: ModelRequest) -> TokenEstimate:
 
 def of_text(text: str) -> int:
     """Estimate the tokens of a text."""
-    size = len(text) if text.isascii() else len(text.encode())
-    return (size + 3) // 4
+    return (_size(text) + 3) // 4
+
+
+def _size(text: str) -> int:
+    """Return the size of a text in bytes of UTF-8."""
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def of_messages(messages: Sequence[Message]) -> int:
@@ -72,7 +75,7 @@ def of_message(message: Message) -> int:
 
 def of_tools(specs: Sequence[ToolSpec]) -> int:
     """Estimate the tokens of tool definitions."""
-    return sum(of_text(spec.name + spec.description + canonical_json(spec.parameters)) for spec in specs)
+    return sum((_size(spec.name) + _size(spec.description) + len(spec.schema.json) + 3) // 4 for spec in specs)
 
 
 def of_answer(message: AssistantMessage) -> int:

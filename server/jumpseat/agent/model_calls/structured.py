@@ -26,6 +26,7 @@ from jumpseat.agent.model import (
     TextDelta,
     ToolCallDelta,
     ToolChoice,
+    ToolSchema,
     ToolSpec,
 )
 from jumpseat.agent.rewriting import Rewriter, RewritingModel
@@ -152,7 +153,7 @@ class _FinalTool:
             schema = {"type": "object", "properties": {_WRAPPED: inner}, "required": [_WRAPPED], **shared}
         about = f": {wanted.description}" if wanted.description else ""
         text = f"Give the final answer{about}. Call it once, alone, when everything else is done."
-        return cls(ToolSpec(name, text, schema), wrapped)
+        return cls(ToolSpec(name, text, ToolSchema.of(schema)), wrapped)
 
     def rewrite_request(self, request: ModelRequest) -> ModelRequest:
         """Return ``request`` with the tool in place of the response format."""

@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 
 from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.client import Attachment, Client
+from jumpseat.agent.client import Attachment, Client, ProvidedTool
 from jumpseat.agent.editor import EditorFiles, EditorTerminals
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.pending import Pending, PendingRequests
@@ -28,7 +28,7 @@ from jumpseat_protocol.callbacks import (
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer
 from jumpseat_protocol.lazy_dataclasses import dataclass
-from jumpseat_protocol.sessions import ClientCommand, ClientTool
+from jumpseat_protocol.sessions import ClientCommand
 from jumpseat_protocol.tools import HandlePendingToolCallParams
 
 AUTO_MODE_SWITCH: Final = "auto_mode_switch.requested"
@@ -181,7 +181,7 @@ class Clients:
         """Return whether an attached client answers permission requests."""
         return any(attachment.handles_permissions for attachment in self._attached.values())
 
-    def tools(self) -> dict[str, ClientTool]:
+    def tools(self) -> dict[str, ProvidedTool]:
         """Return the tools of all attached clients by name."""
         return {name: tool for attachment in self._attached.values() for name, tool in attachment.tools.items()}
 

@@ -9,7 +9,7 @@ from typing import Any
 from jumpseat.agent.model import ToolSpec
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
-from jumpseat.sessions.opening import tools_by_name
+from jumpseat.sessions.opening import provided_tools
 from jumpseat_protocol.autopilot import TaskCompleteData, TaskCompleteDataParams
 from jumpseat_protocol.server import EmptyResult, SuccessResult
 from jumpseat_protocol.sessions import SessionParams
@@ -60,7 +60,7 @@ def set_tools(ctx: Context, params: SetToolsParams) -> EmptyResult:
     attachment = session.clients.get(ctx.connection)
     if attachment is None:
         raise InvalidRequestError("this client is not attached to the session: resume it first")
-    session.attach(replace(attachment, tools=tools_by_name(params.tools)))
+    session.attach(replace(attachment, tools=provided_tools(params.tools)))
     return EmptyResult()
 
 

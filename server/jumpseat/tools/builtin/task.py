@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from pydantic import Field
 
-from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.subagents.definitions import startable_agents
 from jumpseat.errors import ConfigError, InvalidRequestError, ProviderError
@@ -133,9 +132,9 @@ class _TaskTool(SessionTool[TaskArgs]):
     @cached_property
     def _spec(self) -> ToolSpec:
         spec = super()._spec
-        properties = cast("dict[str, JsonObject]", spec.parameters["properties"])
-        properties = properties | {"agent_type": {**properties["agent_type"], "enum": list(self.types)}}
-        return replace(spec, parameters={**spec.parameters, "properties": properties})
+        schema = spec.parameters
+        schema["properties"]["agent_type"]["enum"] = list(self.types)
+        return replace(spec, schema=ToolSchema.of(schema))
 
 
 @lru_cache(maxsize=16)

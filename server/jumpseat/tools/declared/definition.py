@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumpseat.agent.blocks import JsonObject
+from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.declared.env import read_entry
 from jumpseat.declared.names import unknown_option
 from jumpseat.declared.values import function_in
@@ -146,13 +147,14 @@ class Definition:
     """The definition of a tool. ``legacy`` selects the conventions of 2024 where nothing else distinguishes them.
 
     ``cmds`` are as declared; :func:`read_step` converts them when a call runs, because handlers may add some.
-    ``description`` is for users and, unless its schema has another one, for models. ``declared`` is the whole
-    declaration as it was written. ``strict`` asks the provider to follow the schema.
+    ``description`` is for users and, unless its schema has another one, for models. ``spec`` is what models see,
+    ``declared`` the whole declaration as it was written.
     """
 
     name: str
     description: str
     parameters: JsonObject
+    spec: ToolSpec
     cmds: tuple[Any, ...]
     env: Mapping[str, Any] | Handler
     schema: Any = None
@@ -166,8 +168,6 @@ class Definition:
     timeout_s: float = DEFAULT_TIMEOUT_S
     overrides_built_in_tool: bool = False
     legacy: bool = False
-    strict: bool | None = None
-    model_description: str = ""
     declared: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -207,6 +207,12 @@ def read_definition(raw: Mapping[str, Any], *, where: str, name: str = "", data_
         name=name,
         description=declared.description or signature.description or "",
         parameters=signature.parameters,
+        spec=ToolSpec(
+            name,
+            signature.description or declared.description,
+            ToolSchema.of(signature.parameters),
+            strict=signature.strict,
+        ),
         cmds=tuple(declared.cmds),
         env=_env(where, declared.env),
         schema=declared.schema_,
@@ -220,8 +226,6 @@ def read_definition(raw: Mapping[str, Any], *, where: str, name: str = "", data_
         timeout_s=opts.timeout_s or (milliseconds / 1000 if milliseconds else DEFAULT_TIMEOUT_S),
         overrides_built_in_tool=declared.overrides_built_in_tool,
         legacy=signature.example or "approved" in handlers or is_of_2024(declared.cmds, declared.output),
-        strict=signature.strict,
-        model_description=signature.description or declared.description,
         declared=raw,
     )
     if not callable(definition.env):

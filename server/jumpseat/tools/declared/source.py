@@ -55,8 +55,7 @@ class DeclaredTool:
 
     @property
     def spec(self) -> ToolSpec:
-        definition = self.definition
-        return ToolSpec(self.name, definition.model_description, definition.parameters, strict=definition.strict)
+        return self.definition.spec
 
     def summary(self, arguments: JsonObject) -> str | None:
         """Return the description; a text for the single call is part of the permission request."""

@@ -15,8 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
-from jumpseat.agent.conversation.conversation import canonical_json
-from jumpseat.agent.model import ToolSpec
+from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import Filter, SourceName
 from jumpseat.tools.tool import TOOL_SEARCH, Ordering, Prepared, Tool, ToolContext, ToolOutcome, failure
@@ -44,8 +43,6 @@ class Deferral:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # Schema and its length by name, because most turns have the tools of the previous turn.
-        self._lengths: dict[str, tuple[object, int]] = {}
 
     def select(self, tools: Mapping[str, Tool], needed: Collection[str] = ()) -> dict[str, Tool]:
         """Return the tools that are deferred now; tools named in ``needed`` never are."""
@@ -73,18 +70,17 @@ class Deferral:
         if len(tools) > config.defer_threshold:
             return True
         total = 0
-        for name, tool in deferrable.items():
-            total += self._length(name, tool.spec)
+        for tool in deferrable.values():
+            total += _length(tool.spec)
             if total > config.defer_characters:
                 return True
         return False
 
-    def _length(self, name: str, spec: ToolSpec) -> int:
-        schema, length = self._lengths.get(name, (None, 0))
-        if schema is not spec.parameters:
-            length = len(canonical_json(spec.parameters))
-            self._lengths[name] = (spec.parameters, length)
-        return length + len(name) + len(spec.description)
+
+def _length(spec: ToolSpec) -> int:
+    """Return the length of a spec in characters."""
+    schema = spec.schema.json
+    return len(spec.name) + len(spec.description) + len(schema if schema.isascii() else schema.decode())
 
 
 def _is_deferrable(tool: Tool) -> bool:
@@ -111,6 +107,25 @@ def activate(session: Session, names: Iterable[str], strategy: str) -> list[str]
     return new
 
 
+_SEARCH: Final = ToolSpec(
+    TOOL_SEARCH,
+    "Find tools by what they do, or by name. What it finds can be called from then on.",
+    ToolSchema.of(
+        {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "Words for the task, or names of tools"},
+                "limit": {
+                    "type": "integer",
+                    "description": f"Most results; default {MOST_FOUND}",
+                },
+            },
+            "required": ["query"],
+        }
+    ),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSearch:
     """Finds tools by words or by name; ``hidden`` are the deferred tools."""
@@ -132,21 +147,7 @@ class ToolSearch:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(
-            TOOL_SEARCH,
-            "Find tools by what they do, or by name. What it finds can be called from then on.",
-            {
-                "type": "object",
-                "properties": {
-                    "query": {"type": "string", "description": "Words for the task, or names of tools"},
-                    "limit": {
-                        "type": "integer",
-                        "description": f"Most results; default {MOST_FOUND}",
-                    },
-                },
-                "required": ["query"],
-            },
-        )
+        return _SEARCH
 
     def summary(self, arguments: JsonObject) -> str | None:
         query = arguments.get("query")

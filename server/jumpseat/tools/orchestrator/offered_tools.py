@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from jumpseat.agent.client import ProvidedTool
 from jumpseat.agent.conversation.mentions import expand_mentions, mentions
 from jumpseat.agent.interfaces import ToolTexts
 from jumpseat.agent.model import ToolSpec
@@ -16,7 +17,6 @@ from jumpseat.tools.orchestrator.builtin_tools import BuiltinTools
 from jumpseat.tools.orchestrator.deferral import Deferral, ToolSearch, guidance
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.tool import TOOL_SEARCH, Tool, ToolSource, is_grouping, is_instructing
-from jumpseat_protocol.sessions import ClientTool
 
 
 class OfferedTools:
@@ -135,24 +135,13 @@ class OfferedTools:
 
     # --- tools of clients ---------------------------------------------------------------------------------------
 
-    def check(self, tools: Mapping[str, ClientTool]) -> None:
-        """Refuse client tools that providers would refuse, or that replace a built-in one without saying so.
+    def check(self, tools: Mapping[str, ProvidedTool]) -> None:
+        """Refuse client tools that replace a built-in one without saying so.
 
         Raises:
-            InvalidRequestError: a tool's name or schema is invalid, or the name is that of a built-in tool.
+            InvalidRequestError: the name of a tool is that of a built-in tool.
         """
-        if not tools:
-            return
-        # Imported late: a client waits for the start of the server.
-        from jumpseat_protocol.tool_checks import MAX_CLIENT_NAME, name_problem, schema_problem
-
         for name, tool in tools.items():
-            problem = name_problem(name, MAX_CLIENT_NAME)
-            if problem is None and tool.parameters:
-                problem = schema_problem(tool.parameters)
-                problem = problem and f"tool {name!r}: {problem}"
-            if problem is not None:
-                raise InvalidRequestError(problem)
             if not tool.overrides_built_in_tool and self._is_builtin(name):
                 raise InvalidRequestError(
                     f"tool {name!r} has the name of a built-in tool; set overridesBuiltInTool to replace it"

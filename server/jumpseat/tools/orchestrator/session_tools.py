@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
+from jumpseat.agent.client import ProvidedTool
 from jumpseat.agent.conversation.conversation import canonical_json
 from jumpseat.agent.interfaces import BackgroundCommand, BuiltinToolInfo, ToolsResult, ToolTexts
 from jumpseat.agent.model import ToolOrigin, ToolSpec
@@ -25,7 +26,6 @@ from jumpseat.tools.shell.process import GRACE_S
 from jumpseat.tools.shell.shells import Shells
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol import events
-from jumpseat_protocol.sessions import ClientTool
 
 if TYPE_CHECKING:
     from jumpseat.tools.orchestrator.user_commands import UserCommands
@@ -76,7 +76,7 @@ class ToolOrchestrator:
     def names(self, settings: SessionSettings | None = None) -> list[str]:
         return list(self._tools.offered(settings))
 
-    def check(self, tools: Mapping[str, ClientTool]) -> None:
+    def check(self, tools: Mapping[str, ProvidedTool]) -> None:
         self._tools.check(tools)
 
     async def ready(self) -> None:

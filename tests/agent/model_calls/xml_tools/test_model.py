@@ -31,6 +31,7 @@ from jumpseat.agent.model import (
     TextDelta,
     ToolCallDelta,
     ToolChoice,
+    ToolSchema,
     ToolSpec,
 )
 from jumpseat.agent.model_calls.xml_tools.arguments import read_calls
@@ -69,8 +70,8 @@ SCHEMA: Final[dict[str, Any]] = {
         }
     },
 }
-SAY: Final = ToolSpec("say", "Say something.", SCHEMA)
-LS: Final = ToolSpec("ls", "", {"type": "object", "properties": {}})
+SAY: Final = ToolSpec("say", "Say something.", ToolSchema.of(SCHEMA))
+LS: Final = ToolSpec("ls", "", ToolSchema.of({"type": "object", "properties": {}}))
 HELLO: Final = '<tools><tool name="say"><text>hello</text></tool></tools>'
 
 
