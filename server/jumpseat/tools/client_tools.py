@@ -37,10 +37,17 @@ class ClientTools:
     def __init__(self, session: Session, limit_s: float | None = None) -> None:
         self._session = session
         self._limit_s = limit_s
+        self._provided: Mapping[str, ProvidedTool] = {}
+        self._tools: Mapping[str, ClientSideTool] = {}
 
     def tools(self) -> Mapping[str, ClientSideTool]:
-        tools = self._session.clients.tools()
-        return {name: ClientSideTool(self._session, tool, self._limit_s) for name, tool in tools.items()}
+        provided = self._session.clients.tools()
+        if provided is not self._provided:
+            self._provided = provided
+            self._tools = {
+                name: ClientSideTool(self._session, tool, self._limit_s) for name, tool in provided.items()
+            }
+        return self._tools
 
     async def ready(self) -> None:
         """Return at once."""

@@ -6,7 +6,7 @@ those that can handle the request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import Final
 
@@ -62,6 +62,8 @@ class Clients:
         self._emit = emit
         self._tell = tell
         self._attached: dict[Client, Attachment] = {}
+        # The tools of all of them, until one comes or goes.
+        self._tools: Mapping[str, ProvidedTool] | None = None
         self._interests: dict[str, tuple[Client, str]] = {}
         # Called after a client was attached or detached.
         self.on_change: list[Callable[[], None]] = []
@@ -131,13 +133,14 @@ class Clients:
                 raise InvalidRequestError(f"tool {both[0]!r} is already registered by another client")
         could, commands = self._capabilities(), self.commands()
         attachment.canvas_provider = attachment.canvas_provider or self._connection_id(attachment.client)
-        self._attached[attachment.client] = attachment
+        self._attached[attachment.client], self._tools = attachment, None
         self._tell_changes(could, commands)
 
     def detach(self, client: Client) -> None:
         """Detach a client. Requests to it stay open for a client that resumes the session."""
         could, commands = self._capabilities(), self.commands()
         self._attached.pop(client, None)
+        self._tools = None
         self._interests = {
             handle: interest for handle, interest in self._interests.items() if interest[0] is not client
         }
@@ -181,9 +184,12 @@ class Clients:
         """Return whether an attached client answers permission requests."""
         return any(attachment.handles_permissions for attachment in self._attached.values())
 
-    def tools(self) -> dict[str, ProvidedTool]:
-        """Return the tools of all attached clients by name."""
-        return {name: tool for attachment in self._attached.values() for name, tool in attachment.tools.items()}
+    def tools(self) -> Mapping[str, ProvidedTool]:
+        """Return the tools of all attached clients by name; the same object until a client comes or goes."""
+        if self._tools is None:
+            attached = self._attached.values()
+            self._tools = {name: tool for attachment in attached for name, tool in attachment.tools.items()}
+        return self._tools
 
     def commands(self) -> dict[str, ClientCommand]:
         """Return the commands of all attached clients by name; the client that attached last wins."""

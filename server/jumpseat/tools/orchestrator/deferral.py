@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import Any, Final
 
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSchema, ToolSpec
@@ -28,14 +28,6 @@ NAMES_CHARACTERS: Final = 4000
 """Characters of the system message that the names of deferred tools may take."""
 
 _WORD: Final = re.compile(r"[a-z0-9]+|[^\W_0-9a-z]+")
-
-
-@runtime_checkable
-class Deferring(Protocol):
-    """A tool that declares whether it may be deferred; other tools may be, unless they are built in."""
-
-    @property
-    def defer(self) -> Literal["auto", "never"] | None: ...
 
 
 class Deferral:
@@ -84,7 +76,8 @@ def _length(spec: ToolSpec) -> int:
 
 
 def _is_deferrable(tool: Tool) -> bool:
-    return not (isinstance(tool, Deferring) and tool.defer == "never")
+    """Return whether a tool may be deferred: all may that do not declare otherwise, unless they are built in."""
+    return getattr(tool, "defer", None) != "never"
 
 
 def guidance(names: Collection[str]) -> str:
