@@ -6,7 +6,9 @@ JavaScript programs send these where a text was cut in the middle of an emoji: h
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -33,6 +35,10 @@ _NUMBER_MARKS: Final = bytes(
 )
 _UNCOMMON: Final = (b"0" * 19, b"0e000", b"0e+000")
 """Integers that may have more than 64 bits, and numbers that may be infinite: orjson reads them in its own way."""
+_MOST_UNCOMMON: Final = 100
+"""The number of such places that are looked at; most are in ids, which every message has."""
+_LONGEST_START: Final = 64
+"""More bytes than a number has in front of an exponent, unless it has a long integer."""
 
 
 def repair_surrogates(text: bytes) -> bytes:
@@ -82,4 +88,18 @@ def read_json(text: bytes) -> Any:
 def _has_common_numbers(text: bytes) -> bool:
     """Return whether each number in JSON text is one that all parsers read as the same Python object."""
     marks = text.translate(_NUMBER_MARKS)
-    return not any(uncommon in marks for uncommon in _UNCOMMON)
+    places = itertools.chain.from_iterable(_places(marks, uncommon) for uncommon in _UNCOMMON)
+    return not any(number == _MOST_UNCOMMON or _is_in_number(text, place) for number, place in enumerate(places))
+
+
+def _places(marks: bytes, uncommon: bytes) -> Iterator[int]:
+    place = marks.find(uncommon)
+    while place >= 0:
+        yield place
+        place = marks.find(uncommon, place + len(uncommon))
+
+
+def _is_in_number(text: bytes, place: int) -> bool:
+    """Return whether the digit at ``place`` may be one of a number, which follows a separator."""
+    before = text[max(0, place - _LONGEST_START) : place].rstrip(b"0123456789.eE+-")
+    return not before or before[-1:] in b"[:, \t\r\n"
