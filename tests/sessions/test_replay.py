@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import pytest
@@ -38,7 +39,7 @@ async def test_records_that_are_applied_without_decoding_have_the_effect_of_deco
     for _ in range(400):
         records = [odd(record, chance) for record in conversation(chance)]
         replayed, decoded = (make_session(tasks, script=[]).session for _ in range(2))
-        decoded.settings = copy.deepcopy(replayed.settings)
+        decoded.settings = replace(replayed.settings)
 
         replay_records(replayed, records)
         for event_id, _, payload in decode_records(records):
@@ -155,6 +156,5 @@ def state_of(session: Session) -> Any:
     """Return everything that events may change."""
     history = {name: value for name, value in vars(session.history).items() if name != "conversation"}
     conversation = session.history.conversation
-    return copy.deepcopy(
-        (history, vars(conversation), session.metrics, session.schedules.entries(), session.settings)
-    )
+    changing = (history, vars(conversation), session.metrics, session.schedules.entries())
+    return *copy.deepcopy(changing), replace(session.settings)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jumpseat.agent.login import Login
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=WireModel)
 
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
 AUTOPILOT_CONTINUES: Final = 5
 """The number of times that a session in autopilot mode goes on by itself, unless a client sets another."""
 
@@ -54,7 +58,7 @@ def unless_default(value: C) -> C | None:
 
 @dataclass(slots=True)
 class SessionSettings:
-    """All settings of one session.
+    """All settings of one session. Lists and tables are replaced as a whole: those without entries are shared.
 
     ``model``: the name requested by the client; ``None`` for the server's default.
     ``adapter_settings``: values for the ``schema`` of the model's adapter.
@@ -86,7 +90,7 @@ class SessionSettings:
     """
 
     cwd: Path
-    additional_directories: list[str] = field(default_factory=list[str])
+    additional_directories: Sequence[str] = ()
     model: str | None = None
     allowed_models: list[str] | None = None
     reasoning_effort: str | None = None
@@ -95,30 +99,30 @@ class SessionSettings:
     mode: SessionMode = "interactive"
     client_name: str | None = None
     provider: ProviderConfig | None = field(default=None, repr=False)
-    providers: list[NamedProviderConfig] = field(default_factory=list[NamedProviderConfig], repr=False)
-    provider_models: list[ProviderModelConfig] = field(default_factory=list[ProviderModelConfig])
+    providers: Sequence[NamedProviderConfig] = field(default=(), repr=False)
+    provider_models: Sequence[ProviderModelConfig] = ()
     login: Login | None = field(default=None, repr=False)
     web_sockets: bool | None = None
-    custom_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
-    found_agents: list[CustomAgentConfig] = field(default_factory=list[CustomAgentConfig])
+    custom_agents: Sequence[CustomAgentConfig] = ()
+    found_agents: Sequence[CustomAgentConfig] = ()
     agent: str | None = None
-    agent_directories: list[str] = field(default_factory=list[str])
-    excluded_builtin_agents: list[str] = field(default_factory=list[str])
-    included_builtin_agents: list[str] = field(default_factory=lambda: ["*"])
+    agent_directories: Sequence[str] = ()
+    excluded_builtin_agents: Sequence[str] = ()
+    included_builtin_agents: Sequence[str] = ("*",)
     sub_agent_settings: SubagentSettings | None = None
     sub_agent_deltas: bool = True
     model_capabilities: ModelCapabilities | None = None
-    adapter_settings: dict[str, Any] = field(default_factory=dict[str, Any])
+    adapter_settings: Mapping[str, Any] = field(default_factory=lambda: _NONE)
     session_limits: SessionLimitsConfig | None = None
     continue_on_auto_mode: bool = False
     system_message: SystemMessageConfig = field(default_factory=lambda: _default(SystemMessageConfig))
     available_tools: list[str] | None = None
-    excluded_tools: list[str] = field(default_factory=list[str])
+    excluded_tools: Sequence[str] = ()
     ask_user_disabled: bool = False
-    default_excluded_tools: list[str] = field(default_factory=list[str])
+    default_excluded_tools: Sequence[str] = ()
     tool_choice: ToolChoiceConfig | None = None
     response_format: ResponseFormatConfig | None = None
-    hosted_tools: list[str | HostedToolConfig] = field(default_factory=list[str | HostedToolConfig])
+    hosted_tools: Sequence[str | HostedToolConfig] = ()
     large_output: LargeOutputConfig = field(default_factory=lambda: _default(LargeOutputConfig))
     tool_search: ToolSearchConfig = field(default_factory=lambda: _default(ToolSearchConfig))
     infinite_sessions: InfiniteSessionConfig | None = None
@@ -127,27 +131,25 @@ class SessionSettings:
     file_tracking: bool = False
     autopilot_continuation: bool = True
     autopilot_continues: int = AUTOPILOT_CONTINUES
-    mcp_servers: dict[str, McpServerConfig] = field(
-        default_factory=lambda: dict[str, "McpServerConfig"](), repr=False
-    )
-    lost_mcp_servers: dict[str, str] = field(default_factory=dict[str, str])
-    lost_agent_servers: dict[str, dict[str, str]] = field(default_factory=lambda: dict[str, dict[str, str]]())
-    disabled_mcp_servers: list[str] = field(default_factory=list[str])
+    mcp_servers: Mapping[str, McpServerConfig] = field(default_factory=lambda: _NONE, repr=False)
+    lost_mcp_servers: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    lost_agent_servers: Mapping[str, dict[str, str]] = field(default_factory=lambda: _NONE)
+    disabled_mcp_servers: Sequence[str] = ()
     github_mcp: GitHubMcpToolConfig | None = None
     stored_mcp_logins: bool = True
     mcp_apps: bool = False
     mcp_instructions: bool = False
-    plugin_directories: list[str] = field(default_factory=list[str])
+    plugin_directories: Sequence[str] = ()
     host_git: bool = True
     file_hooks: bool | None = None
-    hook_directories: list[str] = field(default_factory=list[str])
+    hook_directories: Sequence[str] = ()
     skip_custom_instructions: bool = False
-    instruction_directories: list[str] = field(default_factory=list[str])
+    instruction_directories: Sequence[str] = ()
     organization_instructions: str | None = None
     config_discovery: bool = False
     skills: bool = True
-    skill_directories: list[str] = field(default_factory=list[str])
-    disabled_skills: list[str] = field(default_factory=list[str])
+    skill_directories: Sequence[str] = ()
+    disabled_skills: Sequence[str] = ()
     memory: bool | None = None
     sandbox: SandboxConfig | None = field(default=None, repr=False)
 

@@ -117,18 +117,19 @@ class SessionSkills:
         self.settings = settings
         self._library = library
         self._found_for: tuple[object, ...] | None = None
-        self._found = Found[Skill]()
+        # `None` where nothing was read, because there is nothing.
+        self._found: Found[Skill] | None = None
 
     def all(self) -> list[Skill]:
         """Return all skills; they are read again only after :meth:`reload` or a change of the settings."""
         key = self._key()
         if key != self._found_for:
             self._found_for, self._found = key, find_skills(self._library.places(self.settings))
-        return self._found.items
+        return self._found.items if self._found is not None else []
 
     def keep_none(self) -> None:
         """Keep in mind that there are no skills with these settings."""
-        self._found_for, self._found = self._key(), Found[Skill]()
+        self._found_for, self._found = self._key(), None
 
     def _key(self) -> tuple[object, ...]:
         settings = self.settings
@@ -153,7 +154,7 @@ class SessionSkills:
         """Read all skills again."""
         self._found_for = None
         self.all()
-        return self._found
+        return self._found or Found[Skill]()
 
     def body(self, skill: Skill) -> str:
         """Return the text of a skill for the model; see :meth:`jumpseat.agent.skills.Skills.body`."""

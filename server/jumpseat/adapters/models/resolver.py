@@ -9,7 +9,7 @@ selects among adapters. Nothing is imported or requested over the network before
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -146,7 +146,7 @@ class Models:
     def unsupported_settings(self, settings: SessionSettings) -> list[str]:
         """See :meth:`jumpseat.agent.interfaces.ModelSource.unsupported_settings`."""
 
-        def is_refused(adapter_settings: dict[str, Any]) -> bool:
+        def is_refused(adapter_settings: Mapping[str, Any]) -> bool:
             try:
                 self.check_adapter_settings(replace(settings, adapter_settings=adapter_settings))
             except JumpseatError:

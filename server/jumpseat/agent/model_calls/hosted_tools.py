@@ -65,10 +65,10 @@ def warn_of_missing(session: Session, prompt: Prompt, resolved: ResolvedModel, r
     ours = {tool.name for tool in request.tools}
     replaced = {name for name, functions in RUN_BY_OURS.items() if ours.issuperset(functions)}
     missing = sorted(requested - {tool.name for tool in request.hosted_tools} - replaced)
-    if missing and missing != session.hosted_tools_missing:
+    if missing and missing != session.warned.hosted_tools:
         text = f"{resolved.info.id} does not support these hosted tools: {', '.join(missing)}."
         session.emit(SessionWarning(warning_type="hosted_tool", message=text))
-    session.hosted_tools_missing = missing
+    session.warned.hosted_tools = missing
 
 
 def _requested_tools(session: Session, prompt: Prompt) -> dict[str, JsonObject]:

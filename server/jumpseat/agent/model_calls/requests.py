@@ -96,9 +96,9 @@ async def find_model(session: Session) -> ResolvedModel:
             return await models.resolve(wanted, ask_token=ask)
         except JumpseatError as error:
             text = f"The model {wanted.model!r} of the agent {settings.agent!r} is not available: {error}"
-        if text != session.agent_model_missing:
+        if text != session.warned.agent_model:
             session.emit(events.SessionWarning(warning_type="custom_agent", message=text))
-        session.agent_model_missing = text
+        session.warned.agent_model = text
     return await models.resolve(settings, ask_token=ask)
 
 

@@ -7,7 +7,7 @@ the log before it announces them. Prompts are run by :mod:`jumpseat.agent.turns.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
@@ -105,6 +105,21 @@ class SessionServices:
     )
 
 
+@dataclass(slots=True)
+class Warned:
+    """What clients were warned of last, so that they are not told again with each prompt.
+
+    ``portability``: the provider of the last call, and the content that it could not be sent unchanged.
+    ``hosted_tools``: those that the provider does not have. ``capability``: what the model is known to lack.
+    ``agent_model``: why the model of the custom agent is not available.
+    """
+
+    portability: tuple[str, Portability] = _PORTABLE
+    hosted_tools: Sequence[str] = ()
+    capability: str = ""
+    agent_model: str = ""
+
+
 class Session:
     """A session that is live in this process. ``started_at`` is an ISO 8601 timestamp.
 
@@ -161,14 +176,7 @@ class Session:
             available=self.identity is None,
         )
         self.schedules = Schedules(services.tasks, services.clock, self.send, emit)
-        # The provider of the last call, and the content it could not be sent unchanged; the client has been warned.
-        self.portability: tuple[str, Portability] = _PORTABLE
-        # The hosted tools that the provider does not have; the client has been warned.
-        self.hosted_tools_missing: list[str] = []
-        # The last warning about a capability that the model is known to lack.
-        self.capability = ""
-        # Why the model of the custom agent is not available; the client has been warned.
-        self.agent_model_missing = ""
+        self.warned = Warned()
         # The tools of clients that the model was offered and does not know to be gone, in the order of the offer.
         self._offered: dict[str, None] = {}
         self._event_buffer: EventBuffer | None = None

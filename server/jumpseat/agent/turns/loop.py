@@ -382,10 +382,10 @@ def _warn_about_portability(session: Session, resolved: ResolvedModel, request: 
     family = resolved.model.signs_as
     found = check_portability(request.messages, family, vision=request.vision)
     # The same limits of another provider are worth a warning too.
-    if found and (family, found) != session.portability:
+    if found and (family, found) != session.warned.portability:
         text = found.describe(resolved.info.id)
         session.emit(events.SessionWarning(warning_type="portability", message=text))
-    session.portability = family, found
+    session.warned.portability = family, found
 
 
 def _warn_about_capability(session: Session, resolved: ResolvedModel, request: ModelRequest) -> None:
@@ -395,9 +395,9 @@ def _warn_about_capability(session: Session, resolved: ResolvedModel, request: M
     """
     can = resolved.model.capabilities(resolved.wire_name)
     found = check_capability(request, resolved.known, can, xml_tools=uses_xml(resolved.info))
-    if found and found != session.capability:
+    if found and found != session.warned.capability:
         session.emit(events.SessionWarning(warning_type="capability", message=found))
-    session.capability = found
+    session.warned.capability = found
 
 
 def _report_abort(session: Session, open_turn: str | None) -> None:
