@@ -46,11 +46,13 @@ class ToolSchema(WrittenValue):
     objects.
     """
 
-    __slots__ = ("_translations",)
+    __slots__ = ("_translations", "_unchanged_by")
 
     def __init__(self, encoded: bytes) -> None:
         super().__init__(encoded)
-        self._translations: dict[Translate, WrittenValue | None] = {}
+        # Most schemas have the form of most wires.
+        self._unchanged_by: Translate | None = None
+        self._translations: dict[Translate, WrittenValue | None] | None = None
 
     @classmethod
     def of(cls, schema: JsonObject) -> ToolSchema:
@@ -72,15 +74,18 @@ class ToolSchema(WrittenValue):
 
     def translated(self, translate: Translate) -> WrittenValue | None:
         """Return the schema as ``translate``, a function of a module, converts it; kept for the next call."""
-        try:
-            return self._translations[translate]
-        except KeyError:
+        if translate is self._unchanged_by:
+            return self
+        kept = self._translations
+        if kept is None or translate not in kept:
             schema = self.read()
             made = translate(schema)
-            # The text of an unchanged schema is shared.
-            kept = None if made is None else WrittenValue(self.json if made is schema else _encode(made))
-            self._translations[translate] = kept
-            return kept
+            if made is schema:
+                self._unchanged_by = translate
+                return self
+            kept = {**(kept or {}), translate: None if made is None else WrittenValue(_encode(made))}
+            self._translations = kept
+        return kept[translate]
 
 
 def _encode(schema: JsonObject) -> bytes:
