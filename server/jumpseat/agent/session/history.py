@@ -16,6 +16,9 @@ LIMITS_SOURCE: Final = "session_limits"
 LoggedEvent: TypeAlias = tuple[str | None, str | None, events.EventPayload | events.UnknownPayload]
 """An event read from the log: its id, the id of the sub-agent that it belongs to, if any, and its payload."""
 
+_NO_NAMES: Final[frozenset[str]] = frozenset()
+"""Shared, because each empty set takes 216 bytes."""
+
 
 class History:
     """The history of one session, or of one sub-agent."""
@@ -29,10 +32,10 @@ class History:
         self.first_prompt: str | None = None
         self.answered = False
         self.latest_prompts: tuple[str, ...] = ()
-        # The tools and groups of tools that prompts have mentioned. (Empty frozen sets take no memory.)
-        self.mentions: frozenset[str] = frozenset()
+        # The tools and groups of tools that prompts have mentioned.
+        self.mentions = _NO_NAMES
         # The tools that were called, or activated by a tool search.
-        self.tools_in_use: frozenset[str] = frozenset()
+        self.tools_in_use = _NO_NAMES
         # The last message to the model about remaining credits.
         self.last_limits_status: str | None = None
 
@@ -84,7 +87,7 @@ class History:
         self.last_event_id = None
         self.latest_message_id = None
         self.last_limits_status = None
-        self.mentions = self.tools_in_use = frozenset()
+        self.mentions = self.tools_in_use = _NO_NAMES
         self.latest_prompts = ()
         for event_id, agent_id, payload in left:
             if agent_id is None:
