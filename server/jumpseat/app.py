@@ -94,6 +94,7 @@ from jumpseat.tools.hooks.session import SessionHookCommands
 from jumpseat.tools.memories import memory_section
 from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environment
 from jumpseat.tools.resources import Resources
+from jumpseat.tools.tool import SourceMaker
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat.validation import in_file
 from jumpseat.watchdog import watch_loop
@@ -235,7 +236,7 @@ class App:
                 BUILTIN_TOOLS,
                 children.variables,
                 sources=(
-                    self.mcp.source,
+                    SourceMaker(self.mcp.source),
                     *session_sources(
                         Resources(
                             database=lambda session: self.registry.storage(session).database,
@@ -245,7 +246,7 @@ class App:
                             memories=memories,
                         )
                     ),
-                    self.declarations.source,
+                    SourceMaker(self.declarations.source),
                 ),
                 web=self.web,
                 client_tool_s=config.clients.tool_timeout_s,

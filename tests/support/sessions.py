@@ -39,7 +39,7 @@ from jumpseat.errors import ClientCallError, StoreError
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator
-from jumpseat.tools.tool import BuiltinTool, MakeSource
+from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
@@ -312,10 +312,10 @@ def make_session(
     log = MemoryLog()
     client = RecordingClient(hooks=hooks or {})
     changes: list[str] = []
-    sources: tuple[MakeSource, ...] = ()
+    sources: tuple[SourceMaker, ...] = ()
     if declared is not None:
         found = Declarations(declared, None, os.environ, is_trusted=lambda _path: False)
-        sources = (found.source,)
+        sources = (SourceMaker(found.source),)
     services = SessionServices(
         tasks=tasks,
         models=OneModel(_model(script), model_info or ModelInfo(MODEL), known),

@@ -47,6 +47,11 @@ class Filter:
         # Most filters name tools alone, and every tool is looked up several times in a turn.
         self._names_sources = any(":" in pattern for pattern in (*self._excluded, *(self._available or ())))
 
+    @property
+    def names(self) -> frozenset[str] | None:
+        """Return the only names that can be offered; ``None`` if there may be others."""
+        return None if self._names_sources else self._available
+
     def offers(self, name: str, source: SourceName, origin: ToolOrigin | None = None) -> bool:
         """Return whether a tool is offered; ``origin`` names the MCP server that it belongs to."""
         if not self._names_sources:

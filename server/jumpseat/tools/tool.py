@@ -16,7 +16,19 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checkable
+from typing import (
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    cast,
+    runtime_checkable,
+)
 
 import anyio.to_thread
 from pydantic import ConfigDict, ValidationError
@@ -290,7 +302,11 @@ class ToolSource(Protocol):
         ...
 
 
-MakeSource: TypeAlias = Callable[[Session], ToolSource]
+class SourceMaker(NamedTuple):
+    """Makes a source of tools for a session; ``names`` are all that its tools may have, if that is known."""
+
+    make: Callable[[Session], ToolSource]
+    names: frozenset[str] | None = None
 
 
 class ToolArgs(LazyModel):

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.session_tool import SessionTool, SessionTools
-from jumpseat.tools.tool import BuiltinTool, MakeSource, ToolSource
+from jumpseat.tools.tool import BuiltinTool, SourceMaker, ToolSource
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 __all__ = ["BUILTIN_NAMES", "BUILTIN_TOOLS", "SESSION_TOOLS", "find_tools", "session_sources"]
@@ -73,17 +73,18 @@ BUILTIN_NAMES: Final = frozenset(tool.name for tool in (*BUILTIN_TOOLS, *SESSION
 """The names that declared tools and MCP servers may take only by saying that they replace a built-in tool."""
 
 
-def session_sources(resources: Resources) -> tuple[MakeSource, ...]:
-    """Return the functions that make the sources of :data:`SESSION_TOOLS` for one session.
+def session_sources(resources: Resources) -> tuple[SourceMaker, ...]:
+    """Return what makes the sources of :data:`SESSION_TOOLS` for one session.
 
     Neighbours without a source of their own share one, because each session keeps all its sources.
     """
-    sources: list[MakeSource] = []
+    sources: list[SourceMaker] = []
     for make, group in groupby(_OF_SESSIONS, lambda found: found.source):
-        if make is None:
-            sources.append(partial(SessionTools, tuple(found.tool for found in group), resources))
-        else:
-            sources.append(partial(_make_source, make, resources))
+        tools = tuple(found.tool for found in group)
+        of_session = (
+            partial(SessionTools, tools, resources) if make is None else partial(_make_source, make, resources)
+        )
+        sources.append(SourceMaker(of_session, frozenset(tool.name for tool in tools)))
     return tuple(sources)
 
 

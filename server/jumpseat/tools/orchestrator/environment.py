@@ -10,7 +10,7 @@ from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.descendants import Descendants
 from jumpseat.sandbox.session import Sandboxes
-from jumpseat.tools.tool import BuiltinTool, MakeSource
+from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -37,7 +37,7 @@ class Environment:
 
     builtin: tuple[BuiltinTool[Any], ...]
     environ: Callable[[], dict[str, str]]
-    sources: tuple[MakeSource, ...] = ()
+    sources: tuple[SourceMaker, ...] = ()
     web: Web | None = None
     client_tool_s: float | None = None
     sandboxes: Sandboxes | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 
 from jumpseat.agent.client import ProvidedTool
 from jumpseat.agent.conversation.mentions import expand_mentions, mentions
@@ -28,7 +28,7 @@ class OfferedTools:
         # Of two tools with the same name, the one of the later source is offered.
         self.sources: list[ToolSource] = [
             BuiltinTools(session, environment),
-            *(make(session) for make in environment.sources),
+            *(maker.make(session) for maker in environment.sources),
             ClientTools(session, environment.client_tool_s),
         ]
         self._instructing = [source for source in self.sources if is_instructing(source)]
@@ -39,23 +39,24 @@ class OfferedTools:
 
     def offered(self, settings: SessionSettings | None = None) -> dict[str, Tool]:
         """Return the tools that may be called with these settings, by name; by default those of the session."""
-        tools = self._all()
-        tool_filter = self._filter(settings or self._session.settings, lambda: tools)
+        tool_filter = self._filter(settings or self._session.settings)
+        tools = self._all(tool_filter.names)
         return {name: tool for name, tool in tools.items() if _offers(tool_filter, name, tool)}
 
     def find(self, name: str) -> Tool | None:
         """Return the tool that a call names: one that is offered, or the search for deferred ones."""
         found = (source.tools().get(name) for source in reversed(self.sources))
         tool = next((tool for tool in found if tool is not None), None)
-        if tool is not None and _offers(self._filter(self._session.settings, self._all), name, tool):
+        if tool is not None and _offers(self._filter(self._session.settings), name, tool):
             return tool
         if name == TOOL_SEARCH and (hidden := self._hidden(self.offered())):
             return ToolSearch(self._session, hidden)
         return None
 
-    def _all(self) -> dict[str, Tool]:
+    def _all(self, wanted: Collection[str] | None = None) -> dict[str, Tool]:
+        """Return all tools; of sources whose names are known, possibly only those with ``wanted`` ones."""
         tools: dict[str, Tool] = {}
-        for source in self.sources:
+        for source in self._asked(wanted):
             found = source.tools()
             # Removed first, so that the tool takes the place of the later source.
             for name in tools.keys() & found.keys():
@@ -63,8 +64,16 @@ class OfferedTools:
             tools.update(found)
         return tools
 
-    def _filter(self, settings: SessionSettings, tools: Callable[[], Mapping[str, Tool]]) -> Filter:
-        return Filter(settings, lambda name: self._members(name, tools()) if self._is_group(name) else ())
+    def _asked(self, wanted: Collection[str] | None) -> list[ToolSource]:
+        if wanted is None:
+            return self.sources
+        first, *others, last = self.sources
+        makers = zip(others, self._environment.sources, strict=True)
+        fit = [source for source, maker in makers if maker.names is None or not maker.names.isdisjoint(wanted)]
+        return [first, *fit, last]
+
+    def _filter(self, settings: SessionSettings) -> Filter:
+        return Filter(settings, lambda name: self._members(name, self._all()) if self._is_group(name) else ())
 
     # --- what the model sees ------------------------------------------------------------------------------------
 
