@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
@@ -20,6 +20,7 @@ _COLUMNS: Final = (
     *(
         "host",
         "version",
+        "relay",
         "nats",
         "owned",
         "clients",
@@ -100,6 +101,10 @@ def _print(status: Mapping[str, Any]) -> None:
         draining = " (draining)" if replica.get("draining") else ""
         rows.append((f"{replica['id']}{draining}", *(_cell(replica.get(name)) for name in _COLUMNS)))
     print_table(rows)
+    for replica in status["replicas"]:
+        if replica["incompatible"]:
+            others = ", ".join(replica["incompatible"])
+            print_text(f"{replica['id']} cannot relay to {others}: they speak other versions of the relay protocol")
     rows = [("store", "messages", "bytes", "copies", "leader")]
     rows += [
         tuple(_cell(store[name]) for name in ("name", "messages", "bytes", "copies", "leader"))
@@ -109,6 +114,9 @@ def _print(status: Mapping[str, Any]) -> None:
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, list):
+        # The oldest and the newest version.
+        return "-".join(map(str, dict.fromkeys(cast("list[int]", value))))
     return "-" if value is None else str(value)
 
 

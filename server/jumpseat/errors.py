@@ -12,7 +12,8 @@
     ├── AuthenticationRequiredError  wrong or missing connection token
     ├── StoreError                   the session store cannot read or write
     │   ├── StoreUnavailableError    the store of the cluster cannot be reached at the moment
-    │   └── OutcomeUnknownError      the replica that ran the request is gone, or cannot store
+    │   ├── OutcomeUnknownError      the replica that ran the request is gone, or cannot store
+    │   └── ReplicaIncompatibleError  a replica of another version runs the session
     ├── SessionElsewhereError        the session needs the files of another host
     ├── ClientCallError              a request to the client failed or the client has disconnected
     ├── ResponseFormatError          the model's answer does not match the requested schema
@@ -37,6 +38,8 @@ They never contain secrets: adapters redact them before they raise.
 """
 
 from __future__ import annotations
+
+from jumpseat_protocol.version import __version__
 
 
 class JumpseatError(Exception):
@@ -111,6 +114,22 @@ class OutcomeUnknownError(StoreError):
         super().__init__(
             f"{method} may have been carried out or not: the replica that ran the session is gone, or cannot store"
         )
+
+
+class ReplicaIncompatibleError(StoreError):
+    """Another build of jumpseat runs the session, on a ``replica`` that requests cannot be relayed to.
+
+    ``version`` is that of the build; ``theirs`` and ``ours`` are the versions of the relay protocol that either
+    speaks.
+    """
+
+    def __init__(self, replica: str, version: str, theirs: str, ours: str) -> None:
+        super().__init__(
+            f"replica {replica} of jumpseat {version} has the session open, and relays with protocol {theirs}, "
+            f"while this one of jumpseat {__version__} relays with {ours}: try again when that replica has ended"
+        )
+        self.replica = replica
+        self.version = version
 
 
 class SessionElsewhereError(JumpseatError):

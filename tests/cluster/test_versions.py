@@ -1,13 +1,16 @@
-"""Records of a later version: those that may be left out are, and a session with others is refused."""
+"""Replicas of two versions: what they store, and whether they relay clients to each other."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from jumpseat_protocol.version import __version__
 from tests.cluster.replicas import answers
 from tests.cluster.test_nats_faults import admin
+from tests.cluster.test_operating import command
 from tests.support.nats import Nats, running_nats
 from tests.support.server import running_server, scripted
 
@@ -46,3 +49,86 @@ async def test_a_session_with_records_of_a_later_version_is_opened_or_refused_bu
             assert [entry["sessionId"] for entry in (await server.wire.call("session.list", {}))["sessions"]] == [
                 session
             ]
+
+
+def later_build(folder: Path, oldest: int, newest: int) -> dict[str, str]:
+    """Return the environment of a server of version 99.0, which speaks these versions of the relay protocol."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "from jumpseat_protocol import version\n"
+        "version.__version__ = '99.0'\n"
+        "from jumpseat.cluster import hello\n"
+        f"hello.SPOKEN = hello.Versions({oldest}, {newest})\n"
+    )
+    return {"PYTHONPATH": str(folder)}
+
+
+async def test_a_session_of_a_replica_with_another_relay_protocol_is_refused_until_that_replica_has_drained(
+    tmp_path: Path,
+) -> None:
+    later = later_build(tmp_path / "build", 2, 3)
+    async with (
+        running_nats(tmp_path) as nats,
+        running_server(tmp_path / "later", tcp=True, config=nats.config(), env=later) as there,
+        running_server(tmp_path / "here", tcp=True, config=nats.config()) as here,
+        here.connect() as wire,
+    ):
+        async with there.connect() as other:
+            session = await other.create(TWO)
+            assert answers(await other.prompt(session)) == ["one"]
+            resume = {"sessionId": session, "provider": TWO}
+            for method, params in (("session.resume", resume), ("session.getMessages", {"sessionId": session})):
+                error = await wire.error_of(method, params)
+                assert error["data"]["code"] == "replica_incompatible"
+                assert (error["data"]["version"], error["data"]["ownVersion"]) == ("99.0", __version__)
+                assert f"with protocol 2 to 3, while this one of jumpseat {__version__}" in error["message"]
+            # What does not need the other replica goes on.
+            assert [one["sessionId"] for one in (await wire.call("session.list", {}))["sessions"]] == [session]
+            mine = await wire.create(TWO)
+            assert (await other.error_of("session.resume", {"sessionId": mine}))["data"]["version"] == __version__
+            status = json.loads(await command(here.home, "cluster", "status", "--json"))
+            ids = {replica["version"]: replica["id"] for replica in status["replicas"]}
+            told = {replica["id"]: (replica["relay"], replica["incompatible"]) for replica in status["replicas"]}
+            assert told == {ids[__version__]: ([1, 1], [ids["99.0"]]), ids["99.0"]: ([2, 3], [ids[__version__]])}
+            printed = await command(here.home, "cluster", "status")
+            assert f"{ids[__version__]} cannot relay to {ids['99.0']}" in printed
+        await there.end()
+        await wire.call("session.resume", resume)
+        assert answers(await wire.prompt(session)) == ["two"]
+
+
+async def test_replicas_with_a_relay_protocol_in_common_relay_to_each_other(tmp_path: Path) -> None:
+    later = later_build(tmp_path / "build", 1, 2)
+    async with (
+        running_nats(tmp_path) as nats,
+        running_server(tmp_path / "later", tcp=True, config=nats.config(), env=later) as there,
+        running_server(tmp_path / "here", tcp=True, config=nats.config()) as here,
+        there.connect() as other,
+        here.connect() as wire,
+    ):
+        session, mine = await other.create(TWO), await wire.create(TWO)
+        await wire.call("session.resume", {"sessionId": session, "provider": TWO})
+        assert answers(await wire.prompt(session)) == ["one"]
+        await other.call("session.resume", {"sessionId": mine, "provider": TWO})
+        assert answers(await other.prompt(mine)) == ["one"]
+
+
+async def test_a_replica_ignores_what_later_ones_tell_of_a_client_and_refuses_those_without_a_version(
+    tmp_path: Path,
+) -> None:
+    async with (
+        running_nats(tmp_path) as nats,
+        running_server(tmp_path / "one", config=nats.config()),
+        admin(nats) as client,
+    ):
+        (replica,) = await (await client.jetstream().key_value("jumpseat-replicas")).keys()
+
+        async def say_hello(**members: object) -> bytes:
+            hello = json.dumps({"tunnel": "abc", "replica": "another", **members}).encode()
+            return (await client.request(f"jumpseat.to.{replica}.open", hello, timeout=5)).data
+
+        assert await say_hello(relay=[1, 9], hologram={"of": "the future"}) == b"ok"
+        for refused in ({}, {"relay": [2, 9]}, {"relay": [1, 9], "tunnel": 5}):
+            assert json.loads(await say_hello(**refused)) == {"relay": [1, 1], "version": __version__}
+        # The end of the tunnel, for which the replica would wait.
+        await client.publish(f"jumpseat.to.{replica}.tunnel.abc", b"R" + bytes(16))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.agent.client import Client
 from jumpseat.cluster.calls import Call
 from jumpseat.cluster.feed import Feed
+from jumpseat.cluster.hello import ACCEPTED, SPOKEN, Hello, decode_versions, refusal
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.membership import Membership
 from jumpseat.cluster.nats_connection import NoReplyError
@@ -19,6 +20,8 @@ from jumpseat.cluster.remote import RemoteReplica, decode_provider
 from jumpseat.cluster.tunnel import RESET_FRAME, Tunnel, TunnelTransport, needs_reset
 from jumpseat.rpc.connection import Connection
 from jumpseat.sessions.access import Access
+
+log = logging.getLogger(__name__)
 
 CLIENT_S: Final = 1.0
 """Time in which a replica answers whether a client is connected to it."""
@@ -130,23 +133,27 @@ class Links:
         """Accept the client of another replica; before this server has started, the other one tries again."""
         if not self._acceptor.serving:
             return
-        hello = orjson.loads(data)
-        if hello["tunnel"] not in self._tunnels:
-            self._accept(hello, hello["tunnel"], hello["from"])
-        self._tasks.start_soon(self._stream.send, reply, b"ok")
+        hello = Hello.decode(data)
+        if hello is None or not SPOKEN.fits(decode_versions(hello.relay)):
+            log.warning("the client of a replica is refused: this one relays with protocol %s only", SPOKEN)
+            self._tasks.start_soon(self._stream.send, reply, refusal())
+            return
+        if hello.tunnel not in self._tunnels:
+            self._accept(hello, hello.tunnel, hello.replica)
+        self._tasks.start_soon(self._stream.send, reply, ACCEPTED)
 
-    def _accept(self, hello: dict[str, Any], tunnel_id: str, replica: str) -> None:
+    def _accept(self, hello: Hello, tunnel_id: str, replica: str) -> None:
         def close(closed: Connection) -> None:
             self._accepted.pop(closed, None)
             self._remove(tunnel_id)
             self._acceptor.leave(closed)
 
-        connection = self._acceptor.new_connection(close, f"{hello['label']} at {replica}")
-        access = hello["access"]
-        connection.access = Access(access["name"], access["all"]) if access is not None else None
-        connection.protocol = hello["protocol"]
-        connection.wants_telemetry = bool(hello["telemetry"])
-        connection.session_fs = decode_provider(hello.get("sessionFs"))
+        connection = self._acceptor.new_connection(close, f"{hello.label} at {replica}")
+        access = hello.access
+        connection.access = Access(access.name, access.all) if access is not None else None
+        connection.protocol = hello.protocol
+        connection.wants_telemetry = hello.telemetry
+        connection.session_fs = decode_provider(hello.session_fs)
         connection.handshake_done = True
         self._acceptor.serve_relayed(connection)
         tunnel = Tunnel(

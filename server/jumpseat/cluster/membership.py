@@ -19,10 +19,11 @@ from typing import Any, Final
 import anyio
 from anyio.abc import TaskGroup
 
+from jumpseat.cluster.hello import SPOKEN, Versions, decode_versions
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.nats_connection import NoReplyError
 from jumpseat.cluster.settings import ClusterSettings
-from jumpseat.errors import StoreError
+from jumpseat.errors import ReplicaIncompatibleError, StoreError
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.version import __version__
 
@@ -45,8 +46,14 @@ class Replica:
     id: str
     host: str
     draining: bool
+    relay: Versions
     beat: dict[str, Any]
     seen_s: float
+
+    @property
+    def fits(self) -> bool:
+        """Return whether this replica and that one can relay clients to each other."""
+        return SPOKEN.fits(self.relay)
 
 
 class Membership:
@@ -88,6 +95,7 @@ class Membership:
             "host": self.host,
             "pid": os.getpid(),
             "version": __version__,
+            "relay": SPOKEN.encode(),
             "draining": self.draining,
             "timeS": time.time(),
             "nats": self._stream.server,
@@ -141,14 +149,35 @@ class Membership:
         return time.monotonic() - known.seen_s <= DEAD_S or time.monotonic() - self._beat_s > 2 * BEAT_S
 
     def on_host(self, host: str) -> str | None:
-        """Return a living replica of a host that takes sessions; ``None`` if there is none."""
-        fit = [replica for replica in self.replicas() if replica.host == host and not replica.draining]
-        return min(fit, key=lambda replica: (replica.id != self.id, replica.id)).id if fit else None
+        """Return a living replica of a host that takes sessions, or ``None``; best one that fits this one."""
+        taking = [replica for replica in self.replicas() if replica.host == host and not replica.draining]
+        rank: Callable[[Replica], tuple[bool, bool, str]] = lambda replica: (  # noqa: E731
+            not replica.fits,
+            replica.id != self.id,
+            replica.id,
+        )
+        return min(taking, key=rank).id if taking else None
 
     def other(self) -> str | None:
-        """Return another living replica of this host, or else of any, that takes sessions."""
-        fit = [replica for replica in self.replicas() if replica.id != self.id and not replica.draining]
-        return min(fit, key=lambda replica: (replica.host != self.host, replica.id)).id if fit else None
+        """Return another living replica that takes sessions, or ``None``; best one that fits, and of this host."""
+        taking = [replica for replica in self.replicas() if replica.id != self.id and not replica.draining]
+        rank: Callable[[Replica], tuple[bool, bool, str]] = lambda replica: (  # noqa: E731
+            not replica.fits,
+            replica.host != self.host,
+            replica.id,
+        )
+        return min(taking, key=rank).id if taking else None
+
+    def check_fits(self, replica: str) -> None:
+        """Check that clients can be relayed to a replica, as far as its heartbeat tells.
+
+        Raises:
+            ReplicaIncompatibleError: it speaks other versions of the relay protocol only.
+        """
+        known = self._replicas.get(replica)
+        if known is not None and not known.fits:
+            version = str(known.beat.get("version", "?"))
+            raise ReplicaIncompatibleError(replica, version, str(known.relay), str(SPOKEN))
 
     async def has_gone(self, replica: str) -> bool:
         """Ask a replica whether it is there; return whether it is gone."""
@@ -194,7 +223,12 @@ class Membership:
                 continue
             self._gone.discard(key)
             self._replicas[key] = Replica(
-                key, str(beat.get("host")), bool(beat.get("draining")), beat, time.monotonic()
+                key,
+                str(beat.get("host")),
+                bool(beat.get("draining")),
+                decode_versions(beat.get("relay")),
+                beat,
+                time.monotonic(),
             )
 
     async def _ping(self) -> None:

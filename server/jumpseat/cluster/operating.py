@@ -15,6 +15,7 @@ from jumpseat.cluster import jetstream
 from jumpseat.cluster.cluster import Cluster
 from jumpseat.cluster.documents import APPROVALS, SETTINGS
 from jumpseat.cluster.folder import ReplicatedFolder
+from jumpseat.cluster.hello import decode_versions
 from jumpseat.cluster.names import Names
 from jumpseat.cluster.settings import ClusterSettings
 from jumpseat.errors import JumpseatError
@@ -42,6 +43,11 @@ async def cluster_status(settings: ClusterSettings) -> dict[str, Any]:
         replicas = [value for value in (await stream.values(names.replicas)).values() if not value.get("left")]
         for replica in replicas:
             replica["beatAgeS"] = round(max(0.0, time.time() - replica.pop("timeS", time.time())), 1)
+            versions = decode_versions(replica.get("relay"))
+            replica["relay"] = versions.encode()
+            replica["incompatible"] = sorted(
+                other["id"] for other in replicas if not versions.fits(decode_versions(other.get("relay")))
+            )
         sessions, owners = await stream.values(names.index), await stream.values(names.owners)
         return {
             "name": names.cluster,

@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from jumpseat.cluster.calls import Call
 from jumpseat.cluster.catching_up import decode_seen
 from jumpseat.cluster.feed import Feed
+from jumpseat.cluster.hello import ACCEPTED, SPOKEN, Hello, HelloAccess
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.nats_connection import NoReplyError
 from jumpseat.cluster.tunnel import Tunnel, TunnelTransport
@@ -112,19 +113,22 @@ class RemoteReplica:
     async def _begin(self) -> None:
         connection = self._connection
         access = connection.access
-        hello = {
-            "tunnel": self.tunnel_id,
-            "from": self._here,
-            "label": connection.label,
-            "protocol": connection.protocol,
-            "telemetry": connection.wants_telemetry,
-            "sessionFs": connection.session_fs.wire() if connection.session_fs is not None else None,
-            "access": {"name": access.name, "all": access.all} if access is not None else None,
-        }
+        hello = Hello(
+            tunnel=self.tunnel_id,
+            replica=self._here,
+            label=connection.label,
+            protocol=connection.protocol,
+            telemetry=connection.wants_telemetry,
+            session_fs=connection.session_fs.wire() if connection.session_fs is not None else None,
+            access=HelloAccess(name=access.name, all=access.all) if access is not None else None,
+            relay=SPOKEN.encode(),
+        )
         try:
-            await self._stream.ask(self._stream.names.to(self.there, "open"), orjson.dumps(hello), OPEN_S)
+            answer = await self._stream.ask(self._stream.names.to(self.there, "open"), hello.encode(), OPEN_S)
         except NoReplyError as error:
-            log.warning("replica %s does not accept a connection: %s", self.there, error)
+            answer = str(error).encode()
+        if answer != ACCEPTED:
+            log.warning("replica %s does not accept a connection: %r", self.there, answer[:200])
             self.lose()
             return
         self._opened = True

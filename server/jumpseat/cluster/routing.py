@@ -331,6 +331,7 @@ class ClientRoutes:
         if self.relayed:
             call.later.fail(ErrorObject(code=MOVED, message=f"replica {replica} owns the session"))
             return
+        self._cluster.membership.check_fits(replica)
         self._relay(call, replica)
         if call.method in OPENING:
             # Later requests rely on the opening.

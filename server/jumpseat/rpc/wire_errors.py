@@ -16,6 +16,7 @@ from jumpseat import errors
 from jumpseat.validation import validation_problems
 from jumpseat_protocol import envelope
 from jumpseat_protocol.envelope import ErrorObject
+from jumpseat_protocol.version import __version__
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,14 @@ def _data(exc: Exception) -> Any:
         return {"code": "session_elsewhere", "sessionId": exc.session_id, "host": exc.host}
     if isinstance(exc, errors.StoreUnavailableError):
         return {"code": "store_unavailable", "retryable": True}
+    if isinstance(exc, errors.ReplicaIncompatibleError):
+        return {
+            "code": "replica_incompatible",
+            "retryable": True,
+            "replica": exc.replica,
+            "version": exc.version,
+            "ownVersion": __version__,
+        }
     if isinstance(exc, errors.OutcomeUnknownError):
         return {"code": "outcome_unknown", "retryable": False}
     if isinstance(exc, errors.UnknownItemError):
