@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import nats.errors
 import orjson
@@ -28,6 +29,10 @@ from jumpseat.errors import StoreError, StoreUnavailableError
 
 log = logging.getLogger(__name__)
 
+LAGGING_S: Final = 20.0
+"""Time for which a server of NATS may answer as a leader that others have replaced: it checks each 10 s."""
+REMOVED_S: Final = 1.5
+"""Time for which a message must be missing: a leader that was paused learns of its successor after a second."""
 SILENCE_S: Final = 5.0
 """Time without a change after which a watch is compared with the bucket."""
 
@@ -41,7 +46,7 @@ class Buckets(NatsConnection):
         Raises:
             StoreUnavailableError: NATS does not answer.
         """
-        found = await self._last(f"KV_{bucket}", f"$KV.{bucket}.{key}")
+        found = await self.last_of(f"KV_{bucket}", f"$KV.{bucket}.{key}")
         if found is None:
             return 0, None
         deleted = "KV-Operation" in found.headers or "Nats-Marker-Reason" in found.headers
@@ -58,18 +63,35 @@ class Buckets(NatsConnection):
         data = b"" if value is None else orjson.dumps(value)
         sent = {MESSAGE_ID: message_id, EXPECTED: str(expected), **headers}
         subject, pause = f"$KV.{bucket}.{key}", Pause(self._client, PATIENCE_S)
+        refusals = Refusals(self, f"KV_{bucket}", subject, expected, message_id)
         while True:
             try:
                 return (await self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))).seq
             except js_errors.APIError as error:
                 if error.err_code in WRONG_SEQUENCE:
-                    last = await self._last(f"KV_{bucket}", subject)
-                    if last is not None and last.headers.get(MESSAGE_ID) == message_id:
+                    last = await refusals.judge()
+                    if refusals.is_stored(last):
                         return last.seq
-                    raise WrongSequenceError(last) from None
                 log.warning("NATS cannot store at the moment: %s", text_of(error))
             except FAILURES as error:
                 log.info("NATS does not answer: %s", text_of(error))
+            await pause()
+
+    async def has_revision(self, bucket: str, key: str, revision: int) -> bool:
+        """Return whether a key still has the revision that it once had.
+
+        Raises:
+            StoreUnavailableError: NATS does not answer.
+        """
+        refusals = Refusals(self, f"KV_{bucket}", f"$KV.{bucket}.{key}", revision)
+        pause = Pause(self._client)
+        while True:
+            try:
+                last = await refusals.judge()
+            except WrongSequenceError:
+                return False
+            if last is not None and last.seq == revision:
+                return True
             await pause()
 
     async def put(self, bucket: str, key: str, value: Any, timeout_s: float = REQUEST_S) -> None:
@@ -175,7 +197,68 @@ class Buckets(NatsConnection):
             with suppress(nats.errors.Error, OSError):
                 await watcher.stop()
 
-    async def _last(self, stream: str, subject: str, patience_s: float | None = PATIENCE_S) -> Stored | None:
-        """Return the last message of a subject, from the leader of its stream."""
+    async def last_of(self, stream: str, subject: str, patience_s: float | None = PATIENCE_S) -> Stored | None:
+        """Return the last message of a subject, from the leader of its stream.
+
+        Raises:
+            StoreUnavailableError: NATS does not answer.
+        """
         found = await self.retried(lambda: self._js.get_msg(stream, subject=subject), patience_s)
         return Stored(found.seq or 0, found.data or b"", found.headers or {}) if found is not None else None
+
+    async def last_number(self, stream: str, patience_s: float | None = PATIENCE_S) -> int:
+        """Return the sequence of the last message that a stream has ever had, from its leader.
+
+        Raises:
+            StoreUnavailableError: NATS does not answer.
+        """
+        info = await self.retried(lambda: self._js.stream_info(stream), patience_s)
+        return info.state.last_seq if info is not None else 0
+
+
+class Refusals:
+    """Judges why a message is refused that states ``expected`` as the last sequence of its subject.
+
+    ``message_id`` is that of the message, which may be stored though the answer was lost.
+
+    A higher sequence is a message of somebody else. A lower one is not, because sequences only grow: the server
+    that answers was the leader of the stream and has not noticed yet that others have replaced it, or messages were
+    removed.
+    """
+
+    def __init__(self, stream: Buckets, name: str, subject: str, expected: int, message_id: str = "") -> None:
+        self._stream = stream
+        self._name = name
+        self._subject = subject
+        self._expected = expected
+        self._message_id = message_id
+        self._was_known: bool | None = None
+        self._since_s = 0.0
+
+    async def judge(self, patience_s: float | None = PATIENCE_S) -> Stored | None:
+        """Return the last message of the subject. Unless that is the message itself, it is to be sent again.
+
+        Raises:
+            WrongSequenceError: somebody else has written to the subject, or has removed messages from it, or they
+                are missing for longer than the server can be mistaken.
+            StoreUnavailableError: NATS does not answer.
+        """
+        last = await self._stream.last_of(self._name, self._subject, patience_s)
+        seq = last.seq if last is not None else 0
+        if seq >= self._expected:
+            self._was_known = None
+            if seq > self._expected and not self.is_stored(last):
+                raise WrongSequenceError(last)
+            return last
+        is_known = await self._stream.last_number(self._name, patience_s) >= self._expected
+        now_s = time.monotonic()
+        if is_known is not self._was_known:
+            log.warning("NATS has no message %d of %s, but %d", self._expected, self._subject, seq)
+            self._was_known, self._since_s = is_known, now_s
+        elif now_s - self._since_s > (REMOVED_S if is_known else LAGGING_S):
+            raise WrongSequenceError(last)
+        return last
+
+    def is_stored(self, last: Stored | None) -> TypeGuard[Stored]:
+        """Return whether the last message of the subject is the message itself."""
+        return last is not None and last.headers.get(MESSAGE_ID) == self._message_id

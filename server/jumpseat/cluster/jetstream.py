@@ -18,7 +18,7 @@ import orjson
 from nats.js import api
 from nats.js import errors as js_errors
 
-from jumpseat.cluster.buckets import Buckets
+from jumpseat.cluster.buckets import Buckets, Refusals
 from jumpseat.cluster.names import Names
 from jumpseat.cluster.nats_connection import (
     EXPECTED,
@@ -31,7 +31,6 @@ from jumpseat.cluster.nats_connection import (
     Headers,
     Pause,
     Stored,
-    WrongSequenceError,
     connected_client,
     text_of,
 )
@@ -135,22 +134,21 @@ class JetStream(Buckets):
         Waits for as long as NATS does not answer, or for ``patience_s``.
 
         Raises:
-            WrongSequenceError: somebody else has written to the subject.
+            WrongSequenceError: somebody else has written to the subject, or removed messages from it.
             StoreUnavailableError: the patience is over; the message may be stored all the same.
             StoreError: the message is refused: it is too large, or the stream is full.
         """
         sent = {MESSAGE_ID: message_id, EXPECTED: str(expected), **headers}
         pause = Pause(self._client, patience_s)
+        refusals = Refusals(self, self.names.log_stream, subject, expected, message_id)
         while True:
             try:
                 return (await self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))).seq
             except js_errors.APIError as error:
                 if error.err_code in WRONG_SEQUENCE:
-                    last = await self._last(self.names.log_stream, subject, patience_s)
-                    if last is not None and last.headers.get(MESSAGE_ID) == message_id:
+                    last = await refusals.judge(patience_s)
+                    if refusals.is_stored(last):
                         return last.seq
-                    if (last.seq if last is not None else 0) != expected:
-                        raise WrongSequenceError(last) from None
                 elif error.code is not None and error.code < 500 and error.err_code != _IN_PROCESS:
                     raise StoreError(f"NATS refuses to store: {text_of(error)}") from None
                 log.warning("NATS cannot store at the moment: %s", text_of(error))
@@ -168,7 +166,7 @@ class JetStream(Buckets):
         Raises:
             StoreUnavailableError: NATS does not answer.
         """
-        return await self._last(self.names.log_stream, subject)
+        return await self.last_of(self.names.log_stream, subject)
 
     async def read(self, subject: str, last: int) -> AsyncIterator[Stored]:
         """Yield the messages of a subject up to the sequence ``last``, which the leader has told.

@@ -372,9 +372,14 @@ class Lease:
         self._wake(None)
 
     def _handle_other(self, group: BaseExceptionGroup[WrongSequenceError]) -> None:
-        error = _first(group)
-        epoch = error.last.headers.get("Jumpseat-Epoch") if error.last is not None else None
-        log.warning("session %s is lost to another replica (epoch %s after %d)", self.session_id, epoch, self.epoch)
+        last = _first(group).last
+        if last is not None and last.seq > self.seq:
+            epoch = last.headers.get("Jumpseat-Epoch")
+            log.warning(
+                "session %s is lost to another replica (epoch %s after %d)", self.session_id, epoch, self.epoch
+            )
+        else:
+            log.error("session %s is lost: its message %d was removed from NATS", self.session_id, self.seq)
         self.lose()
 
     def _fail(self, error: StoreError) -> None:

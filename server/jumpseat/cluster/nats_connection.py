@@ -37,7 +37,10 @@ Headers: TypeAlias = Mapping[str, str]
 
 
 class WrongSequenceError(Exception):
-    """Somebody else has written to the subject. ``last`` is the last message there, ``None`` if there is none."""
+    """Somebody else has written to the subject, or removed messages from it.
+
+    ``last`` is the last message there, ``None`` if there is none.
+    """
 
     def __init__(self, last: Stored | None) -> None:
         super().__init__("the subject has another last message than expected")

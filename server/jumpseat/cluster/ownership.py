@@ -161,9 +161,10 @@ class Ownerships:
 
     async def check(self) -> None:
         """Find the sessions that others have taken while this replica was cut off, and give them up."""
+        bucket = self._stream.names.owners
         for session_id, lease in list(self._leases.items()):
-            revision, _ = await self._stream.value(self._stream.names.owners, token_of(session_id))
-            if revision != lease.epoch and self._leases.get(session_id) is lease:
+            is_owned = await self._stream.has_revision(bucket, token_of(session_id), lease.epoch)
+            if not is_owned and self._leases.get(session_id) is lease:
                 lease.lose()
 
     # --- claiming -------------------------------------------------------------------------------------------------
