@@ -138,6 +138,9 @@ class Buckets(NatsConnection):
                     found[key] = value
         return found
 
+    async def _is_empty(self, bucket: str) -> bool:
+        return (await self._js.stream_info(f"KV_{bucket}")).state.messages == 0
+
     async def describe(self, stream: str) -> dict[str, Any]:
         """Return the size of a stream, and where it is, as a JSON object.
 
@@ -178,7 +181,7 @@ class Buckets(NatsConnection):
         """Yield as :meth:`watch` does, until changes stay out."""
         store = await self._js.key_value(bucket)
         watcher: Any = await store.watchall()
-        known = 0
+        known, is_complete = 0, False
         try:
             while True:
                 try:
@@ -187,12 +190,14 @@ class Buckets(NatsConnection):
                     if await self.last_revision(bucket) > known:
                         return
                     continue
-                if entry is None:
+                if entry is not None:
+                    known = entry.revision or known
+                    value = None if entry.operation is not None or not entry.value else orjson.loads(entry.value)
+                    yield entry.key, value, entry.revision or 0
+                # NATS tells too early that there are no keys, if the first ones arrive together with their number.
+                if not is_complete and (entry.delta == 0 if entry is not None else await self._is_empty(bucket)):
+                    is_complete = True
                     yield None
-                    continue
-                known = entry.revision or known
-                value = None if entry.operation is not None or not entry.value else orjson.loads(entry.value)
-                yield entry.key, value, entry.revision or 0
         finally:
             with suppress(nats.errors.Error, OSError):
                 await watcher.stop()
