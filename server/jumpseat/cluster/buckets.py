@@ -66,7 +66,8 @@ class Buckets(NatsConnection):
         refusals = Refusals(self, f"KV_{bucket}", subject, expected, message_id)
         while True:
             try:
-                return (await self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))).seq
+                publication = self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))
+                return (await self.answer_to(publication)).seq
             except js_errors.APIError as error:
                 if error.err_code in WRONG_SEQUENCE:
                     last = await refusals.judge()
@@ -101,7 +102,7 @@ class Buckets(NatsConnection):
             StoreUnavailableError: NATS does not answer.
         """
         try:
-            await self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=timeout_s)
+            await self.answer_to(self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=timeout_s))
         except FAILURES as error:
             log.info("NATS does not answer: %s", text_of(error))
             raise StoreUnavailableError from None
@@ -121,7 +122,7 @@ class Buckets(NatsConnection):
             StoreUnavailableError: NATS does not answer.
         """
         try:
-            return (await self._js.stream_info(f"KV_{bucket}")).state.last_seq
+            return (await self.answer_to(self._js.stream_info(f"KV_{bucket}"))).state.last_seq
         except FAILURES as error:
             log.info("NATS does not answer: %s", text_of(error))
             raise StoreUnavailableError from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final, cast
 
@@ -143,7 +143,8 @@ class JetStream(Buckets):
         refusals = Refusals(self, self.names.log_stream, subject, expected, message_id)
         while True:
             try:
-                return (await self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))).seq
+                publication = self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))
+                return (await self.answer_to(publication)).seq
             except js_errors.APIError as error:
                 if error.err_code in WRONG_SEQUENCE:
                     last = await refusals.judge(patience_s)
@@ -204,7 +205,8 @@ class JetStream(Buckets):
     async def _next(self, subject: str, start: int) -> Stored | None:
         """Return the first message of a subject from a sequence on, from the leader; ``None`` if it is silent."""
         try:
-            found = await self._js.get_msg(self.names.log_stream, seq=start, subject=subject, next=True)
+            request = self._js.get_msg(self.names.log_stream, seq=start, subject=subject, next=True)
+            found = await self.answer_to(request)
         except FAILURES as error:
             log.info("NATS does not answer: %s", text_of(error))
             return None
@@ -245,7 +247,7 @@ class JetStream(Buckets):
         Raises:
             StoreUnavailableError: NATS does not answer, or has no space.
         """
-        await self.retried(lambda: self._objects.put(name, data))
+        await self.retried(lambda: self._objects.put(name, data), ends_itself=True)
 
     async def get_object(self, name: str) -> bytes:
         """Return a large file.
@@ -272,13 +274,7 @@ async def connect(settings: ClusterSettings, label: str) -> AsyncGenerator[JetSt
         StoreError: no server can be reached, or none has JetStream.
         ConfigError: the credentials are not accepted.
     """
-    callbacks: list[Callable[[], None]] = []
-
-    def reconnected() -> None:
-        for callback in callbacks:
-            callback()
-
-    async with connected_client(settings, label, reconnected) as client:
-        stream = JetStream(client, Names(settings.name), callbacks)
+    stream = JetStream(Names(settings.name))
+    async with connected_client(settings, label, stream):
         await stream.prepare(settings)
         yield stream

@@ -67,13 +67,29 @@ class Stored:
 class NatsConnection:
     """A connection to NATS, and the names that a cluster uses there."""
 
-    def __init__(self, client: NatsClient, names: Names, reconnects: list[Callable[[], None]]) -> None:
-        # Its types are incomplete.
-        self._client: Any = client
-        self._js: Any = self._client.jetstream(timeout=REQUEST_S)
+    def __init__(self, names: Names) -> None:
         self.names = names
-        self.reconnects = reconnects
+        self.reconnects: list[Callable[[], None]] = []
         """Called after each reconnect: messages to and from this replica may be lost."""
+        self._requests: set[anyio.CancelScope] = set()
+        # Its types are incomplete. Set by :meth:`use`.
+        self._client: Any = None
+        self._js: Any = None
+
+    def use(self, client: NatsClient) -> None:
+        """Begin to use a client of NATS."""
+        self._client = client
+        self._js = self._client.jetstream(timeout=REQUEST_S)
+
+    def handle_break(self) -> None:
+        """End the requests whose answers the broken connection had to bring: they would wait for their time-out."""
+        for scope in list(self._requests):
+            scope.cancel()
+
+    def handle_reconnect(self) -> None:
+        """Tell :attr:`reconnects`."""
+        for callback in self.reconnects:
+            callback()
 
     @property
     def connected(self) -> bool:
@@ -86,8 +102,12 @@ class NatsConnection:
         url = self._client.connected_url
         return url.netloc if url is not None else ""
 
-    async def retried(self, work: Callable[[], Awaitable[T]], patience_s: float | None = PATIENCE_S) -> T | None:
+    async def retried(
+        self, work: Callable[[], Awaitable[T]], patience_s: float | None = PATIENCE_S, *, ends_itself: bool = False
+    ) -> T | None:
         """Return the result of ``work`` when NATS answers; ``None`` if there is no such thing in NATS.
+
+        Work that ``ends_itself`` is not ended when the connection breaks, because it cleans up at its time-outs.
 
         Raises:
             StoreUnavailableError: NATS has not answered for ``patience_s``; with ``None``, never.
@@ -95,12 +115,27 @@ class NatsConnection:
         pause = Pause(self._client, patience_s)
         while True:
             try:
-                return await work()
+                return await (work() if ends_itself else self.answer_to(work()))
             except js_errors.NotFoundError:
                 return None
             except FAILURES as error:
                 log.info("NATS does not answer: %s", text_of(error))
             await pause()
+
+    async def answer_to(self, request: Awaitable[T]) -> T:
+        """Return the answer to a request of JetStream.
+
+        Raises:
+            TimeoutError: the connection broke before the answer came, like every other error of the request.
+        """
+        scope = anyio.CancelScope()
+        self._requests.add(scope)
+        try:
+            with scope:
+                return await request
+        finally:
+            self._requests.discard(scope)
+        raise TimeoutError("the connection broke")
 
     # --- messages between replicas --------------------------------------------------------------------------------
 
@@ -163,8 +198,8 @@ class Pause:
 
 @asynccontextmanager
 async def connected_client(
-    settings: ClusterSettings, label: str, on_reconnect: Callable[[], None]
-) -> AsyncGenerator[NatsClient]:
+    settings: ClusterSettings, label: str, connection: NatsConnection
+) -> AsyncGenerator[None]:
     """Connect to NATS, and reconnect whenever the connection breaks, to any server, until the end of the block.
 
     Raises:
@@ -176,11 +211,12 @@ async def connected_client(
 
     async def reconnected() -> None:
         log.info("connected to NATS again")
-        on_reconnect()
+        connection.handle_reconnect()
 
     async def disconnected() -> None:
         if not client.is_closed:
             log.warning("the connection to NATS is lost")
+            connection.handle_break()
 
     async def failed(error: Exception) -> None:
         nonlocal refused
@@ -216,8 +252,9 @@ async def connected_client(
         if refused or isinstance(error, nats.errors.AuthorizationError):
             raise ConfigError("store: NATS does not accept the credentials") from None
         raise StoreError(f"cannot reach NATS at {', '.join(settings.servers)}: {text_of(error)}") from None
+    connection.use(client)
     try:
-        yield client
+        yield
     finally:
         with anyio.move_on_after(1, shield=True), suppress(nats.errors.Error, OSError, TimeoutError):
             await client.close()
