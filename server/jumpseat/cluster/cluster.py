@@ -49,8 +49,12 @@ CHECK_S: Final = 0.5
 KEEP_ALIVE_CHECKS: Final = 10
 """Checks after which quiet connections between replicas are tried."""
 RETENTION_CHECK_S: Final = 600.0
+ENDING_S: Final = 7.5
+"""Time after ``drain_s`` in which a replica leaves: ten seconds are promised, and the process has to end, too."""
 END_S: Final = 1.5
 """Time that the last requests of other replicas get at the end, and their responses on the way."""
+LEAVE_S: Final = 0.5
+"""Time to tell the other replicas that this one drains, and that it has left: without NATS, nobody hears it."""
 
 
 class Server(Protocol):
@@ -98,6 +102,7 @@ class Cluster:
         self._routes: dict[Connection, ClientRoutes] = {}
         self._connected_s = time.monotonic()
         self._began_s = time.time()
+        self._left_by_s: float | None = None
 
     async def start(self) -> None:
         """Join the cluster."""
@@ -345,7 +350,9 @@ class Cluster:
         A turn that waits for a client that has left does not end by itself.
         """
         self.membership.draining = True
-        await self.membership.beat()
+        self._left_by_s = anyio.current_time() + self.settings.drain_s + ENDING_S
+        with anyio.move_on_after(LEAVE_S):
+            await self.membership.beat()
         with anyio.move_on_after(self.settings.drain_s):
             async with anyio.create_task_group() as tasks:
                 for session in self.server.registry.live_sessions():
@@ -362,18 +369,21 @@ class Cluster:
 
     async def close(self) -> None:
         """Leave the cluster. The sessions are closed before."""
-        with anyio.move_on_after(RELEASE_S):
+        left_by_s = self._left_by_s if self._left_by_s is not None else anyio.current_time() + ENDING_S
+        released_by_s = min(left_by_s - LEAVE_S - END_S, anyio.current_time() + RELEASE_S)
+        with anyio.CancelScope(deadline=released_by_s):
             async with anyio.create_task_group() as tasks:
                 for session_id in self.ownerships.owned():
-                    tasks.start_soon(self.ownerships.release, session_id)
+                    tasks.start_soon(self.ownerships.release, session_id, released_by_s)
         tunnels = self.links.tunnels()
-        with anyio.move_on_after(2 * END_S):
+        with anyio.CancelScope(deadline=min(left_by_s - LEAVE_S, anyio.current_time() + 2 * END_S)):
             async with anyio.create_task_group() as tasks:
                 for routes in list(self._routes.values()):
                     tasks.start_soon(routes.end, END_S)
             for tunnel in tunnels:
                 await tunnel.wait_until_sent()
-        await self.membership.leave()
+        with anyio.move_on_after(LEAVE_S):
+            await self.membership.leave()
         self.index.close()
         await anyio.to_thread.run_sync(delete_folder, self._home)
 

@@ -111,13 +111,12 @@ class Membership:
             self._beat_s = began
 
     async def leave(self) -> None:
-        """Remove this replica from the list."""
+        """Remove this replica from the list. A failure is only logged."""
         self.draining = True
-        with anyio.move_on_after(1):
-            try:
-                await self._stream.put(self._stream.names.replicas, self.id, {"id": self.id, "left": True})
-            except StoreError as error:
-                log.info("no last heartbeat: %s", error)
+        try:
+            await self._stream.put(self._stream.names.replicas, self.id, {"id": self.id, "left": True})
+        except StoreError as error:
+            log.info("no last heartbeat: %s", error)
 
     @property
     def cut_off(self) -> bool:

@@ -258,6 +258,7 @@ async def connected_client(
     finally:
         with anyio.move_on_after(1, shield=True), suppress(nats.errors.Error, OSError, TimeoutError):
             await client.close()
+        connection.handle_break()
 
 
 def text_of(error: BaseException) -> str:

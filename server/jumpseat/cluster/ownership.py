@@ -7,6 +7,7 @@ the epoch, and in the records of the session: from then on the owner before is r
 from __future__ import annotations
 
 import logging
+import math
 import time
 import uuid
 from collections import Counter
@@ -359,7 +360,8 @@ class Ownerships:
             if not self.is_live(session_id) and not self._openings[session_id]:
                 self.release_soon(session_id)
 
-    async def release(self, session_id: str) -> None:
+    async def release(self, session_id: str, by_s: float = math.inf) -> None:
+        """Give up a session that is closed. What is not stored ``by_s``, or after :data:`RELEASE_S`, is lost."""
         async with self.locked(session_id):
             lease = self._leases.get(session_id)
             if lease is None:
@@ -369,7 +371,8 @@ class Ownerships:
                 return
             lease.end()
             stored = lease.lost
-            with anyio.move_on_after(RELEASE_S, shield=True):
+            by_s = min(by_s, anyio.current_time() + RELEASE_S)
+            with anyio.CancelScope(deadline=by_s, shield=True):
                 if not lease.lost:
                     await lease.wait_ended()
                     stored = True

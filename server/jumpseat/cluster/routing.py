@@ -37,7 +37,7 @@ from jumpseat.cluster.openings import Openings
 from jumpseat.cluster.ownership import OwnedElsewhereError
 from jumpseat.cluster.relaying import Connecting, Relays
 from jumpseat.cluster.remote import END_NOTE, MOVED, MOVED_NOTE
-from jumpseat.errors import JumpseatError, SessionElsewhereError, StoreUnavailableError
+from jumpseat.errors import JumpseatError, OutcomeUnknownError, SessionElsewhereError, StoreUnavailableError
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.json_rpc_peer import Later
 from jumpseat.rpc.routes import check_call
@@ -392,7 +392,8 @@ class ClientRoutes:
     async def end(self, limit_s: float) -> None:
         """Carry out no more requests, and wait for the responses to the others, for ``limit_s`` at most.
 
-        The replica of a client of another one is told which requests were not received.
+        The replica of a client of another one is told which requests were not received. The rest of those of a
+        client of this replica fail.
         """
         self._ending = self.relayed
         with anyio.move_on_after(limit_s):
@@ -403,3 +404,6 @@ class ClientRoutes:
         if self.relayed:
             self._connection.notify(END_NOTE, {"received": self._received})
             self._connection.close()
+            return
+        for call in list(self._unanswered):
+            call.fail(OutcomeUnknownError(call.method))
