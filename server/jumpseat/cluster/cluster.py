@@ -24,6 +24,7 @@ from jumpseat.cluster.index import Index
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.links import Links
 from jumpseat.cluster.membership import Membership
+from jumpseat.cluster.orphans import remove_orphans_for_ever
 from jumpseat.cluster.ownership import RELEASE_S, Ownerships
 from jumpseat.cluster.routing import ClientRoutes, Handler, RelayCounters
 from jumpseat.cluster.settings import ClusterSettings
@@ -116,6 +117,7 @@ class Cluster:
         self.tasks.start_soon(self._check)
         if self.settings.retention_s is not None:
             self.tasks.start_soon(self._remove_old, self.settings.retention_s)
+        self.tasks.start_soon(remove_orphans_for_ever, self._stream, lambda: self.membership.is_first)
 
     def _beat_soon(self) -> None:
         self.tasks.start_soon(self.membership.beat)
@@ -188,7 +190,7 @@ class Cluster:
         """Remove the sessions that nobody has changed for ``retention_s``. One replica does it for all."""
         while True:
             await anyio.sleep(min(RETENTION_CHECK_S, retention_s / 10))
-            if self.membership.id != min(replica.id for replica in self.membership.replicas()):
+            if not self.membership.is_first:
                 continue
             before_ns = int((time.time() - retention_s) * 1e9)
             for entry in self.index.all(before_ns):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing, asynccontextmanager, suppress
+from datetime import datetime
+from functools import partial
 from typing import Any, Final, cast
 
 import anyio
@@ -36,6 +38,7 @@ from jumpseat.cluster.nats_connection import (
 )
 from jumpseat.cluster.settings import ClusterSettings
 from jumpseat.errors import StoreError
+from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +52,16 @@ _IN_PROCESS: Final = 10158
 _HEADER_BYTES: Final = 8192
 _LARGEST_BYTES: Final = 1 << 20
 _BATCH: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class LargeFile:
+    """An object with a large file. ``parts`` names its parts; ``stored_s`` its time by its host."""
+
+    name: str
+    parts: str
+    deleted: bool
+    stored_s: float
 
 
 class JetStream(Buckets):
@@ -202,6 +215,17 @@ class JetStream(Buckets):
             else:
                 pause = Pause(self._client, PATIENCE_S)
 
+    async def after(self, subject: str, seq: int) -> Stored | None:
+        """Return the first message of a subject of the log behind a sequence, from the leader.
+
+        Raises:
+            StoreUnavailableError: NATS does not answer.
+        """
+        found = await self.retried(
+            lambda: self._js.get_msg(self.names.log_stream, seq=seq + 1, subject=subject, next=True)
+        )
+        return Stored(found.seq or 0, found.data or b"", found.headers or {}) if found is not None else None
+
     async def _next(self, subject: str, start: int) -> Stored | None:
         """Return the first message of a subject from a sequence on, from the leader; ``None`` if it is silent."""
         try:
@@ -264,6 +288,42 @@ class JetStream(Buckets):
         """Remove a large file, if there is one."""
         with suppress(*FAILURES):
             await self._objects.delete(name)
+
+    async def large_files(self) -> list[LargeFile]:
+        """Return all large files, also those that were removed.
+
+        Raises:
+            StoreUnavailableError: NATS does not answer.
+        """
+        found: list[Any] = await self.retried(lambda: self._objects.list()) or []
+        return [
+            LargeFile(info.name, info.nuid or "", bool(info.deleted), _seconds(info.mtime) if info.mtime else 0.0)
+            for info in found
+        ]
+
+    async def remove_parts(self, known: Collection[str], before_s: float) -> list[str]:
+        """Remove the parts of files that are not ``known`` and were stored before a time; return their subjects.
+
+        Raises:
+            StoreUnavailableError: NATS does not answer.
+        """
+        stream, prefix = f"OBJ_{self.names.objects}", f"$O.{self.names.objects}.C."
+        info = await self.retried(lambda: self._js.stream_info(stream, subjects_filter=f"{prefix}>"))
+        subjects: dict[str, int] = (info.state.subjects or {}) if info is not None else {}
+        removed: list[str] = []
+        for subject in subjects:
+            if subject.removeprefix(prefix) in known:
+                continue
+            last = await self.retried(partial(self._js.get_msg, stream, subject=subject))
+            if last is not None and last.time is not None and last.time.timestamp() <= before_s:
+                await self.retried(partial(self._js.purge_stream, stream, subject=subject))
+                removed.append(subject)
+        return removed
+
+
+def _seconds(time_of_host: str) -> float:
+    """Return the Unix time of a time in ISO 8601."""
+    return datetime.fromisoformat(time_of_host).timestamp()
 
 
 @asynccontextmanager

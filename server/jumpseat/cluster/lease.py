@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup
 from jumpseat.cluster.catching_up import RunEnds
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.nats_connection import WrongSequenceError
+from jumpseat.cluster.orphans import object_name
 from jumpseat.cluster.records import Record, is_large, joined, parts
 from jumpseat.errors import OutcomeUnknownError, StoreError
 from jumpseat_protocol.events import Event
@@ -332,7 +333,7 @@ class Lease:
         name = record.name
         if is_large(record):
             # An object of its own for each version: a reader of the older record finds what it names.
-            stored = f"{self.session_id}/{self.epoch}-{self.seq}-{name}"
+            stored = object_name(self.session_id, self.epoch, self.seq, name)
             await self._stream.put_object(stored, record.data)
             record = Record("object", stored.encode(), name)
         for number, (part, more) in enumerate(parts(record.data, self._stream.most_bytes)):

@@ -137,6 +137,11 @@ class Membership:
         """Return the living replicas, this one included."""
         return [replica for replica in self._replicas.values() if self.alive(replica.id)]
 
+    @property
+    def is_first(self) -> bool:
+        """Return whether this replica does what one of all has to do."""
+        return self.id == min((replica.id for replica in self.replicas()), default=self.id)
+
     def alive(self, replica: str) -> bool:
         """Return whether a replica lives, as far as this one can tell."""
         if replica == self.id:
