@@ -96,6 +96,7 @@
     tls_ca = "~/ca.pem"                 # and tls_cert, tls_key of a client certificate
     shared = ["/mnt/work"]              # folders that all hosts have: sessions in them move freely
     drain_s = 20.0                      # time that turns have to end when the server ends
+    patience_s = 12.0                   # time that requests wait for NATS: longer than an election
 
     [mcp.servers.files]                 # an MCP server of every session: docs/mcp.md
     command = "npx"
@@ -419,6 +420,7 @@ class StoreConfig(_Section):
     shared: Paths = Field(default_factory=list)
     copies: Literal[1, 3, 5] | None = None
     drain_s: float = Field(default=20.0, ge=0, le=3600, allow_inf_nan=False)
+    patience_s: float = Field(default=12.0, ge=2, le=16, allow_inf_nan=False)
     retention_days: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     user: str | None = None
     password_env: str | None = None

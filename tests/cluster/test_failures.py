@@ -19,6 +19,8 @@ TOOL = {
     "parameters": {"type": "object"},
     "skipPermission": True,
 }
+PATIENCE_S = 5.0
+"""The time that requests wait, for tests that wait for its end: the default is for elections of NATS."""
 WAITING = scripted(calls("weather"), {"text": "it is sunny"}, {"text": "once more"}, {"text": "and again"})
 
 
@@ -82,7 +84,7 @@ async def test_a_client_that_comes_back_resumes_the_session_of_a_killed_replica_
 
 
 async def test_an_owner_that_was_paused_loses_the_session_and_relays_from_then_on(tmp_path: Path) -> None:
-    async with running_replicas(tmp_path, 2, limit_s=80) as replicas:
+    async with running_replicas(tmp_path, 2, limit_s=80, patience_s=PATIENCE_S) as replicas:
         owner, other = await replicas.connect(0), await replicas.connect(1)
         session = await owner.create(WAITING, tools=[TOOL])
         await owner.call("session.send", {"sessionId": session, "prompt": "the weather?"})
@@ -112,7 +114,7 @@ async def test_an_owner_that_was_paused_loses_the_session_and_relays_from_then_o
 
 
 async def test_a_replica_cut_off_from_nats_refuses_requests_and_comes_back(tmp_path: Path) -> None:
-    async with running_replicas(tmp_path, 1, limit_s=80) as replicas:
+    async with running_replicas(tmp_path, 1, limit_s=80, patience_s=PATIENCE_S) as replicas:
         (client,) = [await replicas.connect(0)]
         session = await client.create(scripted({"text": "before"}, {"text": "after"}))
         await client.prompt(session)

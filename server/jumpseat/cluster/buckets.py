@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -16,11 +17,8 @@ from jumpseat.cluster.nats_connection import (
     EXPECTED,
     FAILURES,
     MESSAGE_ID,
-    PATIENCE_S,
-    REQUEST_S,
     WRONG_SEQUENCE,
     NatsConnection,
-    Pause,
     Stored,
     WrongSequenceError,
     text_of,
@@ -62,11 +60,11 @@ class Buckets(NatsConnection):
         headers = {} if value is not None else {"KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": "3600"}
         data = b"" if value is None else orjson.dumps(value)
         sent = {MESSAGE_ID: message_id, EXPECTED: str(expected), **headers}
-        subject, pause = f"$KV.{bucket}.{key}", Pause(self._client, PATIENCE_S)
+        subject, pause = f"$KV.{bucket}.{key}", self.pause()
         refusals = Refusals(self, f"KV_{bucket}", subject, expected, message_id)
         while True:
             try:
-                publication = self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))
+                publication = self._js.publish(subject, data, timeout=self.request_s, headers=dict(sent))
                 return (await self.answer_to(publication)).seq
             except js_errors.APIError as error:
                 if error.err_code in WRONG_SEQUENCE:
@@ -85,7 +83,7 @@ class Buckets(NatsConnection):
             StoreUnavailableError: NATS does not answer.
         """
         refusals = Refusals(self, f"KV_{bucket}", f"$KV.{bucket}.{key}", revision)
-        pause = Pause(self._client)
+        pause = self.pause(math.inf)
         while True:
             try:
                 last = await refusals.judge()
@@ -95,14 +93,16 @@ class Buckets(NatsConnection):
                 return True
             await pause()
 
-    async def put(self, bucket: str, key: str, value: Any, timeout_s: float = REQUEST_S) -> None:
+    async def put(self, bucket: str, key: str, value: Any, timeout_s: float | None = None) -> None:
         """Set the value of a key, once.
 
         Raises:
             StoreUnavailableError: NATS does not answer.
         """
         try:
-            await self.answer_to(self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=timeout_s))
+            await self.answer_to(
+                self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=timeout_s or self.request_s)
+            )
         except FAILURES as error:
             log.info("NATS does not answer: %s", text_of(error))
             raise StoreUnavailableError from None
@@ -113,7 +113,9 @@ class Buckets(NatsConnection):
         Raises:
             StoreUnavailableError: NATS does not answer, or has no space.
         """
-        await self.retried(lambda: self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=REQUEST_S))
+        await self.retried(
+            lambda: self._js.publish(f"$KV.{bucket}.{key}", orjson.dumps(value), timeout=self.request_s)
+        )
 
     async def last_revision(self, bucket: str) -> int:
         """Return the revision of the last change in a bucket.
@@ -167,7 +169,7 @@ class Buckets(NatsConnection):
         ``None`` follows the keys that exist. A removed key has the value ``None``. All keys come again after NATS
         has lost the place of the reader.
         """
-        pause = Pause(self._client)
+        pause = self.pause(math.inf)
         while True:
             try:
                 async with aclosing(self._watch(bucket)) as changes:
@@ -203,7 +205,7 @@ class Buckets(NatsConnection):
             with suppress(nats.errors.Error, OSError):
                 await watcher.stop()
 
-    async def last_of(self, stream: str, subject: str, patience_s: float | None = PATIENCE_S) -> Stored | None:
+    async def last_of(self, stream: str, subject: str, patience_s: float | None = None) -> Stored | None:
         """Return the last message of a subject, from the leader of its stream.
 
         Raises:
@@ -212,7 +214,7 @@ class Buckets(NatsConnection):
         found = await self.retried(lambda: self._js.get_msg(stream, subject=subject), patience_s)
         return Stored(found.seq or 0, found.data or b"", found.headers or {}) if found is not None else None
 
-    async def last_number(self, stream: str, patience_s: float | None = PATIENCE_S) -> int:
+    async def last_number(self, stream: str, patience_s: float | None = None) -> int:
         """Return the sequence of the last message that a stream has ever had, from its leader.
 
         Raises:
@@ -241,7 +243,7 @@ class Refusals:
         self._was_known: bool | None = None
         self._since_s = 0.0
 
-    async def judge(self, patience_s: float | None = PATIENCE_S) -> Stored | None:
+    async def judge(self, patience_s: float | None = None) -> Stored | None:
         """Return the last message of the subject. Unless that is the message itself, it is to be sent again.
 
         Raises:

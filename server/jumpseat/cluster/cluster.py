@@ -42,10 +42,8 @@ log = logging.getLogger(__name__)
 
 DISCONNECTED_S: Final = 2.0
 """Time without a connection to NATS after which requests about sessions are refused."""
-STALLED_S: Final = 5.0
-"""Time that an append may take before requests are refused: an election of NATS takes up to 9 s."""
-GIVE_UP_S: Final = 12.0
-"""Time that responses wait for what they have changed to be stored."""
+STALLED_SHARE: Final = 5 / 12
+"""Time that an append may take before requests are refused, as a share of the time that they wait for NATS."""
 CHECK_S: Final = 0.5
 KEEP_ALIVE_CHECKS: Final = 10
 """Checks after which quiet connections between replicas are tried."""
@@ -148,7 +146,7 @@ class Cluster:
             time.monotonic() - self._connected_s > DISCONNECTED_S
             or self.membership.cut_off
             or self.membership.doubtful
-            or self.ownerships.stalled_s > STALLED_S
+            or self.ownerships.stalled_s > self.settings.patience_s * STALLED_SHARE
         )
 
     def session(self, session_id: str) -> Session | None:
@@ -223,10 +221,10 @@ class Cluster:
             self.ownerships.release_closed()
             if self._stream.connected:
                 self._connected_s = time.monotonic()
-            if self.ownerships.stalled_s > GIVE_UP_S:
+            if self.ownerships.stalled_s > self.settings.patience_s:
                 for session_id in self.ownerships.owned():
                     lease = self.ownerships.lease(session_id)
-                    if lease is not None and lease.stalled_s > GIVE_UP_S:
+                    if lease is not None and lease.stalled_s > self.settings.patience_s:
                         lease.give_up_responses()
             await anyio.sleep(CHECK_S)
 

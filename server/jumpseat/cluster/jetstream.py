@@ -7,6 +7,7 @@ without an answer may have been stored, so it is repeated, unchanged, until the 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing, asynccontextmanager, suppress
@@ -26,12 +27,9 @@ from jumpseat.cluster.nats_connection import (
     EXPECTED,
     FAILURES,
     MESSAGE_ID,
-    PATIENCE_S,
-    REQUEST_S,
     RETRY_S,
     WRONG_SEQUENCE,
     Headers,
-    Pause,
     Stored,
     connected_client,
     text_of,
@@ -140,7 +138,7 @@ class JetStream(Buckets):
         message_id: str,
         expected: int,
         headers: Headers,
-        patience_s: float | None = None,
+        patience_s: float = math.inf,
     ) -> int:
         """Store a message behind the one with the sequence ``expected``; 0 is none. Returns its sequence.
 
@@ -152,11 +150,11 @@ class JetStream(Buckets):
             StoreError: the message is refused: it is too large, or the stream is full.
         """
         sent = {MESSAGE_ID: message_id, EXPECTED: str(expected), **headers}
-        pause = Pause(self._client, patience_s)
+        pause = self.pause(patience_s)
         refusals = Refusals(self, self.names.log_stream, subject, expected, message_id)
         while True:
             try:
-                publication = self._js.publish(subject, data, timeout=REQUEST_S, headers=dict(sent))
+                publication = self._js.publish(subject, data, timeout=self.request_s, headers=dict(sent))
                 return (await self.answer_to(publication)).seq
             except js_errors.APIError as error:
                 if error.err_code in WRONG_SEQUENCE:
@@ -191,7 +189,7 @@ class JetStream(Buckets):
         Raises:
             StoreUnavailableError: NATS does not answer.
         """
-        seq, pause = 0, Pause(self._client, PATIENCE_S)
+        seq, pause = 0, self.pause()
         while seq < last:
             before = seq
             async with aclosing(self._batch(subject, seq + 1)) as messages:
@@ -213,7 +211,7 @@ class JetStream(Buckets):
                 else:
                     await pause()
             else:
-                pause = Pause(self._client, PATIENCE_S)
+                pause = self.pause()
 
     async def after(self, subject: str, seq: int) -> Stored | None:
         """Return the first message of a subject of the log behind a sequence, from the leader.
@@ -247,7 +245,7 @@ class JetStream(Buckets):
                 f"$JS.API.DIRECT.GET.{self.names.log_stream}", orjson.dumps(request), reply=inbox
             )
             while True:
-                reply = await replies.next_msg(timeout=REQUEST_S)
+                reply = await replies.next_msg(timeout=self.request_s)
                 headers = cast("Headers", reply.headers or {})
                 if "Nats-Sequence" not in headers:
                     return
@@ -334,7 +332,7 @@ async def connect(settings: ClusterSettings, label: str) -> AsyncGenerator[JetSt
         StoreError: no server can be reached, or none has JetStream.
         ConfigError: the credentials are not accepted.
     """
-    stream = JetStream(Names(settings.name))
+    stream = JetStream(Names(settings.name), settings.patience_s)
     async with connected_client(settings, label, stream):
         await stream.prepare(settings)
         yield stream

@@ -1,7 +1,7 @@
 """The replicas of a cluster: which there are, and which are gone.
 
 Each replica writes a heartbeat to a bucket, one for all of its sessions. A replica is taken for dead when nothing
-was heard of it for ``DEAD_S``, neither a heartbeat nor the answer to a ping; or at once when nobody listens to its
+was heard of it for some time, neither a heartbeat nor the answer to a ping; or at once when nobody listens to its
 subject any more: its connection to NATS is gone.
 A replica that was taken for dead by mistake is refused at its next append.
 """
@@ -29,10 +29,11 @@ from jumpseat_protocol.version import __version__
 
 log = logging.getLogger(__name__)
 
-BEAT_S: Final = 3.0
-DEAD_S: Final = 15.0
-"""Longer than an election of NATS, during which no heartbeat can be written."""
-CUT_OFF_S: Final = 10.0
+BEAT_SHARE: Final = 1 / 4
+"""Time between heartbeats, as a share of the time that requests wait for NATS."""
+DEAD_SHARE: Final = 5 / 4
+"""Time without a sign of a replica, likewise: during an election of NATS, no heartbeat can be written."""
+CUT_OFF_SHARE: Final = 5 / 6
 """A replica whose own heartbeat is older serves no requests about sessions, because others may have taken them."""
 PING_S: Final = 0.5
 GONE_PINGS: Final = 4
@@ -64,6 +65,9 @@ class Membership:
     ) -> None:
         self.id = uuid.uuid4().hex[:12]
         self.host = settings.host
+        self._beats_s = settings.patience_s * BEAT_SHARE
+        self._dead_s = settings.patience_s * DEAD_SHARE
+        self._cut_off_s = settings.patience_s * CUT_OFF_SHARE
         self.draining = False
         self.doubtful = False
         """Whether others may have taken sessions of this replica since it looked."""
@@ -104,7 +108,7 @@ class Membership:
         began = time.monotonic()
         self.doubtful = self.doubtful or self.cut_off
         try:
-            await self._stream.put(self._stream.names.replicas, self.id, beat, BEAT_S)
+            await self._stream.put(self._stream.names.replicas, self.id, beat, self._beats_s)
         except StoreError as error:
             log.info("no heartbeat: %s", error)
         else:
@@ -121,11 +125,11 @@ class Membership:
     @property
     def cut_off(self) -> bool:
         """Return whether others may have taken this replica for dead."""
-        return time.monotonic() - self._beat_s > CUT_OFF_S
+        return time.monotonic() - self._beat_s > self._cut_off_s
 
     async def _beat_for_ever(self) -> None:
         while True:
-            await anyio.sleep(BEAT_S)
+            await anyio.sleep(self._beats_s)
             await self.beat()
 
     def _handle_ping(self, _subject: str, _data: bytes, reply: str) -> None:
@@ -150,7 +154,9 @@ class Membership:
         if known is None or replica in self._gone:
             return False
         # Where this replica cannot write either, NATS is at fault.
-        return time.monotonic() - known.seen_s <= DEAD_S or time.monotonic() - self._beat_s > 2 * BEAT_S
+        return (
+            time.monotonic() - known.seen_s <= self._dead_s or time.monotonic() - self._beat_s > 2 * self._beats_s
+        )
 
     def on_host(self, host: str) -> str | None:
         """Return a living replica of a host that takes sessions, or ``None``; best one that fits this one."""

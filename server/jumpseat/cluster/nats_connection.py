@@ -25,9 +25,8 @@ T = TypeVar("T")
 
 RETRY_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0)
 """Waits before a request is repeated; the last one is used from then on."""
-REQUEST_S: Final = 5.0
-PATIENCE_S: Final = 12.0
-"""Time in which requests are repeated: longer than an election of NATS."""
+REQUEST_SHARE: Final = 5 / 12
+"""Time for the answer to one request, as a share of the time in which requests are repeated."""
 WRONG_SEQUENCE: Final = (10071, 10164)
 EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
 MESSAGE_ID: Final = "Nats-Msg-Id"
@@ -67,8 +66,12 @@ class Stored:
 class NatsConnection:
     """A connection to NATS, and the names that a cluster uses there."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, patience_s: float) -> None:
         self.names = names
+        self.patience_s = patience_s
+        """Time in which requests are repeated."""
+        self.request_s = patience_s * REQUEST_SHARE
+        """Time for the answer to one request."""
         self.reconnects: list[Callable[[], None]] = []
         """Called after each reconnect: messages to and from this replica may be lost."""
         self._requests: set[anyio.CancelScope] = set()
@@ -79,7 +82,7 @@ class NatsConnection:
     def use(self, client: NatsClient) -> None:
         """Begin to use a client of NATS."""
         self._client = client
-        self._js = self._client.jetstream(timeout=REQUEST_S)
+        self._js = self._client.jetstream(timeout=self.request_s)
 
     def handle_break(self) -> None:
         """End the requests whose answers the broken connection had to bring: they would wait for their time-out."""
@@ -103,16 +106,16 @@ class NatsConnection:
         return url.netloc if url is not None else ""
 
     async def retried(
-        self, work: Callable[[], Awaitable[T]], patience_s: float | None = PATIENCE_S, *, ends_itself: bool = False
+        self, work: Callable[[], Awaitable[T]], patience_s: float | None = None, *, ends_itself: bool = False
     ) -> T | None:
         """Return the result of ``work`` when NATS answers; ``None`` if there is no such thing in NATS.
 
         Work that ``ends_itself`` is not ended when the connection breaks, because it cleans up at its time-outs.
 
         Raises:
-            StoreUnavailableError: NATS has not answered for ``patience_s``; with ``None``, never.
+            StoreUnavailableError: NATS has not answered for ``patience_s``, by default that of the connection.
         """
-        pause = Pause(self._client, patience_s)
+        pause = self.pause(patience_s)
         while True:
             try:
                 return await (work() if ends_itself else self.answer_to(work()))
@@ -121,6 +124,10 @@ class NatsConnection:
             except FAILURES as error:
                 log.info("NATS does not answer: %s", text_of(error))
             await pause()
+
+    def pause(self, patience_s: float | None = None) -> Pause:
+        """Return the waits before a request is repeated, for ``patience_s``, by default that of the connection."""
+        return Pause(self._client, self.patience_s if patience_s is None else patience_s)
 
     async def answer_to(self, request: Awaitable[T]) -> T:
         """Return the answer to a request of JetStream.
@@ -170,14 +177,14 @@ class NatsConnection:
 
 
 class Pause:
-    """The waits before a request is sent again. ``patience_s`` limits all of them together; ``None`` does not.
+    """The waits before a request is sent again. ``patience_s`` limits all of them together, in seconds.
 
     They end with the connection of ``client``: nothing shielded may wait for a connection that was closed.
     """
 
-    def __init__(self, client: NatsClient, patience_s: float | None = None) -> None:
+    def __init__(self, client: NatsClient, patience_s: float) -> None:
         self._client = client
-        self._until_s = None if patience_s is None else time.monotonic() + patience_s
+        self._until_s = time.monotonic() + patience_s
         self._attempt = 0
 
     async def __call__(self) -> None:
@@ -186,7 +193,7 @@ class Pause:
         Raises:
             StoreUnavailableError: the patience is over, or the connection is closed.
         """
-        if self._client.is_closed or (self._until_s is not None and time.monotonic() > self._until_s):
+        if self._client.is_closed or time.monotonic() > self._until_s:
             raise StoreUnavailableError
         await anyio.sleep(RETRY_S[min(self._attempt, len(RETRY_S) - 1)])
         self._attempt += 1
@@ -207,7 +214,8 @@ async def connected_client(
         ConfigError: the credentials are not accepted.
     """
     client: Any = NatsClient()
-    refused = False
+    refusals = 0
+    connecting = anyio.CancelScope()
 
     async def reconnected() -> None:
         log.info("connected to NATS again")
@@ -219,9 +227,11 @@ async def connected_client(
             connection.handle_break()
 
     async def failed(error: Exception) -> None:
-        nonlocal refused
+        nonlocal refusals
         # Of other types, too, by the moment at which the server refuses.
-        refused = refused or "authorization" in text_of(error).lower()
+        refusals += "authorization" in text_of(error).lower()
+        if refusals >= len(settings.servers):
+            connecting.cancel()
         log.info("NATS: %s", text_of(error))
 
     given: dict[str, Any] = {
@@ -232,7 +242,7 @@ async def connected_client(
         "tls": settings.tls,
     }
     try:
-        with anyio.fail_after(15):
+        with anyio.fail_after(15), connecting:
             await client.connect(
                 list(settings.servers),
                 name=label,
@@ -249,9 +259,11 @@ async def connected_client(
                 **{key: value for key, value in given.items() if value is not None},
             )
     except (nats.errors.AuthorizationError, nats.errors.NoServersError, TimeoutError, OSError) as error:
-        if refused or isinstance(error, nats.errors.AuthorizationError):
+        if refusals or isinstance(error, nats.errors.AuthorizationError):
             raise ConfigError("store: NATS does not accept the credentials") from None
         raise StoreError(f"cannot reach NATS at {', '.join(settings.servers)}: {text_of(error)}") from None
+    if connecting.cancelled_caught:
+        raise ConfigError("store: NATS does not accept the credentials")
     connection.use(client)
     try:
         yield

@@ -29,7 +29,7 @@ from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.lease import Lease
 from jumpseat.cluster.membership import Membership
 from jumpseat.cluster.names import session_of, token_of
-from jumpseat.cluster.nats_connection import PATIENCE_S, WrongSequenceError
+from jumpseat.cluster.nats_connection import WrongSequenceError
 from jumpseat.cluster.records import EPOCH, Content, Folder, Record
 from jumpseat.deep_folders import delete_folder
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError
@@ -289,7 +289,7 @@ class Ownerships:
                     f"{session_id}:{epoch}:claim",
                     last.seq,
                     record.headers(epoch),
-                    PATIENCE_S,
+                    self._stream.patience_s,
                 )
             except WrongSequenceError as error:
                 last = error.last

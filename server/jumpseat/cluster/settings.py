@@ -23,7 +23,8 @@ class ClusterSettings:
     """Where a cluster stores its sessions, and the part of this replica.
 
     ``host`` names the machine whose files local working folders are on; ``shared`` are folders that all hosts have.
-    ``copies`` is the number of nodes that store each message.
+    ``copies`` is the number of nodes that store each message. ``patience_s`` is the time that requests wait for
+    NATS, of which other limits are shares.
     """
 
     servers: tuple[str, ...]
@@ -32,6 +33,7 @@ class ClusterSettings:
     shared: tuple[str, ...] = ()
     copies: int | None = None
     drain_s: float = 20.0
+    patience_s: float = 12.0
     retention_s: float | None = None
     user: str | None = None
     password: str | None = field(default=None, repr=False)
@@ -64,6 +66,7 @@ def cluster_settings(config: StoreConfig, environ: Mapping[str, str]) -> Cluster
         shared=tuple(os.path.normpath(os.path.expanduser(path)) for path in config.shared),
         copies=config.copies,
         drain_s=config.drain_s,
+        patience_s=config.patience_s,
         retention_s=config.retention_days * 86400 if config.retention_days is not None else None,
         user=config.user,
         password=_variable(config.password_env, "password_env", environ),
