@@ -151,7 +151,6 @@ async def _prompted_during(
 
 async def test_nobody_notices_that_the_leader_of_the_log_leaves_in_its_lame_duck_mode(tmp_path: Path) -> None:
     async def leave(nats: Nats, _client: Any) -> None:
-        # One of three: each takes ten seconds to end.
         node = await nats.leader(LOG)
         assert node is not None
         node.lame_duck()

@@ -68,8 +68,8 @@ class Node:
             f'http: "127.0.0.1:{self._monitor_port}"',
             f'jetstream {{ store_dir: "{folder / "data"}", sync_interval: always, max_file: {space} }}',
             "ping_interval: 5s",
-            # The shortest that is allowed.
-            'lame_duck_grace_period: "0s"',
+            # The shortest that are allowed: 0 s would mean the default of ten.
+            'lame_duck_grace_period: "1ms"',
             'lame_duck_duration: "30s"',
         ]
         if len(routes) > 1:

@@ -211,7 +211,9 @@ class Buckets(NatsConnection):
         Raises:
             StoreUnavailableError: NATS does not answer.
         """
-        found = await self.retried(lambda: self._js.get_msg(stream, subject=subject), patience_s)
+        found = await self.retried(
+            lambda: self.answer_to(self._js.get_msg(stream, subject=subject), self.request_s), patience_s
+        )
         return Stored(found.seq or 0, found.data or b"", found.headers or {}) if found is not None else None
 
     async def last_number(self, stream: str, patience_s: float | None = None) -> int:

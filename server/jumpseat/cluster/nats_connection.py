@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -25,8 +26,10 @@ T = TypeVar("T")
 
 RETRY_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0)
 """Waits before a request is repeated; the last one is used from then on."""
-REQUEST_SHARE: Final = 5 / 12
-"""Time for the answer to one request, as a share of the time in which requests are repeated."""
+REQUEST_SHARE: Final = 1 / 5
+"""Time for the answer to one message, as a share of the time in which it is repeated: it may be lost."""
+WORK_SHARE: Final = 5 / 12
+"""Time for the answers to other requests, likewise."""
 WRONG_SEQUENCE: Final = (10071, 10164)
 EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
 MESSAGE_ID: Final = "Nats-Msg-Id"
@@ -71,7 +74,7 @@ class NatsConnection:
         self.patience_s = patience_s
         """Time in which requests are repeated."""
         self.request_s = patience_s * REQUEST_SHARE
-        """Time for the answer to one request."""
+        """Time for the answer to one message."""
         self.reconnects: list[Callable[[], None]] = []
         """Called after each reconnect: messages to and from this replica may be lost."""
         self._requests: set[anyio.CancelScope] = set()
@@ -82,7 +85,7 @@ class NatsConnection:
     def use(self, client: NatsClient) -> None:
         """Begin to use a client of NATS."""
         self._client = client
-        self._js = self._client.jetstream(timeout=self.request_s)
+        self._js = self._client.jetstream(timeout=self.patience_s * WORK_SHARE)
 
     def handle_break(self) -> None:
         """End the requests whose answers the broken connection had to bring: they would wait for their time-out."""
@@ -129,20 +132,21 @@ class NatsConnection:
         """Return the waits before a request is repeated, for ``patience_s``, by default that of the connection."""
         return Pause(self._client, self.patience_s if patience_s is None else patience_s)
 
-    async def answer_to(self, request: Awaitable[T]) -> T:
+    async def answer_to(self, request: Awaitable[T], limit_s: float = math.inf) -> T:
         """Return the answer to a request of JetStream.
 
         Raises:
-            TimeoutError: the connection broke before the answer came, like every other error of the request.
+            TimeoutError: the connection broke before the answer came, or it took longer than ``limit_s``. Errors of
+                the request are raised, too.
         """
-        scope = anyio.CancelScope()
+        scope = anyio.CancelScope(deadline=anyio.current_time() + limit_s)
         self._requests.add(scope)
         try:
             with scope:
                 return await request
         finally:
             self._requests.discard(scope)
-        raise TimeoutError("the connection broke")
+        raise TimeoutError("no answer")
 
     # --- messages between replicas --------------------------------------------------------------------------------
 
