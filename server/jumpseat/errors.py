@@ -117,7 +117,7 @@ class OutcomeUnknownError(StoreError):
 
 
 class ReplicaIncompatibleError(StoreError):
-    """Another build of jumpseat runs the session, on a ``replica`` that requests cannot be relayed to.
+    """The session is one of a ``replica`` of another build, which requests cannot be relayed to.
 
     ``version`` is that of the build; ``theirs`` and ``ours`` are the versions of the relay protocol that either
     speaks.
@@ -125,8 +125,8 @@ class ReplicaIncompatibleError(StoreError):
 
     def __init__(self, replica: str, version: str, theirs: str, ours: str) -> None:
         super().__init__(
-            f"replica {replica} of jumpseat {version} has the session open, and relays with protocol {theirs}, "
-            f"while this one of jumpseat {__version__} relays with {ours}: try again when that replica has ended"
+            f"requests cannot be relayed to replica {replica} of jumpseat {version} with relay protocol {theirs}, "
+            f"because this one of jumpseat {__version__} speaks {ours}: try again when that replica has ended"
         )
         self.replica = replica
         self.version = version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,7 @@ async def test_a_session_of_a_replica_with_another_relay_protocol_is_refused_unt
                 error = await wire.error_of(method, params)
                 assert error["data"]["code"] == "replica_incompatible"
                 assert (error["data"]["version"], error["data"]["ownVersion"]) == ("99.0", __version__)
-                assert f"with protocol 2 to 3, while this one of jumpseat {__version__}" in error["message"]
+                assert "jumpseat 99.0 with relay protocol 2 to 3, because this one" in error["message"]
             # What does not need the other replica goes on.
             assert [one["sessionId"] for one in (await wire.call("session.list", {}))["sessions"]] == [session]
             mine = await wire.create(TWO)
@@ -94,6 +95,40 @@ async def test_a_session_of_a_replica_with_another_relay_protocol_is_refused_unt
             assert f"{ids[__version__]} cannot relay to {ids['99.0']}" in printed
         await there.end()
         await wire.call("session.resume", resume)
+        assert answers(await wire.prompt(session)) == ["two"]
+
+
+async def test_a_session_that_went_to_an_incompatible_replica_comes_back_to_its_client_when_that_one_drains(
+    tmp_path: Path,
+) -> None:
+    later = later_build(tmp_path / "build", 2, 3)
+    async with (
+        running_nats(tmp_path) as nats,
+        running_server(tmp_path / "later", tcp=True, config=nats.config(), env=later) as there,
+        running_server(tmp_path / "here", tcp=True, config=nats.config()) as here,
+        running_server(tmp_path / "owner", tcp=True, config=nats.config()) as owner,
+        here.connect() as wire,
+    ):
+        async with owner.connect() as first:
+            session = await first.create(TWO)
+            resume = {"sessionId": session, "provider": TWO}
+            await wire.call("session.resume", resume)
+            assert answers(await wire.prompt(session)) == ["one"]
+            # The replica of the client cannot take the session over, and the later one is asked to.
+            here.signal(signal.SIGSTOP)
+            await owner.kill()
+        async with there.connect() as other:
+            await other.call("session.resume", resume)
+            here.signal(signal.SIGCONT)
+            code = "outcome_unknown"
+            while code == "outcome_unknown":
+                # The replica does not know yet that the owner is gone.
+                error = await wire.error_of("session.send", {"sessionId": session, "prompt": "go"})
+                code = error["data"]["code"]
+            assert code == "replica_incompatible"
+        since = len(wire.messages)
+        await there.end()
+        await wire.event("session.resume", session=session, since=since)
         assert answers(await wire.prompt(session)) == ["two"]
 
 
