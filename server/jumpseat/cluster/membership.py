@@ -129,7 +129,8 @@ class Membership:
 
     async def _beat_for_ever(self) -> None:
         while True:
-            await anyio.sleep(self._beats_s)
+            is_late = time.monotonic() - self._beat_s > self._beats_s
+            await anyio.sleep(PING_S if is_late else self._beats_s)
             await self.beat()
 
     def _handle_ping(self, _subject: str, _data: bytes, reply: str) -> None:
