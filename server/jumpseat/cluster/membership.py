@@ -162,22 +162,14 @@ class Membership:
     def on_host(self, host: str) -> str | None:
         """Return a living replica of a host that takes sessions, or ``None``; best one that fits this one."""
         taking = [replica for replica in self.replicas() if replica.host == host and not replica.draining]
-        rank: Callable[[Replica], tuple[bool, bool, str]] = lambda replica: (  # noqa: E731
-            not replica.fits,
-            replica.id != self.id,
-            replica.id,
-        )
-        return min(taking, key=rank).id if taking else None
+        ranked = sorted(taking, key=lambda one: (not one.fits, one.id != self.id, one.id))
+        return ranked[0].id if ranked else None
 
     def other(self) -> str | None:
         """Return another living replica that takes sessions, or ``None``; best one that fits, and of this host."""
         taking = [replica for replica in self.replicas() if replica.id != self.id and not replica.draining]
-        rank: Callable[[Replica], tuple[bool, bool, str]] = lambda replica: (  # noqa: E731
-            not replica.fits,
-            replica.host != self.host,
-            replica.id,
-        )
-        return min(taking, key=rank).id if taking else None
+        ranked = sorted(taking, key=lambda one: (not one.fits, one.host != self.host, one.id))
+        return ranked[0].id if ranked else None
 
     def check_fits(self, replica: str) -> None:
         """Check that clients can be relayed to a replica, as far as its heartbeat tells.
