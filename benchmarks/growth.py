@@ -28,6 +28,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
+from urllib.request import Request, urlopen
 
 import orjson
 from driver import Server
@@ -180,8 +181,12 @@ def copy_session(original: Path, session_id: str, times: int) -> None:
 
 
 async def events(command: str, model_url: str, most: int) -> AsyncIterator[Row]:
-    """Yield the costs of a session with 100 to 100,000 events, resumed in a new process."""
-    for size in (100, 1000, 10_000, 100_000):
+    """Yield the costs of a session with 100 to 100,000 events, resumed in a new process.
+
+    ``short_turn_ms`` is that of a session with two turns, where the model reads as many bytes before each prompt
+    as it gets from the long session: while the model works, the server's memory leaves the caches.
+    """
+    for size in (100, 1000, 10_000, 20_000, 100_000):
         if size > most:
             return
         async with home_folder() as home:
@@ -203,7 +208,8 @@ async def events(command: str, model_url: str, most: int) -> AsyncIterator[Row]:
                 resume_ms = await cost_ms(server, 1, resume)
                 after = memory_mib(server.pid)
                 await take_turn(0)
-                yield {
+                await asyncio.to_thread(_sizes, model_url)
+                row = {
                     "events": size,
                     "resume_ms": resume_ms,
                     "resume_memory_mib": after - before,
@@ -211,6 +217,37 @@ async def events(command: str, model_url: str, most: int) -> AsyncIterator[Row]:
                     "memory_mib": memory_mib(server.pid),
                     "log_mib": log.stat().st_size / (1 << 20),
                 }
+                body = _request_of(max(await asyncio.to_thread(_sizes, model_url)))
+                short = await server.create(**_UNLIMITED)
+                await server.turn(short, "calls=8")
+
+                async def take_short_turn(
+                    _number: int, server: Server = server, session: str = short, body: bytes = body
+                ) -> None:
+                    await asyncio.to_thread(_ask, model_url, body)
+                    await server.turn(session, "Hello")
+
+                await take_short_turn(0)
+                yield row | {"short_turn_ms": await cost_ms(server, TURNS // 3, take_short_turn)}
+
+
+def _request_of(size: int) -> bytes:
+    """Return a request of about ``size`` bytes that the model answers as it does a plain prompt."""
+    message = {"role": "user", "content": "Hello"}
+    most = size // len(orjson.dumps(message))
+    return orjson.dumps({"model": "fake-model", "stream": True, "messages": [message] * max(1, most)})
+
+
+def _ask(model_url: str, body: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+    with urlopen(Request(f"{model_url}/chat/completions", body, headers)) as answer:
+        answer.read()
+
+
+def _sizes(model_url: str) -> list[int]:
+    """Return the sizes in bytes of the model's requests since the last call."""
+    with urlopen(f"{model_url}/sizes") as answer:
+        return orjson.loads(answer.read())
 
 
 _UNLIMITED: Final[dict[str, Any]] = {
@@ -283,7 +320,9 @@ async def measure(servers: Mapping[str, str], parts: Sequence[str], most: int, o
                     rows.append({"server": name} | {key: f"{value:.10g}" for key, value in _rounded(row).items()})
                     print(part, rows[-1], file=sys.stderr, flush=True)
             with target.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+                # Servers that were measured before may lack newer columns.
+                columns = list(dict.fromkeys(column for row in rows for column in row))
+                writer = csv.DictWriter(file, columns, lineterminator="\n")
                 writer.writeheader()
                 writer.writerows(rows)
     finally:
