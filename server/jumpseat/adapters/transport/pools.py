@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ssl
 
+import anyio.to_thread
+
 from jumpseat.adapters.adapter import Network
 from jumpseat.adapters.transport.connections import DirectConnections
 from jumpseat.adapters.transport.errors import UnsupportedProtocol
@@ -30,15 +32,16 @@ class Pools:
             raise UnsupportedProtocol("expected an http or https URL")
         proxy = self._network.proxy or self._proxies.for_url(url)
         secure = url.scheme == "https" or (proxy or "").startswith("https:")
+        if secure and self._tls is None:
+            # In a thread: all sessions would wait for it.
+            tls = await anyio.to_thread.run_sync(tls_context, self._network)
+            self._tls = self._tls or tls
         pool = self._pools.get((proxy, secure))
         if pool is None:
-            pool = self._pools[proxy, secure] = self._pool(proxy, secure=secure)
+            pool = self._pools[proxy, secure] = self._pool(proxy, self._tls if secure else None)
         return await pool.send(request)
 
-    def _pool(self, proxy: str | None, *, secure: bool) -> Route:
-        if secure and self._tls is None:
-            self._tls = tls_context(self._network)
-        tls = self._tls if secure else None
+    def _pool(self, proxy: str | None, tls: ssl.SSLContext | None) -> Route:
         if not proxy:
             return DirectConnections(tls)
         from jumpseat.adapters.transport.proxied import ProxiedConnections
