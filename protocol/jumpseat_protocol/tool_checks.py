@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, cast
 from urllib.parse import unquote
 
 from jumpseat_protocol.members import hint
@@ -23,12 +23,19 @@ MAX_CLIENT_NAME: Final = 128
 """The longest name that any provider takes, in characters."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
-_SCHEMAS_BY_NAME: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_LISTS_OF_SCHEMAS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SCHEMAS: Final = (
-    *("items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "contains", "propertyNames"),
-    *("not", "if", "then", "else"),
-)
+_VALUES: Final = frozenset({"const", "default", "enum", "examples"})
+"""The keywords that have values instead of schemas."""
+
+
+class Problem(NamedTuple):
+    """What is wrong with a schema, and where: the path from the schema down, such as ``.items.type``."""
+
+    path: str
+    text: str
+
+    def inside(self, name: str) -> Problem:
+        """Return the problem as one of the object that has the schema under ``name``."""
+        return Problem(f".{name}{self.path}", self.text)
 
 
 def name_problem(name: Any, longest: int = MAX_NAME) -> str | None:
@@ -49,7 +56,9 @@ def schema_problem(schema: Any, path: str = "parameters") -> str | None:
     if _is_type(declared) and declared != "object":
         return f"{path}.type: expected an object schema, got type {declared!r}"
     try:
-        return next(_problems(schema, path), None) or reference_problem(cast("Mapping[str, Any]", schema), path)
+        if (found := _problem(schema)) is not None:
+            return f"{path}{found.path}: {found.text}"
+        return reference_problem(cast("Mapping[str, Any]", schema), path)
     except RecursionError:
         return f"{path}: the schema is nested too deeply"
 
@@ -59,6 +68,8 @@ def reference_problem(schema: Mapping[str, Any], path: str = "parameters") -> st
 
     References to anchors and to other documents are not followed, nor are those of schemas with an ``$id`` inside.
     """
+    if not _has_references(schema):
+        return None
     found = list(_references(schema, path))
     if any(keyword == "$id" and where != f"{path}.$id" for where, keyword, _ in found):
         return None
@@ -68,6 +79,19 @@ def reference_problem(schema: Mapping[str, Any], path: str = "parameters") -> st
     return None
 
 
+def _has_references(node: Any) -> bool:
+    """Return whether there is any ``$ref`` or ``$id`` in a schema; few schemas have one."""
+    if isinstance(node, dict | Mapping):
+        for key, value in cast("Mapping[str, Any]", node).items():
+            if key in ("$ref", "$id"):
+                return True
+            # The check of a leaf takes longer than to leave it out.
+            if not isinstance(value, str) and key not in _VALUES and _has_references(value):
+                return True
+        return False
+    return isinstance(node, list) and any(map(_has_references, cast("list[Any]", node)))
+
+
 def _references(node: Any, path: str) -> Iterator[tuple[str, str, Any]]:
     """Yield the place, the keyword and the value of each ``$ref`` and ``$id`` in a schema."""
     if isinstance(node, Mapping):
@@ -75,8 +99,7 @@ def _references(node: Any, path: str) -> Iterator[tuple[str, str, Any]]:
             where = f"{path}.{key}"
             if key in ("$ref", "$id"):
                 yield where, key, value
-            # These hold values instead of schemas.
-            if key not in ("const", "default", "enum", "examples"):
+            if key not in _VALUES:
                 yield from _references(value, where)
     elif isinstance(node, list):
         for number, value in enumerate(cast("list[Any]", node)):
@@ -106,39 +129,78 @@ def json_problem(schema: Any, path: str = "parameters") -> str | None:
     return None
 
 
-def _problems(schema: Any, path: str) -> Iterator[str]:
+def _problem(schema: Any) -> Problem | None:
+    """Return the first problem of a schema, possibly of one inside."""
     if isinstance(schema, bool):
-        return
-    if not isinstance(schema, Mapping):
-        yield f"{path}: expected a JSON Schema"
-        return
-    node = cast("Mapping[str, Any]", schema)
-    for keyword, value in node.items():
-        where = f"{path}.{keyword}"
-        if keyword == "type":
-            listed = cast("list[Any]", value) if isinstance(value, list) else [value]
-            for unknown in (name for name in listed if not _is_type(name)):
-                yield f"{where}: unknown type {unknown!r}, {hint(str(unknown), TYPES)}"
-        elif keyword == "required":
-            names = cast("list[Any]", value) if isinstance(value, list) else [None]
-            if not all(isinstance(name, str) for name in names):
-                yield f"{where}: expected an array of strings"
-        elif keyword == "enum" and not isinstance(value, list):
-            yield f"{where}: expected an array"
-        elif keyword in _SCHEMAS_BY_NAME:
-            if not isinstance(value, Mapping):
-                yield f"{where}: expected an object"
-                continue
-            for name, inner in cast("Mapping[str, Any]", value).items():
-                yield from _problems(inner, f"{where}.{name}")
-        elif keyword in _LISTS_OF_SCHEMAS or (keyword == "items" and isinstance(value, list)):
-            if not isinstance(value, list):
-                yield f"{where}: expected an array"
-                continue
-            for number, inner in enumerate(cast("list[Any]", value)):
-                yield from _problems(inner, f"{where}.{number}")
-        elif keyword in _SCHEMAS:
-            yield from _problems(value, where)
+        return None
+    # Most are dictionaries, and to ask for the protocol takes longer.
+    if not isinstance(schema, dict | Mapping):
+        return Problem("", "expected a JSON Schema")
+    for keyword, value in cast("Mapping[str, Any]", schema).items():
+        check = _CHECKS.get(keyword)
+        if check is not None and (found := check(value)) is not None:
+            return found.inside(keyword)
+    return None
+
+
+def _type_problem(value: Any) -> Problem | None:
+    if _is_type(value):
+        return None
+    for name in cast("list[Any]", value) if isinstance(value, list) else [value]:
+        if not _is_type(name):
+            return Problem("", f"unknown type {name!r}, {hint(str(name), TYPES)}")
+    return None
+
+
+def _required_problem(value: Any) -> Problem | None:
+    names = cast("list[Any]", value) if isinstance(value, list) else [None]
+    return None if all(isinstance(name, str) for name in names) else Problem("", "expected an array of strings")
+
+
+def _enum_problem(value: Any) -> Problem | None:
+    return None if isinstance(value, list) else Problem("", "expected an array")
+
+
+def _named_problem(value: Any) -> Problem | None:
+    if not isinstance(value, dict | Mapping):
+        return Problem("", "expected an object")
+    for name, inner in cast("Mapping[str, Any]", value).items():
+        if (found := _problem(inner)) is not None:
+            return found.inside(name)
+    return None
+
+
+def _listed_problem(value: Any) -> Problem | None:
+    if not isinstance(value, list):
+        return Problem("", "expected an array")
+    for number, inner in enumerate(cast("list[Any]", value)):
+        if (found := _problem(inner)) is not None:
+            return found.inside(str(number))
+    return None
+
+
+def _items_problem(value: Any) -> Problem | None:
+    return _listed_problem(value) if isinstance(value, list) else _problem(value)
+
+
+_CHECKS: Final[Mapping[str, Callable[[Any], Problem | None]]] = {
+    "type": _type_problem,
+    "required": _required_problem,
+    "enum": _enum_problem,
+    "items": _items_problem,
+    **dict.fromkeys(
+        ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"), _named_problem
+    ),
+    **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), _listed_problem),
+    **dict.fromkeys(
+        (
+            *("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "contains", "propertyNames"),
+            *("not", "if", "then", "else"),
+        ),
+        _problem,
+    ),
+}
+"""The checks of the keywords that have types or further schemas."""
 
 
 def _is_type(name: Any) -> bool:
