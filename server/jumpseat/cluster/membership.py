@@ -184,14 +184,15 @@ class Membership:
 
     async def has_gone(self, replica: str) -> bool:
         """Ask a replica whether it is there; return whether it is gone."""
-        if replica in self._gone or replica not in self._replicas:
+        if replica in self._gone:
             return True
+        # Also one that is not known: it may have begun while this replica was paused.
         for _ in range(GONE_PINGS):
             try:
                 await self._stream.ask(self._stream.names.to(replica, "ping"), b"", PING_S)
             except NoReplyError as error:
                 if not error.gone:
-                    return not self.alive(replica)
+                    return replica in self._replicas and not self.alive(replica)
             else:
                 self._see(replica)
                 return False

@@ -1,0 +1,32 @@
+"""What a replica believes about others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from jumpseat.cluster import jetstream
+from jumpseat.cluster.membership import Membership
+from jumpseat.cluster.settings import cluster_settings
+from jumpseat.config import StoreConfig
+from tests.support.nats import running_nats
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_replica_that_is_not_known_yet_is_asked_whether_it_is_there(tmp_path: Path) -> None:
+    async with running_nats(tmp_path) as nats, anyio.create_task_group() as tasks:
+        settings = cluster_settings(StoreConfig(url=nats.url), {})
+        async with jetstream.connect(settings, "test") as stream:
+            membership = Membership(stream, settings, tasks, dict)
+            await membership.start()
+
+            def answer(_subject: str, _data: bytes, reply: str) -> None:
+                tasks.start_soon(stream.send, reply, b"newcomer")
+
+            await stream.listen(stream.names.to("newcomer", "ping"), answer)
+            assert not await membership.has_gone("newcomer")
+            assert await membership.has_gone("nobody")
+            tasks.cancel_scope.cancel()
