@@ -84,6 +84,7 @@ class Membership:
     async def start(self) -> None:
         """Write the first heartbeat, and begin to watch those of others."""
         await self._stream.listen(self._stream.names.to(self.id, "ping"), self._handle_ping)
+        self._stream.reconnects.append(self._doubt)
         await self.beat()
         self._tasks.start_soon(self._beat_for_ever)
         self._tasks.start_soon(self._watch)
@@ -132,6 +133,10 @@ class Membership:
             is_late = time.monotonic() - self._beat_s > self._beats_s
             await anyio.sleep(PING_S if is_late else self._beats_s)
             await self.beat()
+
+    def _doubt(self) -> None:
+        """Note that nobody listened to this replica for a while: others may have taken it for gone."""
+        self.doubtful = True
 
     def _handle_ping(self, _subject: str, _data: bytes, reply: str) -> None:
         self._tasks.start_soon(self._stream.send, reply, self.id.encode())
