@@ -57,9 +57,9 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def _highest_ratio(letters: Counter[str], word: str, cutoff: float) -> float:
-    """Return the similarity to ``word`` that a name with these letters has at most.
+    """Return an upper bound of the similarity of a name with these letters to ``word``.
 
-    A result below ``cutoff`` may be higher than that: it is the one that the lengths allow.
+    Letters are compared only if the lengths of the two allow a similarity of ``cutoff``.
     """
     length = letters.total()
     total = length + len(word)

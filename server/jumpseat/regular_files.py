@@ -80,7 +80,7 @@ def exists(path: Path) -> bool:
 
 
 def is_there(path: str) -> bool:
-    """Return whether a path leads to anything, with half the time of :func:`os.path.exists` where it does not."""
+    """Return whether a path exists. Where it does not, :func:`os.path.exists` takes twice as long."""
     try:
         return os.access(path, os.F_OK)
     except ValueError:

@@ -213,9 +213,11 @@ class Cluster:
             if number % KEEP_ALIVE_CHECKS == 0:
                 self.links.keep_alive()
             if self.membership.doubtful and not self.membership.cut_off:
+                # Another doubt may come while this replica looks.
+                doubts = self.membership.doubts
                 try:
                     await self.ownerships.check()
-                    self.membership.doubtful = False
+                    self.membership.settle(doubts)
                 except StoreError as error:
                     log.info("the owners of sessions are not known yet: %s", error)
             self.ownerships.release_closed()

@@ -69,8 +69,9 @@ class Membership:
         self._dead_s = settings.patience_s * DEAD_SHARE
         self._cut_off_s = settings.patience_s * CUT_OFF_SHARE
         self.draining = False
-        self.doubtful = False
-        """Whether others may have taken sessions of this replica since it looked."""
+        self.doubts = 0
+        """The number of times that others may have taken sessions of this replica."""
+        self._settled = 0
         self.on_gone: list[Callable[[str], None]] = []
         self._stream = stream
         self._tasks = tasks
@@ -107,7 +108,8 @@ class Membership:
             **self._describe(),
         }
         began = time.monotonic()
-        self.doubtful = self.doubtful or self.cut_off
+        if self.cut_off:
+            self._doubt()
         try:
             await self._stream.put(self._stream.names.replicas, self.id, beat, self._beats_s)
         except StoreError as error:
@@ -124,6 +126,15 @@ class Membership:
             log.info("no last heartbeat: %s", error)
 
     @property
+    def doubtful(self) -> bool:
+        """Return whether others may have taken sessions of this replica since it looked."""
+        return self.doubts > self._settled
+
+    def settle(self, doubts: int) -> None:
+        """Note that this replica has looked at its sessions since so many doubts."""
+        self._settled = doubts
+
+    @property
     def cut_off(self) -> bool:
         """Return whether others may have taken this replica for dead."""
         return time.monotonic() - self._beat_s > self._cut_off_s
@@ -135,8 +146,8 @@ class Membership:
             await self.beat()
 
     def _doubt(self) -> None:
-        """Note that nobody listened to this replica for a while: others may have taken it for gone."""
-        self.doubtful = True
+        """Note that nobody reached this replica for a while: others may have taken it for gone."""
+        self.doubts += 1
 
     def _handle_ping(self, _subject: str, _data: bytes, reply: str) -> None:
         self._tasks.start_soon(self._stream.send, reply, self.id.encode())

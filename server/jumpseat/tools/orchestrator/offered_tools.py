@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cache
 
 from jumpseat.agent.client import ProvidedTool
 from jumpseat.agent.conversation.mentions import expand_mentions, mentions
@@ -73,7 +74,9 @@ class OfferedTools:
         return [first, *fit, last]
 
     def _filter(self, settings: SessionSettings) -> Filter:
-        return Filter(settings, lambda name: self._members(name, self._all()) if self._is_group(name) else ())
+        # Most sessions have no groups; those with several look at all tools once.
+        all_tools = cache(self._all)
+        return Filter(settings, lambda name: self._members(name, all_tools()) if self._is_group(name) else ())
 
     # --- what the model sees ------------------------------------------------------------------------------------
 
