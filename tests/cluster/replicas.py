@@ -33,16 +33,21 @@ async def running_replicas(
     nodes: int = 1,
     limit_s: float = 55,
     hosts: Sequence[str] = (),
+    urls: Sequence[str] = (),
     given: Nats | None = None,
     args: Sequence[str] = (),
     **config: str | float | list[str],
 ) -> AsyncGenerator[Replicas]:
-    """Start replicas, each on a host of ``hosts`` if there are any, and servers of NATS unless ``given`` ones."""
+    """Start replicas, and servers of NATS unless ``given`` ones.
+
+    Each replica is on a host of ``hosts``, and reaches NATS at an address of ``urls``, if there are any.
+    """
     async with AsyncExitStack() as stack:
         nats = given if given is not None else await stack.enter_async_context(running_nats(folder, nodes))
         servers: list[RunningServer] = []
         for number in range(count):
-            settings = nats.config(**config, **({"host": hosts[number]} if hosts else {}))
+            own = {name: each[number] for name, each in {"host": hosts, "url": urls}.items() if each}
+            settings = nats.config(**config, **own)
             server = running_server(
                 folder / f"replica{number}", tcp=True, config=settings, limit_s=limit_s, args=args
             )

@@ -9,7 +9,9 @@ import anyio
 import pytest
 
 from tests.cluster.replicas import answers, running_replicas
+from tests.support.nats import running_nats
 from tests.support.server import calls, scripted
+from tests.support.tcp_forwarder import forwarder
 
 pytestmark = pytest.mark.anyio
 
@@ -134,6 +136,26 @@ async def test_a_replica_cut_off_from_nats_refuses_requests_and_comes_back(tmp_p
             answer = await client.response(await client.ask("session.send", {"sessionId": session, "prompt": "go"}))
             if "error" not in answer:
                 break
+
+
+async def test_a_client_hears_of_an_idle_session_that_was_taken_while_its_replica_was_cut_off(
+    tmp_path: Path,
+) -> None:
+    script = scripted({"text": "hello"})
+    async with running_nats(tmp_path) as nats, forwarder(nats.nodes[0].port) as link:
+        urls = [f"nats://127.0.0.1:{link.port}", nats.url]
+        async with running_replicas(tmp_path, 2, given=nats, urls=urls) as replicas:
+            owner, other = await replicas.connect(0), await replicas.connect(1)
+            session = await owner.create(script)
+            link.accepts = False
+            link.cut()
+            # Nobody listens for the owner, but its heartbeat is not old.
+            await other.call("session.resume", {"sessionId": session, "provider": script})
+            link.accepts = True
+            since = len(owner.messages)
+            assert answers(await other.prompt(session)) == ["hello"]
+            await owner.event("session.idle", session=session, since=since)
+            assert answers(owner.events(session, since=since)) == ["hello"]
 
 
 async def test_a_client_that_connects_again_while_its_replica_hangs_has_its_tools_at_once(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from jumpseat.commands.table import BUILTINS
+from tests.support.mcp_servers import status
 from tests.support.server import JsonObject, RunningServer, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -114,6 +115,7 @@ async def test_commands_show_and_change_skills_and_servers(tmp_path: Path) -> No
         assert "tea: Make tea." in await scene.text("skills", "enable tea")
         assert await scene.problem("skills", "enable coffee") == "unknown skill 'coffee'"
         assert (await scene.problem("skills", "stir")).startswith("expected list, reload")
+        await status(server.wire, scene.session, "gone", "failed")
         offered = await scene.invoke("mcp")
         assert "enable gone" in [option["name"] for option in offered["options"]]
         assert "gone: " in await scene.text("mcp", "list")

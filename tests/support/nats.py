@@ -182,8 +182,9 @@ class Nats:
 
     def config(self, **more: str | float | list[str]) -> str:
         """Return the ``config.toml`` of a replica."""
-        lines = [f"{name} = {json.dumps(value)}" for name, value in more.items()]
-        return "\n".join(["[store]", f'url = "{self.url}"', *lines, ""])
+        settings = {"url": self.url, **more}
+        lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+        return "\n".join(["[store]", *lines, ""])
 
     async def wait_until_ready(self) -> None:
         """Wait until all servers that run are ready."""
