@@ -29,10 +29,15 @@ from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.lease import Lease
 from jumpseat.cluster.membership import Membership
 from jumpseat.cluster.names import session_of, token_of
-from jumpseat.cluster.nats_connection import WrongSequenceError
+from jumpseat.cluster.nats_connection import Stored, WrongSequenceError
 from jumpseat.cluster.records import EPOCH, Content, Folder, Record
 from jumpseat.deep_folders import delete_folder
-from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError
+from jumpseat.errors import (
+    InvalidRequestError,
+    SessionInUseError,
+    SessionNotFoundError,
+    StoreUnavailableError,
+)
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
@@ -232,7 +237,7 @@ class Ownerships:
         Returns:
             Whether there is such a session.
         """
-        last = await self._stream.last(self._stream.names.log(session_id))
+        last = await self._last(session_id)
         if last is None:
             return False
         content = await self._read(session_id, last.seq)
@@ -276,7 +281,7 @@ class Ownerships:
         """
         subject, replica = self._stream.names.log(session_id), self._membership.id
         record = Record("claim", replica.encode())
-        last = await self._stream.last(subject)
+        last = await self._last(session_id)
         while True:
             if last is None:
                 return Content()
@@ -295,6 +300,20 @@ class Ownerships:
                 last = error.last
                 continue
             return await self._read(session_id, seq)
+
+    async def _last(self, session_id: str) -> Stored | None:
+        """Return the last record of a session. One that is listed has some, even if a server that lags says no."""
+        pause = self._stream.pause()
+        while True:
+            last = await self._stream.last(self._stream.names.log(session_id))
+            if last is not None or self._index.get(session_id) is None:
+                return last
+            log.info("NATS has no records of session %s, which is listed", session_id)
+            try:
+                await pause()
+            except StoreUnavailableError:
+                # The replica that listed the session may have been killed before it stored anything.
+                return await self._stream.last(self._stream.names.log(session_id))
 
     async def _read(self, session_id: str, seq: int) -> Content:
         folder = Folder()
