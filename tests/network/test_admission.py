@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
+import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -192,6 +194,24 @@ async def test_pending_connections_end_with_the_server() -> None:
         stream = await anyio.connect_tcp("127.0.0.1", port)
     assert await read_to_end(stream) == b""
     await stream.aclose()
+
+
+async def test_a_listener_that_ends_while_a_client_connects_logs_no_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sockets = await open_sockets(None, 0)
+    async with anyio.create_task_group() as tasks:
+
+        def connect(peer: str) -> Connection:
+            return Connection(lambda _: None, tasks, str, access=None, peer=peer)
+
+        tasks.start_soon(Listener(connect, lambda: 0, limits=Limits()).run, sockets)
+        await anyio.wait_all_tasks_blocked()
+        with socket.create_connection(sockets[0].getsockname()):
+            # In the turn of the event loop that finds the connection, before it is accepted.
+            asyncio.get_running_loop().call_soon(tasks.cancel_scope.cancel)
+            await anyio.sleep_forever()
+    assert caplog.messages == []
 
 
 # --- the user at the other end ------------------------------------------------------------------------------------

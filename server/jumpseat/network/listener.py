@@ -19,8 +19,8 @@ from typing import Final, Protocol
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
-from anyio.lowlevel import checkpoint
 
+from jumpseat.accepting import accept
 from jumpseat.network.peer_user import Owner, endpoint, owner_of_peer
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
@@ -117,12 +117,9 @@ class Listener:
                 listening.close()
 
     async def _accept(self, listening: socket.socket, tasks: TaskGroup) -> None:
-        loop = asyncio.get_running_loop()
         while True:
-            # Accepting does not wait if there are connections.
-            await checkpoint()
             try:
-                accepted, _ = await loop.sock_accept(listening)
+                accepted = await accept(listening)
             except OSError as error:
                 # Otherwise, the peer has disconnected before its connection was accepted.
                 if error.errno != errno.ECONNABORTED:

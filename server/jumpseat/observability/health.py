@@ -16,6 +16,7 @@ import anyio
 import h11
 import orjson
 
+from jumpseat.accepting import accept
 from jumpseat.observability.prometheus import CONTENT_TYPE, PrometheusMetrics
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
@@ -71,11 +72,10 @@ async def serve_health(listening: socket.socket, health: Health) -> None:
                 finally:
                     accepted.close()
 
-    loop = asyncio.get_running_loop()
     with listening:
         async with anyio.create_task_group() as tasks:
             while True:
-                accepted, _ = await loop.sock_accept(listening)
+                accepted = await accept(listening)
                 if slots.value == 0:
                     accepted.close()
                     continue
