@@ -1,8 +1,4 @@
-"""The sessions that this replica owns: claiming, loading and giving them up.
-
-The bucket of owners names the owner of each open session. A claim has won when it is in there with a new revision,
-the epoch, and in the records of the session: from then on the owner before is refused at its next append.
-"""
+"""The sessions that this replica owns: claiming, loading and giving them up."""
 
 from __future__ import annotations
 
@@ -23,21 +19,15 @@ import orjson
 from anyio.abc import TaskGroup
 
 from jumpseat.cluster.catching_up import ENDS, RunEnds, last_id
+from jumpseat.cluster.claims import Claims, OwnedElsewhereError
 from jumpseat.cluster.folder import ReplicatedFolder
 from jumpseat.cluster.index import Index, IndexEntry
 from jumpseat.cluster.jetstream import JetStream
 from jumpseat.cluster.lease import Lease
 from jumpseat.cluster.membership import Membership
-from jumpseat.cluster.names import session_of, token_of
-from jumpseat.cluster.nats_connection import Stored, WrongSequenceError
-from jumpseat.cluster.records import EPOCH, Content, Folder, Record
+from jumpseat.cluster.records import Content
 from jumpseat.deep_folders import delete_folder
-from jumpseat.errors import (
-    InvalidRequestError,
-    SessionInUseError,
-    SessionNotFoundError,
-    StoreUnavailableError,
-)
+from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
@@ -47,14 +37,6 @@ log = logging.getLogger(__name__)
 
 RELEASE_S: Final = 5.0
 """Time in which the last changes of a session must be stored when the session is given up."""
-
-
-class OwnedElsewhereError(Exception):
-    """Another living replica owns the session."""
-
-    def __init__(self, replica: str) -> None:
-        super().__init__(f"replica {replica} owns the session")
-        self.replica = replica
 
 
 @dataclass(slots=True)
@@ -75,7 +57,7 @@ class Counters:
 
 
 class Ownerships:
-    """Implements :class:`jumpseat.cluster.folder.Leases`. ``host_of`` returns the host that a new session needs.
+    """Implements :class:`jumpseat.cluster.folder.Leases`.
 
     ``on_lost`` is called with the id of a session that another replica has taken.
     """
@@ -93,6 +75,7 @@ class Ownerships:
         self._stream = stream
         self._membership = membership
         self._index = index
+        self._claims = Claims(stream, membership, index)
         self._tasks = tasks
         self._on_lost = on_lost
         self._leases: dict[str, Lease] = {}
@@ -151,25 +134,15 @@ class Ownerships:
         lease = self.lease(session_id)
         if lease is not None and not lease.lost:
             return self._membership.id
-        _, owner = await self._stream.value(self._stream.names.owners, token_of(session_id))
-        replica = owner["replica"] if owner is not None else None
-        if replica is None or replica == self._membership.id or await self._membership.has_gone(replica):
-            return None
-        return replica
+        return await self._claims.owner(session_id)
 
     async def owners_elsewhere(self) -> set[str]:
-        owners = await self._stream.values(self._stream.names.owners)
-        return {
-            session_of(key)
-            for key, owner in owners.items()
-            if owner["replica"] != self._membership.id and self._membership.alive(owner["replica"])
-        }
+        return await self._claims.elsewhere()
 
     async def check(self) -> None:
         """Find the sessions that others have taken while this replica was cut off, and give them up."""
-        bucket = self._stream.names.owners
         for session_id, lease in list(self._leases.items()):
-            is_owned = await self._stream.has_revision(bucket, token_of(session_id), lease.epoch)
+            is_owned = await self._claims.stands(session_id, lease.epoch)
             if not is_owned and self._leases.get(session_id) is lease:
                 lease.lose()
 
@@ -186,7 +159,7 @@ class Ownerships:
         if check and await self._stream.last(self._stream.names.log(session_id)) is not None:
             raise InvalidRequestError(f"session {session_id!r} already exists")
         try:
-            epoch, _ = await self._win(session_id, is_new=True)
+            epoch, _ = await self._claims.win(session_id, is_new=True)
         except OwnedElsewhereError:
             raise InvalidRequestError(f"session {session_id!r} already exists") from None
         self._hosts[session_id] = host
@@ -208,9 +181,9 @@ class Ownerships:
         """
         if (lease := self._leases.get(session_id)) is not None and not lease.lost:
             return lease.interrupted
-        epoch, taken = await self._win(session_id)
+        epoch, taken = await self._claims.win(session_id)
         try:
-            content = await self._take(session_id, epoch)
+            content = await self._claims.take(session_id, epoch)
             if not content.exists and not by_client:
                 raise SessionNotFoundError(session_id)
             entry = self._index.get(session_id)
@@ -223,7 +196,7 @@ class Ownerships:
             # As long as this replica is entered, the next claim knows that the session was left open.
             if not taken or isinstance(error, SessionNotFoundError):
                 with anyio.CancelScope(shield=True):
-                    await self._forget(session_id, epoch)
+                    await self._claims.give_up(session_id, epoch)
             raise
         lease = self._begin(session_id, epoch, content)
         if taken:
@@ -237,10 +210,10 @@ class Ownerships:
         Returns:
             Whether there is such a session.
         """
-        last = await self._last(session_id)
+        last = await self._claims.last(session_id)
         if last is None:
             return False
-        content = await self._read(session_id, last.seq)
+        content = await self._claims.read(session_id, last.seq)
         if content.exists:
             await self._fill(session_id, content, target)
         return content.exists
@@ -249,77 +222,6 @@ class Ownerships:
         """Remove the working copy of a session, unless this replica owns it."""
         if session_id not in self._leases:
             await anyio.to_thread.run_sync(delete_folder, self._folder(session_id).path)
-
-    async def _win(self, session_id: str, *, is_new: bool = False) -> tuple[int, bool]:
-        """Enter this replica as the owner; return the epoch, and whether another entry was replaced.
-
-        ``is_new`` says that there probably is no entry.
-        """
-        key, bucket = token_of(session_id), self._stream.names.owners
-        value = {"replica": self._membership.id, "host": self._membership.host}
-        revision: int | None = 0 if is_new else None
-        while True:
-            owner = None
-            if revision is None:
-                revision, owner = await self._stream.value(bucket, key)
-            if owner is not None:
-                replica = owner["replica"]
-                if replica != self._membership.id and not await self._membership.has_gone(replica):
-                    raise OwnedElsewhereError(replica)
-            try:
-                epoch = await self._stream.set_value(bucket, key, value, revision, uuid.uuid4().hex)
-            except WrongSequenceError:
-                revision = None
-                continue
-            return epoch, owner is not None
-
-    async def _take(self, session_id: str, epoch: int) -> Content:
-        """Write the claim to the session's records, and return what is there, the claim included.
-
-        Raises:
-            OwnedElsewhereError: another replica has claimed the session since.
-        """
-        subject, replica = self._stream.names.log(session_id), self._membership.id
-        record = Record("claim", replica.encode())
-        last = await self._last(session_id)
-        while True:
-            if last is None:
-                return Content()
-            if int(last.headers.get(EPOCH) or 0) > epoch:
-                raise OwnedElsewhereError(last.data.decode("utf-8", "replace"))
-            try:
-                seq = await self._stream.append(
-                    subject,
-                    record.data,
-                    f"{session_id}:{epoch}:claim",
-                    last.seq,
-                    record.headers(epoch),
-                    self._stream.patience_s,
-                )
-            except WrongSequenceError as error:
-                last = error.last
-                continue
-            return await self._read(session_id, seq)
-
-    async def _last(self, session_id: str) -> Stored | None:
-        """Return the last record of a session. One that is listed has some, even if a server that lags says no."""
-        pause = self._stream.pause()
-        while True:
-            last = await self._stream.last(self._stream.names.log(session_id))
-            if last is not None or self._index.get(session_id) is None:
-                return last
-            log.info("NATS has no records of session %s, which is listed", session_id)
-            try:
-                await pause()
-            except StoreUnavailableError:
-                # The replica that listed the session may have been killed before it stored anything.
-                return await self._stream.last(self._stream.names.log(session_id))
-
-    async def _read(self, session_id: str, seq: int) -> Content:
-        folder = Folder()
-        async for message in self._stream.read(self._stream.names.log(session_id), seq):
-            folder.add(message)
-        return folder.content
 
     async def _fill(self, session_id: str, content: Content, target: ReplicatedFolder | None = None) -> None:
         objects = {name: await self._stream.get_object(stored) for name, stored in content.objects.items()}
@@ -396,7 +298,7 @@ class Ownerships:
                     await lease.wait_ended()
                     stored = True
                     if not lease.interrupted:
-                        await self._forget(session_id, lease.epoch)
+                        await self._claims.give_up(session_id, lease.epoch)
             self._leases.pop(session_id, None)
             if not stored:
                 log.error("session %s: given up before its last changes were stored", session_id)
@@ -406,14 +308,6 @@ class Ownerships:
             self._by_client.discard(session_id)
             lease.released.set()
             await self.drop_copy(session_id)
-
-    async def _forget(self, session_id: str, epoch: int) -> None:
-        """Remove this replica from the bucket of owners, unless another has taken its place."""
-        key, bucket = token_of(session_id), self._stream.names.owners
-        try:
-            await self._stream.set_value(bucket, key, None, epoch, f"{session_id}:{epoch}:left")
-        except WrongSequenceError:
-            log.info("session %s has another owner already", session_id)
 
     async def remove(self, session_id: str) -> None:
         async with self.locked(session_id):
@@ -428,12 +322,12 @@ class Ownerships:
             lease.end()
             with anyio.move_on_after(RELEASE_S):
                 await lease.wait_ended()
-            content = await self._read(session_id, lease.seq) if lease.seq else Content()
+            content = await self._claims.read(session_id, lease.seq) if lease.seq else Content()
             await self._index.remove(session_id, f"{session_id}:{lease.epoch}:removed")
             await self._stream.purge(session_id)
             for stored in content.objects.values():
                 await self._stream.delete_object(stored)
-            await self._forget(session_id, lease.epoch)
+            await self._claims.give_up(session_id, lease.epoch)
             del self._leases[session_id]
             self._hosts.pop(session_id, None)
             self._by_client.discard(session_id)

@@ -29,12 +29,12 @@ from jumpseat.cluster.calls import (
     working_directory_of,
 )
 from jumpseat.cluster.catching_up import decode_seen
+from jumpseat.cluster.claims import OwnedElsewhereError
 from jumpseat.cluster.index import Index
 from jumpseat.cluster.local_calls import LocalCalls, Owner
 from jumpseat.cluster.many import ManySessions
 from jumpseat.cluster.membership import Membership
 from jumpseat.cluster.openings import Openings
-from jumpseat.cluster.ownership import OwnedElsewhereError
 from jumpseat.cluster.relaying import Connecting, Relays
 from jumpseat.cluster.remote import END_NOTE, MOVED, MOVED_NOTE
 from jumpseat.errors import JumpseatError, OutcomeUnknownError, SessionElsewhereError, StoreUnavailableError
