@@ -126,9 +126,11 @@ class RemoteReplica:
         try:
             answer = await self._stream.ask(self._stream.names.to(self.there, "open"), hello.encode(), OPEN_S)
         except NoReplyError as error:
-            answer = str(error).encode()
+            log.info("replica %s cannot be reached: %s", self.there, error)
+            self.lose()
+            return
         if answer != ACCEPTED:
-            log.warning("replica %s does not accept a connection: %r", self.there, answer[:200])
+            log.warning("replica %s refuses a connection: %s", self.there, answer[:200].decode(errors="replace"))
             self.lose()
             return
         self._opened = True
