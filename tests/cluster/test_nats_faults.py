@@ -1,4 +1,4 @@
-"""Servers of NATS that are full, leave in their lame duck mode, or change leaders: nothing announced is lost."""
+"""Servers of NATS that are full, leave in their lame duck mode, change leaders, or cannot reach each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.cluster.replicas import Replicas, answers, running_replicas
-from tests.support.nats import Nats, Node, running_nats
+from tests.support.nats import Nats, Node, running_nats, running_split_nats
 from tests.support.server import JsonObject, Wire
 
 pytestmark = pytest.mark.anyio
@@ -180,3 +180,20 @@ async def test_nobody_notices_that_streams_change_their_leaders(tmp_path: Path) 
     async with running_replicas(tmp_path, 2, nodes=3, limit_s=90) as replicas:
         got = await _prompted_during(replicas, step_down, after=5)
     assert got == [["an answer"]] * len(got)
+
+
+async def test_a_client_hears_of_a_session_that_was_taken_while_nats_was_split(tmp_path: Path) -> None:
+    async with running_split_nats(tmp_path) as nats:
+        urls = [node.url for node in nats.nodes]
+        async with running_replicas(tmp_path, 2, given=nats, urls=urls, copies=3, limit_s=110) as replicas:
+            owner, other = await replicas.connect(0), await replicas.connect(1)
+            session = await owner.create(MANY)
+            nats.cut_off(nats.nodes[0])
+            # The owner keeps its connection, and has no reason to write anything.
+            resume = {"sessionId": session, "provider": MANY}
+            await until_served(other, "session.resume", resume)
+            nats.join(nats.nodes[0])
+            since = len(owner.messages)
+            await until_served(other, "session.send", {"sessionId": session, "prompt": "go"})
+            await owner.event("session.idle", session=session, since=since)
+            assert answers(owner.events(session, since=since)) == ["an answer"]

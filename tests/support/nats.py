@@ -12,6 +12,7 @@ or from ``PATH``; without either, tests are skipped.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -21,7 +22,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -29,6 +30,7 @@ import anyio
 import anyio.to_thread
 import httpx
 
+from tests.support.tcp_forwarder import Forwarder, forwarder
 from tests.support.toolchains import missing
 
 OLDEST: Final = (2, 14)
@@ -55,7 +57,14 @@ class Node:
     """A server of NATS, which keeps its folder and its ports when it is started again."""
 
     def __init__(
-        self, program: str, folder: Path, name: str, routes: dict[str, int], more: str, space: str
+        self,
+        program: str,
+        folder: Path,
+        name: str,
+        routes: dict[str, int],
+        more: str,
+        space: str,
+        advertised: str | None = None,
     ) -> None:
         self.name = name
         self.folder = folder
@@ -76,7 +85,9 @@ class Node:
             others = ", ".join(f'"nats://127.0.0.1:{port}"' for other, port in routes.items() if other != name)
             address = f"127.0.0.1:{routes[name]}"
             # Clients reach each server by its configured address, which may be that of a proxy.
-            lines.append(f'cluster {{ name: tests, no_advertise: true, listen: "{address}", routes: [{others}] }}')
+            told = f'"{advertised or address}"'
+            lines.append("cluster { name: tests, no_advertise: true")
+            lines.append(f'listen: "{address}", advertise: {told}, routes: [{others}] }}')
         folder.mkdir(parents=True)
         (folder / "nats.conf").write_text("\n".join((*lines, more)) + "\n")
 
@@ -223,6 +234,56 @@ async def running_nats(folder: Path, nodes: int = 1, more: str = "", space: str 
     finally:
         for node in servers.nodes:
             node.kill()
+
+
+class SplitNats(Nats):
+    """Three servers of NATS that reach each other through forwarders, which may be cut."""
+
+    def __init__(self, nodes: list[Node], links: dict[tuple[str, str], Forwarder]) -> None:
+        super().__init__(nodes)
+        self._links = links
+
+    def cut_off(self, node: Node) -> None:
+        """Keep a server and the others apart; clients reach all of them."""
+        for link in self._links_of(node):
+            link.accepts = False
+            link.cut()
+
+    def join(self, node: Node) -> None:
+        """Let a server and the others reach each other again."""
+        for link in self._links_of(node):
+            link.accepts = True
+
+    def _links_of(self, node: Node) -> list[Forwarder]:
+        return [link for ends, link in self._links.items() if node.name in ends]
+
+
+@asynccontextmanager
+async def running_split_nats(folder: Path) -> AsyncGenerator[SplitNats]:
+    """Start three servers of NATS that can be cut off from each other, like :func:`running_nats`."""
+    program = nats_server()
+    ports = dict(zip(("n0", "n1", "n2"), free_ports(3), strict=True))
+    async with AsyncExitStack() as stack:
+        links = {
+            (source, target): await stack.enter_async_context(forwarder(ports[target]))
+            for source, target in itertools.permutations(ports, 2)
+        }
+        nodes: list[Node] = []
+        for name, port in ports.items():
+            routes = {target: link.port for (source, target), link in links.items() if source == name}
+            # Nobody answers at the advertised address, so no route goes past the forwarders.
+            nodes.append(
+                Node(program, folder / f"nats-{name}", name, {**routes, name: port}, "", "8G", "127.0.0.1:1")
+            )
+        servers = SplitNats(nodes, links)
+        try:
+            for node in nodes:
+                node.start()
+            await servers.wait_until_ready()
+            yield servers
+        finally:
+            for node in nodes:
+                node.kill()
 
 
 def free_ports(count: int) -> list[int]:

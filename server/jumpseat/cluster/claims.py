@@ -84,6 +84,8 @@ class Claims:
             except WrongSequenceError:
                 revision = None
                 continue
+            if owner is not None and owner["replica"] != self._membership.id:
+                self._membership.note_taken(owner["replica"])
             return epoch, owner is not None
 
     async def take(self, session_id: str, epoch: int) -> Content:

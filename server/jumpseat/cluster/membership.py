@@ -38,6 +38,8 @@ CUT_OFF_SHARE: Final = 5 / 6
 PING_S: Final = 0.5
 GONE_PINGS: Final = 4
 """Pings without a listener after which a replica is gone: it may be connecting to another server of NATS."""
+MOST_TAKEN: Final = 64
+"""The number of replicas that a heartbeat names because sessions of them were taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,9 @@ class Membership:
         self._replicas: dict[str, Replica] = {}
         self._gone: set[str] = set()
         self._watched: dict[str, int] = {}
+        # How often this replica has taken sessions from others, and what others have told of that last.
+        self._taken: dict[str, int] = {}
+        self._told: dict[str, int] = {}
         self._beat_s = time.monotonic()
         self._known = anyio.Event()
 
@@ -105,6 +110,7 @@ class Membership:
             "draining": self.draining,
             "timeS": time.time(),
             "nats": self._stream.server,
+            "taken": self._taken,
             **self._describe(),
         }
         began = time.monotonic()
@@ -148,6 +154,15 @@ class Membership:
     def _doubt(self) -> None:
         """Note that nobody reached this replica for a while: others may have taken it for gone."""
         self.doubts += 1
+
+    def note_taken(self, replica: str) -> None:
+        """Tell a replica that was held to be gone, with the next heartbeat, that a session of it was taken.
+
+        It may be there all the same: servers of NATS that could not reach each other have kept their clients.
+        """
+        self._taken[replica] = self._taken.pop(replica, 0) + 1
+        if len(self._taken) > MOST_TAKEN:
+            del self._taken[next(iter(self._taken))]
 
     def _handle_ping(self, _subject: str, _data: bytes, reply: str) -> None:
         self._tasks.start_soon(self._stream.send, reply, self.id.encode())
@@ -239,9 +254,14 @@ class Membership:
             key, beat, _ = change
             if beat is None or beat.get("left"):
                 self._replicas.pop(key, None)
+                self._told.pop(key, None)
                 self._lose(key)
                 continue
             self._gone.discard(key)
+            taken = beat.get("taken", {}).get(self.id, 0)
+            if taken > self._told.get(key, 0):
+                self._told[key] = taken
+                self._doubt()
             self._replicas[key] = Replica(
                 key,
                 str(beat.get("host")),
