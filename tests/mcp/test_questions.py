@@ -76,6 +76,17 @@ async def test_a_missing_token_affects_only_its_server(tmp_path: Path) -> None:
         await server.wire.prompt(session)
 
 
+async def test_a_server_that_waits_for_a_token_asks_a_client_that_is_interested_later(tmp_path: Path) -> None:
+    async with ModelServer(answer=guarded) as far, running_server(tmp_path, args=YOLO) as server:
+        wire = server.wire
+        session = await wire.create(scripted({"text": "hi"}), mcpServers={"far": {"url": f"{far.url}/mcp"}})
+        await status(wire, session, "far", "needs-auth")
+        interest = {"sessionId": session, "eventType": "mcp.oauth_required"}
+        await wire.call("session.eventLog.registerInterest", interest)
+        await asked_for_token(wire, session, {"kind": "token", "accessToken": "one"})
+        await status(wire, session, "far", "connected")
+
+
 async def test_a_probe_returns_whether_a_server_requires_a_token(tmp_path: Path) -> None:
     async with ModelServer(answer=guarded) as far, running_server(tmp_path, args=YOLO) as server:
         wire = server.wire
@@ -157,9 +168,11 @@ async def give_headers(wire: Wire, session: str, answer: JsonObject, *, since: i
 
 async def headers_session(wire: Wire, url: str, ttl_ms: int, key: str = "stale") -> str:
     config = {"type": "http", "url": f"{url}/mcp", "headersRefreshTtlMs": ttl_ms, "headers": {"X-Key": key}}
-    session = await wire.create(scripted(*turn("far-go")), mcpServers={"far": config})
-    interest = {"sessionId": session, "eventType": HEADERS_ASKED}
-    await wire.call("session.eventLog.registerInterest", interest)
+    # The server must not be started before the client is interested: it may need no new headers.
+    options: JsonObject = {"mcpServers": {"far": config}, "disabledMcpServers": ["far"]}
+    session = await wire.create(scripted(*turn("far-go")), **options)
+    await wire.call("session.eventLog.registerInterest", {"sessionId": session, "eventType": HEADERS_ASKED})
+    await wire.call("session.mcp.enable", {"sessionId": session, "serverName": "far"})
     return session
 
 
