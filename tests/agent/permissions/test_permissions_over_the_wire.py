@@ -345,8 +345,8 @@ async def test_an_invalid_rule_is_reported_at_the_start(tmp_path: Path) -> None:
     async with running_server(tmp_path, config="[permissions]\ndeny = ['bash(rm)']\n", handshake=False) as server:
         server.expect_exit = 1
         await server.wire.ended.wait()
-        assert await server.exit_code(5) == 1
-        assert "permissions.deny: invalid rule 'bash(rm)': expected one of shell, read" in server.stderr
+        assert await server.exit_code() == 1
+    assert "permissions.deny: invalid rule 'bash(rm)': expected one of shell, read" in server.stderr
 
 
 @pytest.mark.parametrize("trusted", [False, True])
@@ -416,12 +416,12 @@ async def test_a_hook_cannot_allow_what_a_rule_denies(tmp_path: Path, project: P
 # --- the judging model --------------------------------------------------------------------------------------------
 
 
-def judge(folder: Path, answers: Sequence[JsonObject], rules: str = "") -> str:
-    """Return a configuration with a judge that gives these answers in order."""
+def judge(folder: Path, answers: Sequence[JsonObject], rules: str = "", *, timeout_s: float = 20) -> str:
+    """Return a configuration with a judge that gives these answers in order, within ``timeout_s``."""
     (folder / "home").mkdir(exist_ok=True)
     (folder / "home" / "judge.json").write_text(json.dumps({"turns": list(answers)}))
     return (
-        f'[permissions]\n{rules}\n[permissions.judge]\nmodel = "judge/m"\ntimeout_s = 1\n'
+        f'[permissions]\n{rules}\n[permissions.judge]\nmodel = "judge/m"\ntimeout_s = {timeout_s}\n'
         '[adapters.judge]\ntype = "scripted"\nscript = "judge.json"\nmodels = ["m"]\n'
     )
 
@@ -455,13 +455,14 @@ async def test_a_call_approved_by_the_judge_runs_and_is_logged(tmp_path: Path, p
         ({"text": ""}, "error"),
         ({"text": '[{"decision": "approve", "reason": ""}]'}, "error"),
         ({"error": {"message": "down", "status": 500}}, "error"),
-        ({"text": '{"decision": "approve", "reason": ""}', "delay_ms": 5000}, "error"),
+        ({"text": '{"decision": "approve", "reason": ""}', "hang": True}, "error"),
     ],
 )
 async def test_without_an_approval_of_the_judge_the_user_decides(
     tmp_path: Path, project: Path, answer: JsonObject, recommendation: str
 ) -> None:
-    async with served(tmp_path, judge(tmp_path, [answer])) as server:
+    config = judge(tmp_path, [answer], timeout_s=0.1 if "hang" in answer else 20)
+    async with served(tmp_path, config) as server:
         session = await open_session(server, project, bash("touch a"), DONE)
         events = await run(server.wire, session, REJECT)
     assert outcomes(events) == ["denied"]

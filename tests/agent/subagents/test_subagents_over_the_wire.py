@@ -275,35 +275,52 @@ async def test_the_failure_of_its_model_fails_the_call_only(tmp_path: Path) -> N
         assert named(events, "assistant.message")[-1]["data"]["content"] == "so what"
 
 
-async def test_agents_are_limited_in_depth_number_time_and_tokens(tmp_path: Path) -> None:
-    config = "[agents]\ndepth = 2\nrunning = 2\ntimeout_s = 0.5\ntokens = 100\n"
+async def test_agents_are_limited_in_depth_number_and_tokens(tmp_path: Path) -> None:
+    config = "[agents]\ndepth = 2\nrunning = 2\ntokens = 100\n"
     usage = {"input": 90, "output": 20}
     model = by_prompt(
         {
             "deep": [turn(task(prompt="level one")), {"text": "-"}],
             "level one": [turn(task("call-2", prompt="level two")), {"text": "{{last_tool_result}}"}],
             "level two": [turn(task("call-3", prompt="level three")), {"text": "{{last_tool_result}}"}],
-            "wide": [turn(*(task(f"call-{n}", prompt="hang") for n in (4, 5, 6))), {"text": "-"}],
-            "hang": [{"text": "-", "hang": True}],
+            "wide": [turn(*(task(f"call-{n}", prompt="stay") for n in (4, 5, 6))), {"text": "-"}],
+            "stay": [calls("meet", "call-m"), {"text": "met"}],
             "dear": [turn(task("call-7", prompt="spend")), {"text": "-"}],
             "spend": [calls("sql", "call-8", query="SELECT 1") | {"usage": usage}, {"text": "-", "hang": True}],
             "odd": [turn(task("call-9", agent_type="nosuch")), {"text": "-"}],
         }
     )
     async with running_server(tmp_path, config=config) as server:
-        session = await server.wire.create(model)
-        for prompt in ("deep", "wide", "dear", "odd"):
-            await server.wire.prompt(session, prompt)
-        found = results(server.wire.events())
+        wire = server.wire
+        session = await wire.create(model, tools=[{"name": "meet", "skipPermission": True}])
+        for prompt in ("deep", "dear", "odd"):
+            await wire.prompt(session, prompt)
+        since = len(wire.messages)
+        await wire.call("session.send", {"sessionId": session, "prompt": "wide"})
+        # Both agents work until the client answers.
+        await wire.until(lambda _: len(named(wire.events(), "external_tool.requested")) == 2)
+        await wire.event("tool.execution_complete", since=since)
+        for asked in named(wire.events(), "external_tool.requested"):
+            ids = {"sessionId": session, "requestId": asked["data"]["requestId"]}
+            await wire.call("session.tools.handlePendingToolCall", ids | {"result": "met"})
+        await wire.event("session.idle", since=since)
+        found = results(wire.events())
         # The tool is not offered where an agent may not start another.
         assert found["call-3"].startswith("Tool 'task' does not exist.")
         assert sorted(found[f"call-{n}"] for n in (4, 5, 6)) == [
             "No agent was started: 2 agents work already. Wait for one of them.",
-            "The agent was ended because it worked for more than 0.5 s.",
-            "The agent was ended because it worked for more than 0.5 s.",
+            "met",
+            "met",
         ]
         assert found["call-7"] == "The agent was ended because it used more than 100 tokens."
         assert found["call-9"].startswith("Unknown agent_type: nosuch. Valid types are: explore, task, ")
+
+
+async def test_agents_are_limited_in_time(tmp_path: Path) -> None:
+    model = by_prompt({"delegate": [turn(task()), {"text": "-"}], "look": [{"text": "-", "hang": True}]})
+    async with running_server(tmp_path, config="[agents]\ntimeout_s = 0.1\n") as server:
+        events = await server.wire.prompt(await server.wire.create(model), "delegate")
+    assert results(events)["call-1"] == "The agent was ended because it worked for more than 0.1 s."
 
 
 async def test_an_agent_ends_after_those_that_it_has_started(tmp_path: Path) -> None:
