@@ -167,7 +167,7 @@ async def test_invalid_variables_are_reported_at_the_start(tmp_path: Path, schem
     async with running_editor(tmp_path, schemas, config=NO_RETRY, env=env, initialize=False) as (server, _):
         server.expect_exit = 1
         assert await server.exit_code(10) == 1
-        assert "COPILOT_PROVIDER_TYPE" in server.stderr
+    assert "COPILOT_PROVIDER_TYPE" in server.stderr
 
 
 async def test_an_editor_sets_the_address_and_headers_of_a_provider(tmp_path: Path, schemas: Schemas) -> None:

@@ -519,4 +519,4 @@ async def test_stray_output_never_reaches_the_editor(tmp_path: Path, schemas: Sc
     async with running_editor(tmp_path, schemas, config=config, args=["--log-level", "debug"]) as (server, editor):
         # The exit of running_editor fails if anything but JSON was read.
         await editor.say(await editor.new(tmp_path), "hi")
-        assert "Traceback" not in server.stderr
+    assert "Traceback" not in server.stderr

@@ -247,8 +247,9 @@ async def test_cancelling_the_request_of_a_prompt_aborts_its_turn(tmp_path: Path
         await editor.update("agent_message_chunk")
         await editor.notify("$/cancel_request", {"requestId": prompt})
         assert (await editor.response(prompt))["error"]["code"] == -32800
+        since = len(editor.messages)
         second = await editor.begin(session, "again")
-        await editor.update("agent_message_chunk", since=len(editor.messages))
+        await editor.update("agent_message_chunk", since=since)
         await _cancelled(editor, session, second)
 
 
