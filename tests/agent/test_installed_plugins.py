@@ -12,12 +12,12 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.support.mcp_servers import list_servers
+from tests.support.mcp_servers import list_servers, status
 from tests.support.server import Wire, running_server, scripted
 
 pytestmark = pytest.mark.anyio
 
-HI = scripted({"text": "Hi"}, {"text": "Hi again"}, {"text": "And again"})
+HI = scripted({"text": "Hi"})
 
 
 def write(folder: Path, name: str, version: str = "1.0") -> Path:
@@ -179,7 +179,7 @@ async def test_servers_of_a_plugin_start_only_after_a_person_has_agreed_to_this_
 
     async def problem(wire: Wire) -> str:
         at = {"sessionId": await wire.create(HI)}
-        await wire.prompt(at["sessionId"], "hello")
+        await status(wire, at["sessionId"], "cup-server", "failed")
         (listed,) = (await list_servers(wire, at))["servers"]
         return listed.get("error") or ""
 
@@ -228,12 +228,11 @@ async def test_a_client_shows_what_a_plugin_runs_and_sends_the_agreement_of_the_
         await wire.call("plugins.install", {"source": str(source)})
         session = await wire.create(HI)
 
-        async def states() -> list[str]:
-            await wire.prompt(session, "hello")
-            listed = await list_servers(wire, {"sessionId": session})
-            return [str(one.get("error")) for one in listed["servers"] if one["source"] == "plugin"]
+        async def problem(since: int) -> str:
+            event = await status(wire, session, "cup-server", "failed", since=since)
+            return event["data"]["error"]
 
-        assert "is not trusted to run programs" in (await states())[0]
+        assert "is not trusted to run programs" in await problem(0)
         shown = await wire.call("jumpseat.plugins.programs", {"name": "cup"})
         assert (shown["name"], shown["trusted"]) == ("cup", False)
         assert shown["programs"] == [{"kind": "MCP server", "name": "cup-server", "command": "false --now"}]
@@ -245,8 +244,9 @@ async def test_a_client_shows_what_a_plugin_runs_and_sends_the_agreement_of_the_
         assert "has changed" in (await wire.error_of("jumpseat.plugins.trust", agreed))["message"]
         agreed["digest"] = (await wire.call("jumpseat.plugins.programs", {"name": "cup"}))["digest"]
         assert await wire.call("jumpseat.plugins.trust", agreed) == {"success": True}
+        since = len(wire.messages)
         await wire.call("session.plugins.reload", {"sessionId": session})
-        assert "is not trusted" not in (await states())[0]
+        assert "is not trusted" not in await problem(since)
 
         await wire.call("jumpseat.plugins.trust", {**agreed, "trusted": False})
         assert (await wire.call("jumpseat.plugins.programs", {"name": "cup"}))["trusted"] is False

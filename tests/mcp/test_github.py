@@ -50,9 +50,11 @@ async def entry(wire: Wire, session: str) -> JsonObject:
 
 
 async def connected(wire: Wire, session: str) -> JsonObject:
-    """Return the entry after the first turn, which waits for servers that are being started."""
+    """Return the entry after a turn, once the server is not being started any more."""
     await wire.prompt(session)
-    return await entry(wire, session)
+    while (found := await entry(wire, session))["status"] == "pending":
+        pass
+    return found
 
 
 def sent(api: ModelServer) -> list[tuple[str, dict[str, str]]]:
