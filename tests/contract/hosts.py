@@ -194,7 +194,8 @@ class Host:
         token = tokens.add("host", all_sessions=False)
         environment = self._environment() | {"COPILOT_HOME": str(self.home)}
         errors = self.home.with_name("server.stderr")
-        command = [executable(), "--headless", "--port", "0"]
+        # As the SDKs do: the server warns where a busy machine holds it up.
+        command = [executable(), "--headless", "--port", "0", "--log-level", "error"]
         async with spawned(command, self.workspace, environment, errors) as server:
             with anyio.fail_after(SERVER_LIMIT_S):
                 port = await announced_port(server)

@@ -10,7 +10,9 @@ const sdk = `${folder}/node_modules/@agentclientprotocol/sdk`;
 const { exports } = JSON.parse(await readFile(`${sdk}/package.json`, "utf8"));
 const { client, methods, ndJsonStream } = await import(pathToFileURL(`${sdk}/${exports["."].import}`).href);
 
-const agent = spawn(command, ["--acp", "--stdio"], { stdio: ["pipe", "pipe", "inherit"] });
+// The agent warns where a busy machine holds it up.
+const args = ["--acp", "--stdio", "--log-level", "error"];
+const agent = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
 const exited = new Promise((resolve) => agent.once("exit", resolve));
 const stream = ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
 const updates = [];

@@ -49,7 +49,9 @@ class Editor:
 async def main(command: str, cwd: str) -> None:
     editor = Editor()
     seen: dict[str, Any] = {}
-    async with acp.spawn_agent_process(editor, command, "acp", use_unstable_protocol=True) as (agent, _process):
+    # The agent warns where a busy machine holds it up.
+    argv = (command, "acp", "--log-level", "error")
+    async with acp.spawn_agent_process(editor, *argv, use_unstable_protocol=True) as (agent, _process):
         fs = schema.FileSystemCapabilities(read_text_file=True, write_text_file=True)
         hello = await agent.initialize(1, client_capabilities=schema.ClientCapabilities(fs=fs))
         seen["version"] = hello.protocol_version
