@@ -222,14 +222,14 @@ async def test_an_invalid_declaration_ends_its_run_and_hides_no_other(tmp_path: 
 
 async def test_limits_and_proxy_apply_to_their_adapter_only(tmp_path: Path) -> None:
     async with ModelServer(streamed_completion("By proxy."), Reply(silent=True, ending="hang")) as proxy:
+        far = f'type = "openai"\nbase_url = "http://far.invalid/v1"\nraw = ["--proxy", "{proxy.url}"]\n'
         text = (
-            "[retry]\nattempts = 1\n"
-            '[adapters.far]\ntype = "openai"\nbase_url = "http://far.invalid/v1"\n'
-            f'raw = ["--proxy", "{proxy.url}"]\nopts = {{timeouts = {{first_byte = 0.3}}}}\n'
+            f"[retry]\nattempts = 1\n[adapters.patient]\n{far}"
+            f"[adapters.hasty]\n{far}opts = {{timeouts = {{first_byte = 0.3}}}}\n"
         )
         async with running_server(tmp_path, config=text) as server:
-            assert await answer_of_new_session(server, model="far/m") == "By proxy."
-            assert "within 0.3 s" in await error_of_new_session(server, model="far/m")
+            assert await answer_of_new_session(server, model="patient/m") == "By proxy."
+            assert "within 0.3 s" in await error_of_new_session(server, model="hasty/m")
 
     assert proxy.requests[0].path == "http://far.invalid/v1/chat/completions"
 

@@ -55,10 +55,16 @@ async def replaying(folder: Path, **how: bool) -> AsyncGenerator[HttpTransport]:
 
 
 def model_at(
-    url: str, transport: HttpTransport, *, kind: str = "openai", key: str = KEY, **headers: str
+    url: str,
+    transport: HttpTransport,
+    *,
+    kind: str = "openai",
+    key: str = KEY,
+    timeouts: Timeouts | None = None,
+    **headers: str,
 ) -> HttpModel:
     made = Endpoint(url, api_key=key, headers=headers)
-    return HttpModel(WireCaller(load_adapter(kind), made), transport, timeouts=Timeouts(first_byte=1, idle=1))
+    return HttpModel(WireCaller(load_adapter(kind), made), transport, timeouts=timeouts)
 
 
 async def ask(model: HttpModel, text: str = "hi") -> list[ModelEvent]:
@@ -219,10 +225,12 @@ async def test_a_recorded_call_replays_identically(tmp_path: Path, reply: Reply)
             return [*found, type(error)]
         return found
 
+    silent = Timeouts(first_byte=0.5 if reply.silent else WAIT_S, idle=0.5)
+    timeouts = silent if reply.ending == "hang" else None
     async with recording(tmp_path / "r") as transport, ModelServer(reply) as server:
-        online = await outcome(model_at(server.url, transport))
+        online = await outcome(model_at(server.url, transport, timeouts=timeouts))
     async with replaying(tmp_path / "r") as transport:
-        offline = await outcome(model_at(server.url, transport))
+        offline = await outcome(model_at(server.url, transport, timeouts=timeouts))
     assert offline == online
 
 
