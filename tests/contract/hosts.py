@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -186,7 +185,7 @@ class Host:
     async def _reachable_server(self) -> AsyncGenerator[JsonObject]:
         """Yield the connection options of a server; start it, with a named token, if the SDK does not."""
         if self.transport != "uri":
-            yield {"kind": self.transport, "port": free_port()}
+            yield {"kind": self.transport}
             return
         # The sessions of earlier runs belong to the name.
         tokens = ConnectionTokenFile(self.home)
@@ -238,13 +237,6 @@ async def announced_port(server: Process) -> int:
     line = await BufferedByteReceiveStream(server.stdout).receive_until(b"\n", 1000)
     _, _, port = line.decode().partition("listening on port ")
     return int(port)
-
-
-def free_port() -> int:
-    """Return an unused loopback port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def configure(host: Host, base_url: str) -> None:

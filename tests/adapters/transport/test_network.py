@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import ssl
-from contextlib import ExitStack
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -163,20 +164,22 @@ async def test_an_invalid_proxy_is_reported_without_its_password(monkeypatch: py
     assert not caught.value.retryable
 
 
-def _closed_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+@contextmanager
+def _closed_port() -> Generator[int]:
+    """Reserve a port on which nobody listens."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        yield int(reserved.getsockname()[1])
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_an_unreachable_proxy_is_named_without_its_password(scheme: str) -> None:
-    port = _closed_port()
-    async with HttpTransport() as transport:
-        proxied = transport.with_network(Network(proxy=f"http://me:hidden@127.0.0.1:{port}"))
-        with anyio.fail_after(5), pytest.raises(ProviderTransportError) as caught:
-            await proxied.get_json(f"{scheme}://model.invalid/x", {})
+    with _closed_port() as port:
+        async with HttpTransport() as transport:
+            proxied = transport.with_network(Network(proxy=f"http://me:hidden@127.0.0.1:{port}"))
+            with anyio.fail_after(5), pytest.raises(ProviderTransportError) as caught:
+                await proxied.get_json(f"{scheme}://model.invalid/x", {})
 
     peer = f"the proxy http://127.0.0.1:{port} for {scheme}://model.invalid/x"
     assert str(caught.value) == f"cannot connect to {peer}: connection refused"

@@ -38,12 +38,12 @@ process.stderr.write = (text) => {
 };
 
 function connection() {
-    const { kind, port, url, token } = plan.transport;
+    const { kind, url, token } = plan.transport;
     switch (kind) {
         case "stdio":
             return RuntimeConnection.forStdio({ path: plan.executable });
         case "tcp":
-            return RuntimeConnection.forTcp({ path: plan.executable, port });
+            return RuntimeConnection.forTcp({ path: plan.executable });
         case "uri":
             return RuntimeConnection.forUri(url, { connectionToken: token });
     }

@@ -52,7 +52,7 @@ def connection(plan):
         case "stdio":
             return RuntimeConnection.for_stdio(path=plan["executable"])
         case "tcp":
-            return RuntimeConnection.for_tcp(path=plan["executable"], port=transport["port"])
+            return RuntimeConnection.for_tcp(path=plan["executable"])
         case "uri":
             return RuntimeConnection.for_uri(transport["url"], connection_token=transport["token"])
 
