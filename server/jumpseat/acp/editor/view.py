@@ -233,9 +233,11 @@ class SessionView:
         """List the models and send the changed options. Slow where providers are asked for their models."""
         try:
             settings = self.session.settings
-            self.models = await session_models(self._server, settings)
+            models = await session_models(self._server, settings)
             if settings.model is None and self._server.models.default_id(settings) is None:
                 self._default_model = await self._server.models.default_name(settings)
+            # Together with the default: the first model of a list would be shown as the current one.
+            self.models = models
             self.send_options()
         except JumpseatError as error:
             log.info("session %s: cannot list the models: %s", self.session_id, error)
