@@ -116,7 +116,8 @@ async def record_session(folder: Path, protocol: Protocol) -> Recording:
     async with (
         ModelServer(answer=guarded) as far,
         fake_copilot() as copilot,
-        running_server(folder, tcp=True, config=_own_server(), env=copilot.environ) as server,
+        # Long for one server; each wait has its own limit.
+        running_server(folder, tcp=True, config=_own_server(), env=copilot.environ, limit_s=120) as server,
         _connection(server, protocol) as wire,
     ):
         options: JsonObject = {
@@ -226,18 +227,13 @@ class _Client:
     problems: list[str] = field(default_factory=list[str])
 
     async def idle(self, count: int) -> None:
-        """Wait until the session has been idle ``count`` times."""
-        since = 0
-        for _ in range(count):
-            found = await self.wire.until(
-                lambda message: (
-                    message.get("method") == "session.event"
-                    and message["params"]["event"]["type"] == "session.idle"
-                ),
-                since=since,
-                what="session.idle",
-            )
-            since = self.wire.messages.index(found) + 1
+        """Wait until the session has been idle ``count`` times; the time limit is that of each message."""
+        position = 0
+        while count:
+            message = await self.wire.until(lambda _: True, since=position, what="session.idle")
+            position += 1
+            if message.get("method") == "session.event":
+                count -= message["params"]["event"]["type"] == "session.idle"
 
     async def answer(self) -> None:
         """Answer every message; runs as a task beside the session."""
