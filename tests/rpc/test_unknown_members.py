@@ -85,8 +85,9 @@ async def test_a_misspelled_member_of_ours_in_a_method_of_the_sdks_is_a_warning(
         assert warnings == [
             "session.create: unknown member 'adapterSetings' is ignored; did you mean 'adapterSettings'?"
         ]
+        since = len(server.wire.messages)
         await server.wire.call("session.send", {"sessionId": session, "prompt": "hi", "tool_choise": {}})
-        warning = await server.wire.event("session.warning", since=len(server.wire.messages) - 3)
+        warning = await server.wire.event("session.warning", since=since)
         assert "'toolChoice'" in warning["data"]["message"]
 
 
