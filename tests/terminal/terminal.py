@@ -127,9 +127,9 @@ class Terminal:
         self._history = False
         self.press("C-l")
 
-    def until_equal(self, known: str, normalize: Callable[[str], str]) -> None:
-        """Wait until the normalized screen is ``known``, or for the usual time."""
-        self._until(lambda: known if normalize(self.visible()) == known else None, WAIT_S)
+    def until_equal(self, known: str, capture: Callable[[], str]) -> str:
+        """Wait until ``capture`` returns ``known``, or for the usual time, and return what it has returned."""
+        return self._until(lambda: known if capture() == known else None, WAIT_S) or capture()
 
     def until(self, *wanted: str, without: str | None = None) -> str:
         """Wait until ``wanted`` (regular expressions), and not ``without``, match the screen, and return it."""
@@ -177,22 +177,25 @@ def chat(
 
 
 def check_colours(name: str, terminal: Terminal) -> None:
-    """Wait until the screen equals its coloured capture: what was awaited may be there before all is drawn."""
-    path = CAPTURES / "gallery" / f"{name}.ansi"
-    if not os.environ.get("UPDATE_CAPTURES"):
-        terminal.until_equal(path.read_text(), _normalize_colours)
-    _check(path, _normalize_colours(terminal.visible()))
+    """Wait until what is on the screen equals its coloured capture."""
+    _check(CAPTURES / "gallery" / f"{name}.ansi", terminal, lambda: _normalize_colours(terminal.visible()))
 
 
-def check_capture(name: str, screen: str) -> None:
-    """Compare a screen with its capture, ignoring ids, times, versions, durations and percentages."""
-    _check(CAPTURES / f"{name}.txt", _normalize(screen))
+def check_capture(name: str, terminal: Terminal, *wanted: str, without: str | None = None) -> None:
+    """Wait until ``wanted``, and not ``without``, match the screen, and until it equals its capture.
+
+    Ids, times, versions, durations and percentages are ignored.
+    """
+    terminal.until(*wanted, without=without)
+    _check(CAPTURES / f"{name}.txt", terminal, lambda: _normalize(terminal.screen()))
 
 
-def _check(path: Path, shown: str) -> None:
+def _check(path: Path, terminal: Terminal, capture: Callable[[], str]) -> None:
     if os.environ.get("UPDATE_CAPTURES"):
-        path.write_text(shown)
+        path.write_text(capture())
     known = path.read_text()
+    # What was awaited may be on the screen before all is drawn.
+    shown = terminal.until_equal(known, capture)
     # Pytest explains no assertion of this module.
     assert shown == known, "\n".join(map(repr, unified_diff(known.split("\n"), shown.split("\n"), lineterm="")))
 
@@ -203,6 +206,9 @@ def _normalize(screen: str) -> str:
     shown = re.sub(r"jumpseat \d+\.\d+\.\d+\S*", "jumpseat 0.0.0", shown)
     shown = re.sub(rf"[{'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'}] (\w+(?: \w+)?) \d+s", r"⠋ \1 0s", shown)
     shown = re.sub(r"\d+(\.\d+)?% (of context|used)", r"1% \2", shown)
+    # The durations of calls and thoughts are shown from one second on.
+    shown = re.sub(r"∴ thought for \d+s", "∴ thought", shown)
+    shown = re.sub(r"(?:, |  )\d+s(?=(?:\x1b\[[\d;]*m)*$)", "", shown, flags=re.MULTILINE)
     return "\n".join(line.rstrip() for line in shown.split("\n"))
 
 

@@ -131,7 +131,7 @@ def test_a_rewind_shows_the_files_and_takes_back_what_is_wanted(place: Place) ->
 def test_own_command_is_shown_and_handed_to_the_model(place: Place) -> None:
     with chat(place) as terminal:
         terminal.submit("!echo some words; exit 3")
-        terminal.until(r"✗ ! echo some words; exit 3  exit code 3, 1 line\n    some words\n", r"^❯$")
+        terminal.until(r"✗ ! echo some words; exit 3  exit code 3, 1 line(?:, \d+s)?\n    some words\n", r"^❯$")
         terminal.submit("and now?")
         terminal.until(r"❯ and now\?\n  \+ ! echo some words; exit 3", r"\[exit code 3\]")
         terminal.submit("!echo begin; sleep 600")
@@ -176,13 +176,15 @@ def test_servers_agents_and_skills_are_listed_with_their_states(place: Place) ->
     )
     write_skill(place.home / "skills")
     with chat(place, columns=120) as terminal:
-        # The servers start in the background.
-        for _ in range(100):
-            terminal.forget()
-            terminal.submit("/mcp")
-            states = terminal.until(r"^ *works +[a-z]+", r"^ *fails +[a-z]+")
-            if "pending" not in states:
+        # The servers start in the background. Each list is awaited, and gone before the next one is asked for.
+        listed = "pending"
+        for _ in range(200):
+            if "pending" not in listed:
                 break
+            terminal.forget()
+            terminal.until(r"^❯$", without=r"^ *works ")
+            terminal.submit("/mcp")
+            listed = terminal.until(r"^ *works +[a-z]+", r"^ *fails +[a-z]+")
         terminal.until(r"^ *works +connected +\d+ tools: .*echo", r"^ *fails +failed +.*/no/such/program")
         terminal.submit("/mcp disable works")
         terminal.until(r"(?s)/mcp disable works\n.*works +disabled")
