@@ -64,7 +64,14 @@ def tool_named(name: str) -> BuiltinTool[Any]:
     return next(tool for tool in BUILTIN_TOOLS if tool.name == name)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 5) -> None:
+async def output_until(ctx: ToolContext, shell_id: str, wanted: str, output: str) -> str:
+    """Read the output of a background command, of which ``output`` has been read, until it contains ``wanted``."""
+    while wanted not in output:
+        output += (await call(ctx, "read_bash", shellId=shell_id, delay=0.05)).text
+    return output
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
     """Poll for a condition without an event, such as the end of a process that is not a child."""
     for _ in range(int(seconds * 100)):
         if condition():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import anyio
@@ -12,7 +13,7 @@ from jumpseat.tools.shell import shells as shells_module
 from jumpseat.tools.shell.process import OutputBuffer
 from jumpseat.tools.shell.shells import Shells
 from jumpseat.tools.tool import ToolOutcome
-from tests.tools.session import call, permission, process_runs, tool_session, until
+from tests.tools.session import call, output_until, permission, process_runs, tool_session, until
 
 pytestmark = pytest.mark.anyio
 
@@ -80,10 +81,10 @@ async def test_a_slow_command_continues_in_the_background_and_can_be_read_to_its
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
             outcome = await call(ctx, "bash", command="echo one; read x < go; echo two", initial_wait=0.2)
-            assert outcome.text.startswith("one\n<still running with shellId: 0;")
-            assert "read_bash" in outcome.text
+            assert "<still running with shellId: 0; go on with read_bash" in outcome.text
+            await output_until(ctx, "0", "one\n<still running with shellId: 0;", outcome.text)
             listed = await call(ctx, "list_bash")
-            assert listed.text.startswith("shellId 0 (running for 0s): echo one;")
+            assert re.match(r"shellId 0 \(running for \d+s\): echo one;", listed.text)
             nothing_new = await call(ctx, "read_bash", shellId="0", delay=0)
             assert nothing_new.text.startswith("<still running")
             await anyio.to_thread.run_sync((tmp_path / "go").write_text, "\n")
@@ -101,7 +102,7 @@ async def test_a_background_command_takes_input_and_end_of_file(tmp_path: Path) 
             started = await call(ctx, "bash", command="read x; echo got $x; cat", mode="async")
             assert "shellId: 0" in started.text
             first = await call(ctx, "write_bash", shellId="0", input="hello", delay=0.2)
-            assert first.text.startswith("got hello\n<still running")
+            await output_until(ctx, "0", "got hello\n<still running", first.text)
             last = await call(ctx, "write_bash", shellId="0", input="bye", eof=True)
     assert last.text == "bye\n<exited with exit code 0>"
 
@@ -124,14 +125,14 @@ async def test_writing_more_than_the_command_reads_does_not_wait_for_ever(
             await call(ctx, "bash", command="sleep 60", mode="async")
             stuck = await call(ctx, "write_bash", shellId="0", input="x" * 1_000_000)
             await call(ctx, "bash", command="exec <&-; echo closed; sleep 60", mode="async")
-            assert "closed" in (await call(ctx, "read_bash", shellId="1", delay=0.3)).text
+            await output_until(ctx, "1", "closed", "")
             closed = await call(ctx, "write_bash", shellId="1", input="x")
     assert stuck.text == "Shell 0 does not read its input. Read its output with read_bash to see why."
     assert closed.text == "Shell 1 has closed its input. Read its output with read_bash to see why."
 
 
 async def test_stop_ends_grandchildren_that_ignore_sigterm(tmp_path: Path) -> None:
-    command = "(trap '' TERM; echo $BASHPID > pid; while :; do sleep 60; done) & echo started; wait"
+    command = "echo started; (trap '' TERM; echo $BASHPID > pid; while :; do sleep 60; done) & wait"
     async with tool_session(tmp_path) as ctx:
         with anyio.fail_after(10):
             await call(ctx, "bash", command=command, mode="async")

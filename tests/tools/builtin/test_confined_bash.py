@@ -13,7 +13,7 @@ import pytest
 from jumpseat.tools.tool import ToolContext
 from jumpseat_protocol.permissions import ShellPermission
 from tests.sandbox.parts import MECHANISMS, Confining, ready_namespaces
-from tests.tools.session import call, permission, tool_session, until
+from tests.tools.session import call, output_until, permission, tool_session, until
 
 pytestmark = [
     pytest.mark.anyio,
@@ -93,7 +93,8 @@ async def test_cancelling_the_call_ends_the_sandbox(tmp_path: Path) -> None:
 async def test_input_reaches_an_interactive_command_in_the_sandbox(tmp_path: Path) -> None:
     async with confined_session(tmp_path) as ctx:
         await call(ctx, "bash", command="bash", mode="async")
-        assert "42" in (await call(ctx, "write_bash", shellId="0", input="echo $((6 * 7))", delay=0.3)).text
+        written = await call(ctx, "write_bash", shellId="0", input="echo $((6 * 7))", delay=0.3)
+        await output_until(ctx, "0", "42", written.text)
         await call(
             ctx, "write_bash", shellId="0", input="touch /etc/x; exec 0<&-; touch closed; sleep 1000", delay=0
         )

@@ -405,7 +405,7 @@ async def test_every_call_has_one_completion_when_the_run_is_cancelled(tasks: Ta
     request = await made.client.wait_for(events.ExternalToolRequested)
     gated = await made.client.wait_for(events.PermissionRequested)
     await made.client.wait_for(events.ToolExecutionComplete)
-    with anyio.fail_after(5):
+    with anyio.fail_after(10):
         await waiting.wait()
         await made.session.abort("user_initiated")
 
