@@ -48,9 +48,10 @@ async def test_each_block_is_reported_once_with_its_functions_and_no_values(repo
             block_until_reported(reports, "hunter2-hunter2")
             # The thread sees that the loop runs again.
             await anyio.sleep(0.05)
-    assert len(reports.texts) == 3
-    for text in reports.texts:
-        assert "block_until_reported" in text
+    # A busy machine may stop the loop anywhere else, too.
+    ours = [text for text in reports.texts if "block_until_reported" in text]
+    assert len(ours) == 3
+    for text in ours:
         assert f"{__file__}:" in text
         assert "hunter2" not in text
         assert "reports.arrived" not in text

@@ -29,7 +29,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.lower(), raising=False)
 
 
-def fetcher(policy: HostPolicy | None = None, *, max_bytes: int = 100_000, timeout_s: float = 5) -> DirectFetcher:
+def fetcher(policy: HostPolicy | None = None, *, max_bytes: int = 100_000, timeout_s: float = 30) -> DirectFetcher:
     return DirectFetcher(policy or HostPolicy(allow_private=True), max_bytes=max_bytes, timeout_s=timeout_s)
 
 
@@ -38,7 +38,7 @@ async def fetched(*replies: Reply, path: str = "/", max_bytes: int = 100_000) ->
         return await fetcher(max_bytes=max_bytes).fetch(server.url + path, raw=False)
 
 
-async def failure(*replies: Reply, max_bytes: int = 100_000, timeout_s: float = 5) -> str:
+async def failure(*replies: Reply, max_bytes: int = 100_000, timeout_s: float = 30) -> str:
     async with ModelServer(*replies) as server:
         with pytest.raises(WebError) as caught:
             await fetcher(max_bytes=max_bytes, timeout_s=timeout_s).fetch(server.url, raw=False)
@@ -249,7 +249,7 @@ async def test_a_cancelled_fetch_closes_its_connection() -> None:
             while not server.requests:
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
-        with anyio.fail_after(5):
+        with anyio.fail_after(10):
             await server.wait_for_hang_up()
 
 

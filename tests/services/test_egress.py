@@ -23,7 +23,7 @@ async def test_data_that_a_host_sends_first_is_not_lost_behind_the_answer_of_a_p
     ):
         tasks.start_soon(listener.serve, answer)
         proxy = f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
-        with anyio.fail_after(5):
+        with anyio.fail_after(10):
             async with await connect_host("host.example", 22, private=True, proxy=proxy) as stream:
                 assert await stream.receive() == b"SSH-2.0-server\r\n"
         tasks.cancel_scope.cancel()

@@ -79,7 +79,7 @@ async def test_the_file_is_open_only_while_the_session_is_busy(log: FileEventLog
     assert open_files(path) == 1
     log.sync_soon()
     log.sync_soon()
-    with anyio.fail_after(5):
+    with anyio.fail_after(10):
         while open_files(path):
             await anyio.wait_all_tasks_blocked()
     log.append(event("three"))
@@ -99,12 +99,12 @@ async def test_a_log_that_is_still_written_does_not_keep_others_open(tmp_path: P
     for log in (busy, *quiet):
         log.append(event("one"))
         log.sync_soon()
-    with anyio.fail_after(5):
+    with anyio.fail_after(10):
         while any(open_files(log.path) for log in quiet):
             busy.append(event("more"))
             await anyio.wait_all_tasks_blocked()
     assert open_files(busy.path) == 1
-    with anyio.fail_after(5):
+    with anyio.fail_after(10):
         while open_files(busy.path):
             await anyio.wait_all_tasks_blocked()
 
@@ -118,7 +118,7 @@ async def test_logs_that_are_due_already_are_synced_at_once(tmp_path: Path, task
     for log in logs:
         log.append(event("one"))
         log.sync_soon()
-    with anyio.fail_after(5):
+    with anyio.fail_after(10):
         while any(open_files(log.path) for log in logs):
             await anyio.wait_all_tasks_blocked()
 
