@@ -27,14 +27,13 @@ SEND = {"call": "session.send", "params": {"sessionId": "${session}", "prompt": 
 async def play_steps(*steps: Any, **head: Any) -> Outcome:
     head.setdefault("model", {"turns": [{"text": "Hello there."}]})
     command = None if "server" in head else [executable(), "--headless", "--stdio", "--no-auto-login"]
-    script = parse_script({"within": 5, **head, "steps": list(steps)}, "test")
+    script = parse_script({"within": 10, **head, "steps": list(steps)}, "test")
     return await play(script, "test", PlayOptions(command))
 
 
-async def last_step_failure(*steps: Any, **head: Any) -> str:
+async def only_failure(*steps: Any, **head: Any) -> str:
     """Return the failure of the last step, which is the only one."""
-    *before, last = steps
-    (failure,) = (await play_steps(*before, {"within": 0.5, **last}, **head)).failures
+    (failure,) = (await play_steps(*steps, **head)).failures
     return failure
 
 
@@ -120,16 +119,15 @@ async def test_raw_bytes_are_sent_and_the_error_for_them_is_matched() -> None:
 async def test_a_missing_event_is_reported_with_the_closest_one() -> None:
     # All events have come when the step begins, so that its short time limit does not matter.
     send = {"call": "session.send", "params": {"sessionId": "${session}", "prompt": "go", "wait": True}}
-    failure = await last_step_failure(
-        CREATE, send, {"events": [{"type": "assistant.message", "data": {"content": "Bye"}}]}
-    )
+    other = {"type": "assistant.message", "data": {"content": "Bye"}}
+    failure = await only_failure(CREATE, send, {"events": [other], "within": 0.5})
     assert failure.startswith('step 3 (events): no event like {"type": "assistant.message"')
     assert 'data.content: expected "Bye", got "Hello there."' in failure
     assert "<- event session.idle" in failure
 
 
 async def test_a_wrong_result_is_reported_field_by_field() -> None:
-    failure = await last_step_failure(
+    failure = await only_failure(
         {"call": "ping"}, {"call": "ping", "params": {"message": "x"}, "result": {"message": "y", "z": 1}}
     )
     assert failure.startswith("step 2 (call ping):\n    message: expected")
@@ -142,19 +140,22 @@ async def test_a_wrong_result_is_reported_field_by_field() -> None:
     [
         ({"call": "session.abort", "params": {"sessionId": "x"}}, "expected a result, got the error"),
         ({"call": "ping", "error": {"code": 1}}, 'expected the error {"code": 1}, got the result'),
-        ({"answer": "userInput.request"}, "no matching request within 0.5 s"),
-        ({"expect": {"method": "nothing"}}, 'no message like {"method": "nothing"} within 0.5 s'),
-        ({"events_in_any_order": ["x"]}, 'step 2 (events_in_any_order): no event like {"type": "x"}'),
+        ({"answer": "userInput.request", "within": 0.5}, "no matching request within 0.5 s"),
+        ({"expect": {"method": "nothing"}, "within": 0.5}, 'no message like {"method": "nothing"} within 0.5 s'),
+        (
+            {"events_in_any_order": ["x"], "within": 0.5},
+            'step 2 (events_in_any_order): no event like {"type": "x"}',
+        ),
         ({"never": {"id": 1}}, 'unexpected message: {"id": 1, "jsonrpc": "2.0", "result": '),
     ],
 )
 async def test_a_failed_step_is_explained(step: Any, text: str) -> None:
-    assert text in await last_step_failure({"call": "ping"}, step)
+    assert text in await only_failure({"call": "ping"}, step)
 
 
 async def test_events_outside_the_list_are_reported_where_only_those_listed_are_allowed() -> None:
     step = {"events": ["user.message", "assistant.message", "session.idle"], "only": True}
-    assert "unexpected events:\n    session.start" in await last_step_failure(CREATE, SEND, step)
+    assert "unexpected events:\n    session.start" in await only_failure(CREATE, SEND, step)
     ignore = [
         "session.start",
         "pending_messages.modified",
@@ -233,9 +234,9 @@ async def test_a_server_of_another_protocol_is_tested_over_json_lines() -> None:
     )
     assert outcome.failures == []
     outcome = await play_steps(
-        {"call": "sum", "params": [2, 2], "result": 5},
+        {"send": {"id": "a", "method": "sum", "params": [2, 2]}},
+        {"expect": {"id": 7, "result": 4}},
         framing="lines",
         server=[sys.executable, "-c", LINES_SERVER.replace('"id": request.get("id")', '"id": 7')],
-        within=0.5,
     )
     assert "response to 7: no request has this id" in "\n".join(outcome.failures)
