@@ -158,6 +158,21 @@ async def test_a_client_hears_of_an_idle_session_that_was_taken_while_its_replic
             assert answers(owner.events(session, since=since)) == ["hello"]
 
 
+async def test_a_short_break_of_the_connection_to_nats_refuses_no_request(tmp_path: Path) -> None:
+    script = {"type": "scripted", "script": {"turns": [{"text": "hello"}], "after_last": "repeat"}}
+    async with running_nats(tmp_path) as nats, forwarder(nats.nodes[0].port) as link:
+        urls = [f"nats://127.0.0.1:{link.port}"]
+        async with running_replicas(tmp_path, 1, given=nats, urls=urls) as replicas:
+            client = await replicas.connect(0)
+            session = await client.create(script)
+            for _ in range(3):
+                link.cut()
+                # The first may be served before the replica notices; the next wait until it knows its sessions.
+                for _ in range(10):
+                    assert answers(await client.prompt(session)) == ["hello"]
+                    assert len((await client.call("session.list", {}))["sessions"]) == 1
+
+
 async def test_a_client_that_connects_again_while_its_replica_hangs_has_its_tools_at_once(tmp_path: Path) -> None:
     async with running_replicas(tmp_path, 2) as replicas:
         before, after = await replicas.connect(1), await replicas.connect(0)

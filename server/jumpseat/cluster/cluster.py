@@ -30,7 +30,7 @@ from jumpseat.cluster.routing import ClientRoutes, Handler, RelayCounters
 from jumpseat.cluster.settings import ClusterSettings
 from jumpseat.cluster.store import ClusterStore
 from jumpseat.deep_folders import delete_folder
-from jumpseat.errors import JumpseatError, StoreError
+from jumpseat.errors import JumpseatError, StoreError, StoreUnavailableError
 from jumpseat.observability.gauge import Gauge
 from jumpseat.rpc.connection import Connection
 from jumpseat.sessions.context import Context
@@ -145,9 +145,20 @@ class Cluster:
         return (
             time.monotonic() - self._connected_s > DISCONNECTED_S
             or self.membership.cut_off
-            or self.membership.doubtful
             or self.ownerships.stalled_s > self.settings.patience_s * STALLED_SHARE
         )
+
+    async def wait_until_known(self) -> None:
+        """Wait until it is known which sessions are here, which is looked up after each break of the connection.
+
+        Raises:
+            StoreUnavailableError: requests about sessions have to be refused, or NATS does not answer in time.
+        """
+        if not self.unavailable:
+            with anyio.move_on_after(self.settings.patience_s):
+                await self.membership.wait_until_certain()
+        if self.unavailable or self.membership.doubtful:
+            raise StoreUnavailableError
 
     def session(self, session_id: str) -> Session | None:
         """Return a session that is live here."""

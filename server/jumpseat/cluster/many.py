@@ -14,7 +14,7 @@ import anyio
 
 from jumpseat.cluster.calls import DELETING, OF_MANY, sessions_of_call
 from jumpseat.cluster.index import Index
-from jumpseat.errors import JumpseatError, StoreUnavailableError
+from jumpseat.errors import JumpseatError
 from jumpseat.rpc.json_rpc_peer import Later, ResponseError
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.wire import to_wire
@@ -33,8 +33,7 @@ class Replica(Protocol):
     @property
     def index(self) -> Index: ...
 
-    @property
-    def unavailable(self) -> bool: ...
+    async def wait_until_known(self) -> None: ...
 
     def find_here(self, ctx: Context, method: str) -> Handler: ...
 
@@ -131,8 +130,7 @@ class ManySessions:
         return self._ctx.registry.store.find(given)
 
     async def _catch_up(self) -> None:
-        if self._replica.unavailable:
-            raise StoreUnavailableError
+        await self._replica.wait_until_known()
         await self._replica.index.catch_up()
 
 

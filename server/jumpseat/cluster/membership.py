@@ -74,6 +74,8 @@ class Membership:
         self.doubts = 0
         """The number of times that others may have taken sessions of this replica."""
         self._settled = 0
+        self._certain = anyio.Event()
+        self._certain.set()
         self.on_gone: list[Callable[[str], None]] = []
         self._stream = stream
         self._tasks = tasks
@@ -139,6 +141,13 @@ class Membership:
     def settle(self, doubts: int) -> None:
         """Note that this replica has looked at its sessions since so many doubts."""
         self._settled = doubts
+        if not self.doubtful:
+            self._certain.set()
+
+    async def wait_until_certain(self) -> None:
+        """Wait until this replica has looked at its sessions since the last doubt."""
+        while self.doubtful:
+            await self._certain.wait()
 
     @property
     def cut_off(self) -> bool:
@@ -154,6 +163,8 @@ class Membership:
     def _doubt(self) -> None:
         """Note that nobody reached this replica for a while: others may have taken it for gone."""
         self.doubts += 1
+        if self._certain.is_set():
+            self._certain = anyio.Event()
 
     def note_taken(self, replica: str) -> None:
         """Tell a replica that was held to be gone, with the next heartbeat, that a session of it was taken.

@@ -77,6 +77,8 @@ class LocalReplica(Owner, Protocol):
     @property
     def unavailable(self) -> bool: ...
 
+    async def wait_until_known(self) -> None: ...
+
     async def settle(self, session_id: str) -> None: ...
 
     def host_of(self, cwd: str | None) -> str | None: ...
@@ -157,6 +159,7 @@ class ClientRoutes:
             and method not in OPENING
             and method != ANSWERING
             and not self._cluster.unavailable
+            and not self._cluster.membership.doubtful
         )
 
     def _serve_at_once(self, method: str, serve: Handler, params: dict[str, Any], session_id: str) -> Any:
@@ -191,6 +194,8 @@ class ClientRoutes:
         if self._cluster.unavailable:
             call.fail(StoreUnavailableError())
             return True
+        if self._cluster.membership.doubtful:
+            return False
         lease = self._cluster.ownerships.lease(call.session_id)
         if lease is not None and not lease.lost and self._cluster.session(call.session_id) is not None:
             self._relays.forget_place(call.session_id)
@@ -220,8 +225,7 @@ class ClientRoutes:
 
     async def _carry_out(self, call: Call) -> None:
         cluster, session_id = self._cluster, call.session_id
-        if cluster.unavailable:
-            raise StoreUnavailableError
+        await cluster.wait_until_known()
         await cluster.settle(session_id)
         if creates(call.method, call.params) and cluster.ownerships.lease(session_id) is None:
             await self._create(call)
@@ -317,8 +321,7 @@ class ClientRoutes:
 
     def _serve_list(self, serve: Handler, params: Any) -> Awaitable[Any]:
         async def listed() -> Any:
-            if self._cluster.unavailable:
-                raise StoreUnavailableError
+            await self._cluster.wait_until_known()
             await self._cluster.index.catch_up()
             result = serve(params)
             return await result if inspect.isawaitable(result) else result
