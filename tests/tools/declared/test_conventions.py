@@ -329,15 +329,21 @@ async def test_a_late_result_is_ignored(tasks: TaskGroup) -> None:
     def promises(self: Any, args: Any, input: Any, output_handler: Any) -> None:
         kept.extend((self, output_handler))
 
-    made = session_of(tasks, {"t": {"cmds": [promises], "timeout_s": 0.05}}, ("t", {}))
-    await made.ask("go")
+    made, timeout_s = None, 0.0
+    # A busy machine may not have begun the call before its end.
+    for timeout_s in (0.05, 1, 10):
+        made = session_of(tasks, {"t": {"cmds": [promises], "timeout_s": timeout_s}}, ("t", {}))
+        await made.ask("go")
+        if kept:
+            break
+    assert made is not None
     view, answer = kept
     answer("late")
     view.chat.add_tool_output(view, "late")
     view.chat.add_message({"role": "user", "content": "late"})
     await made.ask("again")
 
-    assert results(made) == ["The tool `t` gave no result within 0.05 s."]
+    assert results(made) == [f"The tool `t` gave no result within {timeout_s:g} s."]
     assert len(completed(made)) == 1
 
 
