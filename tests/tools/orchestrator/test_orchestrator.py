@@ -16,6 +16,7 @@ from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.tools.builtin.bash import TOOL as BASH
+from jumpseat.tools.builtin.bash import BashArgs, run_bash
 from jumpseat.tools.builtin.glob import TOOL as GLOB
 from jumpseat.tools.builtin.view import TOOL as VIEW
 from jumpseat.tools.tool import BuiltinTool, ToolArgs, ToolContext, ToolOutcome
@@ -474,3 +475,28 @@ async def test_arguments_that_violate_a_clients_schema_are_an_error_without_a_re
     ]
     assert made.client.payloads(events.ExternalToolRequested) == []
     assert made.client.payloads(events.PermissionRequested) == []
+
+
+async def test_a_command_that_starts_while_its_run_is_aborted_does_not_keep_the_session_from_being_idle(
+    tasks: TaskGroup, tmp_path: Path
+) -> None:
+    async def start(ctx: ToolContext, _args: CountArgs) -> ToolOutcome:
+        _ = made.session.abort("user_initiated")
+        # Starting a process cannot be cancelled at any moment.
+        outcomes: list[ToolOutcome] = []
+        with anyio.CancelScope(shield=True):
+            outcomes.append(await run_bash(ctx, BashArgs.model_validate({"command": "sleep 60", "mode": "async"})))
+        return outcomes[0]
+
+    made = make_session(
+        tasks,
+        script=calls(("start", {"count": 1})),
+        builtin=[builtin("start", start)],
+        settings=SessionSettings(cwd=tmp_path),
+        approve_all=True,
+    )
+    await made.ask("go")
+    await made.ask("again")
+
+    assert [idle.aborted for idle in made.client.payloads(events.SessionIdle)] == [True, None]
+    await made.session.close(0)

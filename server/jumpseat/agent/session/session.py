@@ -190,6 +190,7 @@ class Session:
         # Whether the start of a run was announced, and not its end.
         self.run_delivered = False
         self._changed = False
+        self._aborted = False
         # The sub-agents, and the tasks of clients, once the session has had one.
         self.agents: RunningAgents | None = None
         self.client_tasks: ClientTasks | None = None
@@ -586,6 +587,7 @@ class Session:
         Returns:
             An awaitable that ends when nothing runs any more.
         """
+        self._aborted = self.queue.running
         stopped = self.queue.abort(reason)
         # After the queue: a prompt that waits for the compaction must not continue.
         self.compactor.cancel()
@@ -658,6 +660,10 @@ class Session:
             self._report_change()
         flag = True if aborted else None
         self._announce_ephemeral(events.AssistantIdle(aborted=flag))
+        if self._aborted and self.agents is not None:
+            # A command may have gone to the background between the abort and the end of its run.
+            self.agents.forget_commands()
+        self._aborted = False
         if self.agents is not None and self.agents.go_on():
             return None
         return self._become_idle(flag)

@@ -74,6 +74,10 @@ class RunningAgents(Protocol):
         """Abort all agents; returns an awaitable that ends with ``stopped`` and all of them."""
         ...
 
+    def forget_commands(self) -> None:
+        """Let commands in the background run on, without waiting for them or telling the model about their ends."""
+        ...
+
     async def close(self, grace_s: float | None) -> None:
         """End all agents and what they have running; commands have ``grace_s`` seconds to end by themselves."""
         ...

@@ -323,12 +323,16 @@ class SubAgents(Roster):
 
         Commands run on, but the session neither waits for them nor tells the model about their ends.
         """
-        self.commands.forget()
+        self.forget_commands()
         if not self._root.queue.running and not self.working:
             self._root.end_background_work()
         agents = [agent for agent in self if agent.status == "running"]
         stopping = [agent.session.abort("session_aborted") for agent in agents if agent.session is not None]
         return Stopped(stopped.wait, *(one.wait for one in stopping), *(agent.done.wait for agent in agents))
+
+    def forget_commands(self) -> None:
+        """Let commands in the background run on, without waiting for them or telling the model about their ends."""
+        self.commands.forget()
 
     async def cancel(self, agent: SubAgent) -> bool:
         """End an agent with those that it has started; returns ``False`` if it has failed or was ended before."""
