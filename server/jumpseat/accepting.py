@@ -1,4 +1,4 @@
-"""Accept connections, for the listeners of this process."""
+"""Accepts connections for the listeners of this process."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -85,9 +85,8 @@ class Node:
             others = ", ".join(f'"nats://127.0.0.1:{port}"' for other, port in routes.items() if other != name)
             address = f"127.0.0.1:{routes[name]}"
             # Clients reach each server by its configured address, which may be that of a proxy.
-            told = f'"{advertised or address}"'
-            lines.append("cluster { name: tests, no_advertise: true")
-            lines.append(f'listen: "{address}", advertise: {told}, routes: [{others}] }}')
+            settings = f'name: tests, no_advertise: true, listen: "{address}", advertise: "{advertised or address}"'
+            lines.append(f"cluster {{ {settings}, routes: [{others}] }}")
         folder.mkdir(parents=True)
         (folder / "nats.conf").write_text("\n".join((*lines, more)) + "\n")
 
@@ -216,6 +215,9 @@ class Nats:
         return None
 
 
+AnyNats = TypeVar("AnyNats", bound=Nats)
+
+
 @asynccontextmanager
 async def running_nats(folder: Path, nodes: int = 1, more: str = "", space: str = "8G") -> AsyncGenerator[Nats]:
     """Start servers of NATS with JetStream, and wait until they are ready; they are killed at the end.
@@ -225,7 +227,13 @@ async def running_nats(folder: Path, nodes: int = 1, more: str = "", space: str 
     program = nats_server()
     names = [f"n{number}" for number in range(nodes)]
     routes = dict(zip(names, free_ports(nodes), strict=True))
-    servers = Nats([Node(program, folder / f"nats-{name}", name, routes, more, space) for name in names])
+    given = Nats([Node(program, folder / f"nats-{name}", name, routes, more, space) for name in names])
+    async with _started(given) as servers:
+        yield servers
+
+
+@asynccontextmanager
+async def _started(servers: AnyNats) -> AsyncGenerator[AnyNats]:
     try:
         for node in servers.nodes:
             node.start()
@@ -275,15 +283,8 @@ async def running_split_nats(folder: Path) -> AsyncGenerator[SplitNats]:
             nodes.append(
                 Node(program, folder / f"nats-{name}", name, {**routes, name: port}, "", "8G", "127.0.0.1:1")
             )
-        servers = SplitNats(nodes, links)
-        try:
-            for node in nodes:
-                node.start()
-            await servers.wait_until_ready()
+        async with _started(SplitNats(nodes, links)) as servers:
             yield servers
-        finally:
-            for node in nodes:
-                node.kill()
 
 
 def free_ports(count: int) -> list[int]:

@@ -29,7 +29,7 @@ class OwnedElsewhereError(Exception):
 
 
 class Claims:
-    """The claims of all replicas, and those of this one.
+    """Reads the claims of all replicas, and makes those of this one.
 
     Each method raises :class:`StoreUnavailableError` when NATS does not answer.
     """
@@ -119,7 +119,7 @@ class Claims:
     async def last(self, session_id: str) -> Stored | None:
         """Return the last record of a session; ``None`` if nothing is stored of it.
 
-        A server of NATS that lags may say so of a session that is listed, so it is asked again for a while.
+        A lagging server of NATS may have no records of a listed session, so it is asked again for a while.
         """
         pause = self._stream.pause()
         while True:
@@ -134,7 +134,7 @@ class Claims:
                 return await self._stream.last(self._stream.names.log(session_id))
 
     async def read(self, session_id: str, seq: int) -> Content:
-        """Return what the records of a session up to one make of it."""
+        """Return the content of a session after its record with the sequence ``seq``."""
         folder = Folder()
         async for message in self._stream.read(self._stream.names.log(session_id), seq):
             folder.add(message)

@@ -149,7 +149,7 @@ class Cluster:
         )
 
     async def wait_until_known(self) -> None:
-        """Wait until it is known which sessions are here, which is looked up after each break of the connection.
+        """Wait until the owners of this replica's sessions are looked up, as they are after each doubt about them.
 
         Raises:
             StoreUnavailableError: requests about sessions have to be refused, or NATS does not answer in time.

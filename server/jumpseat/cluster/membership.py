@@ -3,7 +3,8 @@
 Each replica writes a heartbeat to a bucket, one for all of its sessions. A replica is taken for dead when nothing
 was heard of it for some time, neither a heartbeat nor the answer to a ping; or at once when nobody listens to its
 subject any more: its connection to NATS is gone.
-A replica that was taken for dead by mistake is refused at its next append.
+A replica that was taken for dead by mistake is refused at its next append, and learns of it from the heartbeats of
+those that have taken its sessions.
 """
 
 from __future__ import annotations

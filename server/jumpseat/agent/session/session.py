@@ -190,6 +190,7 @@ class Session:
         # Whether the start of a run was announced, and not its end.
         self.run_delivered = False
         self._changed = False
+        # Whether a run that has not ended yet was aborted, and not only interrupted.
         self._aborted = False
         # The sub-agents, and the tasks of clients, once the session has had one.
         self.agents: RunningAgents | None = None
