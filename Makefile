@@ -144,7 +144,7 @@ audit: $(VENV)/.installed-release $(VENV)/runtime
 	$(BIN)/pip-audit --strict --path "$$(echo $(VENV)/runtime/lib/python3*/site-packages)"
 
 clean:
-	rm -rf clients/web/node_modules clients/web/src/generated clients/web/screenshots server/jumpseat/web/static
+	rm -rf clients/web/node_modules clients/web/src/generated clients/web/screenshots server/jumpseat/network/static
 	rm -rf clients/vscode/node_modules clients/vscode/dist clients/vscode/screenshots
 	rm -rf $(VENV) .mutants .fuzz .hypothesis .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

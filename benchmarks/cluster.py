@@ -35,13 +35,13 @@ from tests.support.server import JsonObject, Wire, calls, scripted
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.ids import new_id
-from jumpseat.cluster import jetstream
-from jumpseat.cluster.index import Index, IndexEntry
-from jumpseat.cluster.lease import Lease
-from jumpseat.cluster.records import Record
-from jumpseat.cluster.settings import ClusterSettings
-from jumpseat.store.event_log import FileEventLog
-from jumpseat.store.log_syncer import LogSyncer
+from jumpseat.cluster.nats import jetstream
+from jumpseat.cluster.nats.settings import ClusterSettings
+from jumpseat.cluster.sessions.index import Index, IndexEntry
+from jumpseat.cluster.sessions.lease import Lease
+from jumpseat.cluster.sessions.records import Record
+from jumpseat.store.session.event_log import FileEventLog
+from jumpseat.store.session.log_syncer import LogSyncer
 from jumpseat_protocol.events import Event, SessionWarning
 
 HERE: Final = Path(__file__).parent

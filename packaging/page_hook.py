@@ -1,6 +1,6 @@
 """Build the page for browsers into the archives (a build hook of hatchling).
 
-``clients/web`` is built with Node.js into ``server/jumpseat/web/static``, which archives contain. An archive of
+``clients/web`` is built with Node.js into ``server/jumpseat/network/static``, which archives contain. An archive of
 sources contains the page too, so that nothing is built from it unless the sources of the page were changed. Without
 Node.js the archives lack the page, which says so when it is opened. Editable installations build nothing.
 """
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-STATIC: Final = "server/jumpseat/web/static"
+STATIC: Final = "server/jumpseat/network/static"
 CLIENT: Final = "clients/web"
 SCHEMA: Final = "protocol/schema/jumpseat.schema.json"
 

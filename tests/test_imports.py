@@ -73,7 +73,7 @@ import anyio
 from pathlib import Path
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli import Options
+from jumpseat.options import Options
 from jumpseat.config import AdapterConfig, Config
 adapters = {{'w': AdapterConfig(type='openai', base_url='http://h', models=['m'])}}
 models = Models(Config(adapters=adapters), Options(environ={{}}), Path({str(tmp_path)!r}))

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
-    from jumpseat.cli import Options
+    from jumpseat.options import Options
     from jumpseat_transcript.transcript import Transcript
 
 _FIRST_SESSION: Final = (
@@ -62,13 +62,13 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
     """Return the function to run, after its imports; arguments are parsed first, so that errors need no imports."""
     from dataclasses import replace
 
-    from jumpseat.cli import parse, parse_command, wants_schema
+    from jumpseat.cli.arguments import parse, parse_command, wants_schema
 
     if wants_schema(argv):
         return _print_schema
     match argv[:1]:
         case ["script"]:
-            from jumpseat.script.command import main as play_scripts
+            from jumpseat.cli.script import main as play_scripts
 
             return lambda: play_scripts(argv[1:])
         case ["chat"]:
@@ -84,37 +84,37 @@ def _command(argv: list[str], *, as_copilot: bool) -> Callable[[], int]:
 
             return lambda: run_prompt(argv[1:])
         case ["mcp"]:
-            from jumpseat.mcp_console import main as run_mcp_command
+            from jumpseat.cli.mcp import main as run_mcp_command
 
             return lambda: run_mcp_command(argv[1:], os.environ)
         case ["plugins"]:
-            from jumpseat.plugins_console import main as run_plugins_command
+            from jumpseat.cli.plugins import main as run_plugins_command
 
             return lambda: run_plugins_command(argv[1:], os.environ)
         case ["token"]:
-            from jumpseat.token_console import main as run_token_command
+            from jumpseat.cli.token import main as run_token_command
 
             return lambda: run_token_command(argv[1:], os.environ)
         case ["sessions"]:
-            from jumpseat.sessions_console.command import main as run_sessions_command
+            from jumpseat.cli.sessions.command import main as run_sessions_command
 
             return lambda: run_sessions_command(argv[1:], os.environ, _show_transcript)
         case ["status"]:
-            from jumpseat.status_console import main as run_status_command
+            from jumpseat.cli.status import main as run_status_command
 
             return lambda: run_status_command(argv[1:], os.environ)
         case ["cluster" | "store"]:
-            from jumpseat.cluster_console import main as run_cluster_command
+            from jumpseat.cli.cluster import main as run_cluster_command
 
             return lambda: run_cluster_command(argv, os.environ)
         case ["web"]:
-            from jumpseat.web.command import main as open_page
+            from jumpseat.cli.web import main as open_page
 
             return lambda: open_page(argv[1:], os.environ, _serve)
         case _:
             pass
     if (command := parse_command(argv, os.environ)) is not None:
-        from jumpseat.console import run as run_command
+        from jumpseat.cli.models import run as run_command
 
         return lambda: _leave(run_command(command))
     options = parse(argv, os.environ)

@@ -39,8 +39,6 @@ from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.session.sub_agents import AgentLimits
-from jumpseat.child_environment import OWN, ChildEnvironment
-from jumpseat.cli import Options, TcpOptions
 from jumpseat.config import (
     AgentsConfig,
     CompactionConfig,
@@ -51,16 +49,14 @@ from jumpseat.config import (
     home_folder,
     load_config,
 )
-from jumpseat.descendants import Descendants
 from jumpseat.errors import ConfigError, JumpseatError
-from jumpseat.log_fields import fields
-from jumpseat.log_setup import log_to_stderr, mask_logs
 from jumpseat.mcp.hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.observability.gauge import Gauge
+from jumpseat.observability.log_setup import log_to_stderr, mask_logs
 from jumpseat.observability.observability import Observability
-from jumpseat.owner_only import restrict_contents, restrict_home
-from jumpseat.process_memory import protect_memory, use_one_arena
+from jumpseat.options import Options, TcpOptions
+from jumpseat.parsing.validation import in_file
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.routes import find_route
 from jumpseat.rpc.transport import HEADERS, Framing, Wire, open_stdio, take_stdio
@@ -73,21 +69,27 @@ from jumpseat.sessions.activity import Activity, activity_of
 from jumpseat.sessions.context import Context, Server
 from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.accounts import Accounts
-from jumpseat.store.hook_files import HookFiles
-from jumpseat.store.installed_plugins import InstalledPlugins
-from jumpseat.store.instructions import read_instructions
-from jumpseat.store.location_approvals import approvals_in
-from jumpseat.store.marketplaces import Marketplaces
-from jumpseat.store.mcp_config import McpConfigFile
-from jumpseat.store.mcp_tokens import McpTokenFile
-from jumpseat.store.memories import MemoryStore
-from jumpseat.store.plugin_folders import PluginFolders
-from jumpseat.store.project_rules import PermissionRules, location, read_rules
-from jumpseat.store.sessions import SessionStore
-from jumpseat.store.skills import SkillLibrary
-from jumpseat.store.trusted_folders import TrustedFolders
-from jumpseat.store.user_settings import settings_in
+from jumpseat.store.plugins.installed_plugins import InstalledPlugins
+from jumpseat.store.plugins.marketplaces import Marketplaces
+from jumpseat.store.plugins.plugin_folders import PluginFolders
+from jumpseat.store.project.hook_files import HookFiles
+from jumpseat.store.project.instructions import read_instructions
+from jumpseat.store.project.project_rules import PermissionRules, location, read_rules
+from jumpseat.store.project.skills import SkillLibrary
+from jumpseat.store.session.sessions import SessionStore
+from jumpseat.store.user.accounts import Accounts
+from jumpseat.store.user.location_approvals import approvals_in
+from jumpseat.store.user.mcp_config import McpConfigFile
+from jumpseat.store.user.mcp_tokens import McpTokenFile
+from jumpseat.store.user.memories import MemoryStore
+from jumpseat.store.user.settings import settings_in
+from jumpseat.store.user.trusted_folders import TrustedFolders
+from jumpseat.system.child_environment import OWN, ChildEnvironment
+from jumpseat.system.descendants import Descendants
+from jumpseat.system.log_fields import fields
+from jumpseat.system.private_files import restrict_contents, restrict_home
+from jumpseat.system.process_memory import protect_memory, use_one_arena
+from jumpseat.system.watchdog import watch_loop
 from jumpseat.tools.builtin import BUILTIN_NAMES, BUILTIN_TOOLS, session_sources
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat.tools.hooks.session import SessionHookCommands
@@ -96,13 +98,11 @@ from jumpseat.tools.orchestrator.environment import CALLS_PER_ANSWER, Environmen
 from jumpseat.tools.resources import Resources
 from jumpseat.tools.tool import SourceMaker
 from jumpseat.tools.workspace_files import FileEdit
-from jumpseat.validation import in_file
-from jumpseat.watchdog import watch_loop
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
     from jumpseat.cluster.cluster import Cluster
-    from jumpseat.store.agents import AgentLibrary
+    from jumpseat.store.project.agents import AgentLibrary
 
 log = logging.getLogger(__name__)
 
@@ -291,7 +291,7 @@ class App:
     def agents(self) -> AgentLibrary:
         """The custom agents in files."""
         if self._agents is None:
-            from jumpseat.store.agents import AgentLibrary
+            from jumpseat.store.project.agents import AgentLibrary
 
             self._agents = AgentLibrary(self._home, self.plugins, self.trust.is_trusted)
         return self._agents
@@ -479,12 +479,12 @@ def _gate(options: TcpOptions | None, home: Path) -> tuple[Gate, str | None]:
     """Return the gate, and the new connection token if none was configured."""
     pages = None
     if options is not None and options.web_port is not None:
-        from jumpseat.store.page_access import PageAccess
+        from jumpseat.store.user.page_access import PageAccess
 
         pages = PageAccess(home)
     if options is None or options.same_user:
         return Gate(pages=pages), None
-    from jumpseat.store.connection_tokens import ConnectionTokenFile
+    from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 
     known = ConnectionTokenFile(home) if options.named_tokens else None
     if options.token is not None or (known is not None and known.all()):
@@ -634,7 +634,7 @@ async def _join_cluster(options: Options, tasks: TaskGroup, stack: AsyncExitStac
         raise ConfigError("store.url is not available with --acp: editors keep their sessions in files")
     try:
         from jumpseat.cluster.cluster import join_cluster
-        from jumpseat.cluster.settings import cluster_settings
+        from jumpseat.cluster.nats.settings import cluster_settings
     except ImportError:
         raise ConfigError("store.url needs the package nats-py: install jumpseat[cluster]") from None
     settings = cluster_settings(config, options.environ)

@@ -114,8 +114,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, cast
 from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, ValidationError, model_validator
 
 from jumpseat.errors import ConfigError
-from jumpseat.regular_files import read_whole
-from jumpseat.validation import in_file, validation_problems
+from jumpseat.parsing.validation import in_file, validation_problems
+from jumpseat.system.regular_files import read_whole
 from jumpseat_protocol.lazy_models import LazyModel
 from jumpseat_protocol.members import hint
 
@@ -471,7 +471,7 @@ def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     # Imported here: many users have no such file.
-    from jumpseat.toml_text import TomlError, parse_toml
+    from jumpseat.parsing.toml_text import TomlError, parse_toml
 
     try:
         raw: dict[str, Any] = parse_toml(text)
@@ -510,7 +510,7 @@ def _unknown_adapters(config: Config, known: Collection[str]) -> Iterator[str]:
 
 def config_problems(config: Config) -> Iterator[str]:
     """Yield the problems of a configuration that its types do not show, each as ``KEY: problem``."""
-    from jumpseat.base_urls import base_url_problem
+    from jumpseat.parsing.base_urls import base_url_problem
 
     for name, adapter in config.adapters.items():
         if (problem := base_url_problem(adapter.base_url, adapter.type or name)) is not None:

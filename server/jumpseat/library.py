@@ -17,7 +17,7 @@ import anyio
 from pydantic import ValidationError
 
 from jumpseat.errors import ConfigError, InvalidRequestError
-from jumpseat.validation import validation_problems
+from jumpseat.parsing.validation import validation_problems
 from jumpseat_protocol.complete import (
     AnswerStream,
     CompleteEvent,
@@ -139,9 +139,9 @@ async def open_models(
     """
     from jumpseat.adapters.models.resolver import Models
     from jumpseat.adapters.providers import environment_providers
-    from jumpseat.cli import options_of_environ
     from jumpseat.config import Config, config_problems, home_folder, load_config
-    from jumpseat.store.trusted_folders import TrustedFolders
+    from jumpseat.options import options_of_environ
+    from jumpseat.store.user.trusted_folders import TrustedFolders
 
     options = options_of_environ(os.environ if environ is None else environ)
     folder = Path(home) if home is not None else home_folder(options.environ)

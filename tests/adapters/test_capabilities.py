@@ -14,8 +14,8 @@ from jumpseat.adapters.transport.http import HttpModel
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.model import HostedTool, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli import Options
 from jumpseat.config import Config
+from jumpseat.options import Options
 
 HOSTING = [name for name in PROVIDERS if capabilities(load_adapter(name), "m").hosted_tools]
 

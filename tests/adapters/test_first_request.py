@@ -11,8 +11,8 @@ import pytest
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, UserMessage
+from jumpseat.agent.encoded_history import encode
 from jumpseat.agent.model import ModelRequest, ToolSchema, ToolSpec
-from jumpseat.agent.written_messages import encode
 from tests.adapters.test_written_messages import KEEPING
 from tests.support.fake_openai import MODEL, fake_openai, says
 from tests.support.server import running_server

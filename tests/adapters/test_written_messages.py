@@ -13,8 +13,7 @@ import pytest
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.agent.blocks import AssistantMessage, Message, TextBlock, UserMessage
-from jumpseat.agent.model import ModelRequest, ToolSchema
-from jumpseat.agent.written_messages import (
+from jumpseat.agent.encoded_history import (
     MAX_TAIL,
     MIN_MESSAGES,
     MIN_PART_BYTES,
@@ -24,6 +23,7 @@ from jumpseat.agent.written_messages import (
     encode_in_parts,
     plain,
 )
+from jumpseat.agent.model import ModelRequest, ToolSchema
 from tests.adapters.conversations import REQUESTS
 from tests.adapters.subjects import SUBJECTS, Subject
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jumpseat.store.agents import SUFFIXES, TOOLS
+from jumpseat.store.project.agents import SUFFIXES, TOOLS
 from jumpseat.tools.builtin import BUILTIN_NAMES
 from tests.support.fake_openai import fake_openai, says
 from tests.support.mcp_servers import list_servers, status, stdio

@@ -11,10 +11,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from jumpseat.cluster import jetstream
-from jumpseat.cluster.jetstream import JetStream
-from jumpseat.cluster.nats_connection import WrongSequenceError
-from jumpseat.cluster.settings import cluster_settings
+from jumpseat.cluster.nats import jetstream
+from jumpseat.cluster.nats.connection import WrongSequenceError
+from jumpseat.cluster.nats.jetstream import JetStream
+from jumpseat.cluster.nats.settings import cluster_settings
 from jumpseat.config import StoreConfig
 from tests.support.nats import Nats, Node, running_nats
 

@@ -11,8 +11,8 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumpseat.cluster.catching_up import RunEnds, Seen, last_id, missed, with_ends
-from jumpseat.cluster.feed import Feed
+from jumpseat.cluster.relay.feed import Feed
+from jumpseat.cluster.sessions.missed_events import RunEnds, Seen, last_id, missed, with_ends
 from jumpseat_protocol import events
 from jumpseat_protocol.events import Event
 from tests.support.properties import REPRODUCIBLE

@@ -10,11 +10,11 @@ import anyio
 import orjson
 import pytest
 
-from jumpseat.cluster import jetstream
-from jumpseat.cluster.index import PAGE, Index, IndexEntry
-from jumpseat.cluster.settings import ClusterSettings
+from jumpseat.cluster.nats import jetstream
+from jumpseat.cluster.nats.settings import ClusterSettings
+from jumpseat.cluster.sessions.index import PAGE, Index, IndexEntry
 from jumpseat.errors import StoreUnavailableError
-from jumpseat.store.session_table import Entry
+from jumpseat.store.session.table import Entry
 from tests.support.nats import running_nats
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from jumpseat.cluster import jetstream
-from jumpseat.cluster.membership import Membership
-from jumpseat.cluster.settings import cluster_settings
+from jumpseat.cluster.nats import jetstream
+from jumpseat.cluster.nats.settings import cluster_settings
+from jumpseat.cluster.replicas.membership import Membership
 from jumpseat.config import StoreConfig
 from tests.support.nats import running_nats
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.cluster import jetstream
-from jumpseat.cluster.jetstream import JetStream
-from jumpseat.cluster.orphans import object_name, remove_orphans
-from jumpseat.cluster.records import Record
-from jumpseat.cluster.settings import ClusterSettings
+from jumpseat.cluster.nats import jetstream
+from jumpseat.cluster.nats.jetstream import JetStream
+from jumpseat.cluster.nats.settings import ClusterSettings
+from jumpseat.cluster.sessions.orphans import object_name, remove_orphans
+from jumpseat.cluster.sessions.records import Record
 from tests.cluster.test_nats_faults import admin
 from tests.support.nats import running_nats
 

@@ -9,11 +9,11 @@ import anyio.lowlevel
 import orjson
 import pytest
 
-from jumpseat.cluster import jetstream
 from jumpseat.cluster.cluster import Cluster
-from jumpseat.cluster.index import IndexEntry
-from jumpseat.cluster.records import Record
-from jumpseat.cluster.settings import cluster_settings
+from jumpseat.cluster.nats import jetstream
+from jumpseat.cluster.nats.settings import cluster_settings
+from jumpseat.cluster.sessions.index import IndexEntry
+from jumpseat.cluster.sessions.records import Record
 from jumpseat.config import StoreConfig
 from jumpseat.errors import SessionNotFoundError
 from tests.support.nats import running_nats

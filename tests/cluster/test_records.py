@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jumpseat.cluster.names import session_of, token_of
-from jumpseat.cluster.nats_connection import Stored
-from jumpseat.cluster.records import Folder, Record, joined, parts
+from jumpseat.cluster.nats.connection import Stored
+from jumpseat.cluster.nats.names import session_of, token_of
+from jumpseat.cluster.sessions.records import Folder, Record, joined, parts
 
 
 def folder_of(*records: Record, most_bytes: int = 1 << 20) -> Folder:

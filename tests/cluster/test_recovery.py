@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.cluster.recovery import LastRun
+from jumpseat.cluster.sessions.recovery import LastRun
 from tests.support.cases import check_each
 
 RUN = ["user.message", "assistant.turn_start", "assistant.message", "assistant.turn_end", "session.idle"]

@@ -20,7 +20,7 @@ import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from jumpseat.store.connection_tokens import ConnectionTokenFile
+from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 from tests.support.fake_openai import MODEL, FakeOpenAI, JsonObject
 from tests.support.forked import ForkedProcess, Program, executable, fork
 from tests.support.toolchains import Sdk

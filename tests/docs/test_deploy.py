@@ -17,9 +17,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from jumpseat.cli import Options, parse
-from jumpseat.cluster.settings import cluster_settings
+from jumpseat.cli.arguments import parse
+from jumpseat.cluster.nats.settings import cluster_settings
 from jumpseat.config import StoreConfig, load_config
+from jumpseat.options import Options
 from tests.support.nats import nats_server
 
 ROOT: Final = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jumpseat.cli import parse
+from jumpseat.cli.arguments import parse
 from jumpseat_protocol.version import __version__
 
 ROOT = Path(__file__).parents[2]

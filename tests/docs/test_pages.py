@@ -21,15 +21,15 @@ from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.settings import SessionSettings
+from jumpseat.cli.script import main as play_scripts
 from jumpseat.config import Config, ToolsConfig, WebFetchConfig, load_config
 from jumpseat.mcp.catalogue import check_servers
-from jumpseat.script.command import main as play_scripts
 from jumpseat.script.steps import STEPS
 from jumpseat.script.steps import Script as PlayedScript
 from jumpseat.services.web import ConfiguredWeb
-from jumpseat.store.project_rules import read_rules
-from jumpseat.store.session_database import SessionDatabase
-from jumpseat.store.skills import Place, find_skills
+from jumpseat.store.project.project_rules import read_rules
+from jumpseat.store.project.skills import Place, find_skills
+from jumpseat.store.session.database import SessionDatabase
 from jumpseat.tools.builtin import BUILTIN_NAMES
 from jumpseat.tools.shell.permission import shell_permission
 from jumpseat.tools.tool import BuiltinTool

@@ -17,7 +17,7 @@ from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.sse import EventSplitter, JsonLinesDecoder, ServerEvent, SseDecoder
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest
 from jumpseat.errors import InvalidRequestError, ProviderError, ProviderProtocolError
-from jumpseat.json_text import SurrogateRepair, read_json, repair_surrogates
+from jumpseat.parsing.json_text import SurrogateRepair, read_json, repair_surrogates
 from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
 from jumpseat.rpc.transport import Decoder
 from jumpseat_protocol.framing import MAX_BODY_BYTES, FrameDecoder, FramingError, LineDecoder, encode_frame

@@ -23,11 +23,11 @@ from jumpseat.agent.permissions.rules import host_of, parse_rule
 from jumpseat.agent.session.objective import Objective
 from jumpseat.config import Config, load_config
 from jumpseat.errors import ConfigError, StoreError
+from jumpseat.parsing.toml_text import MAX_KEY_PARTS, parse_toml
 from jumpseat.sessions.replay import decode_records
-from jumpseat.store.event_log import Replay, read_log, repair_log, truncate_log
-from jumpseat.store.front_matter import body, front_matter, names
-from jumpseat.store.project_rules import read_rules
-from jumpseat.toml_text import MAX_KEY_PARTS, parse_toml
+from jumpseat.store.project.front_matter import body, front_matter, names
+from jumpseat.store.project.project_rules import read_rules
+from jumpseat.store.session.event_log import Replay, read_log, repair_log, truncate_log
 from tests.agent.permissions.test_patterns import reference
 from tests.fuzz.target import Check, Choices, splits
 

@@ -10,7 +10,7 @@ import pytest
 
 from jumpseat.agent.plugins import Plugin
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, check_server, find_servers, resolve_config
-from jumpseat.store.plugins import read_plugin
+from jumpseat.store.plugins.manifests import read_plugin
 
 
 def found(tmp_path: Path, **given: Any) -> dict[str, ServerEntry]:

@@ -12,9 +12,9 @@ from typing import Any
 import anyio
 import pytest
 
+from jumpseat.cli.token import main as token_command
 from jumpseat.rpc.routes import ROUTES, SERVER_WIDE, load_route
-from jumpseat.store.connection_tokens import FILE, ConnectionTokenFile
-from jumpseat.token_console import main as token_command
+from jumpseat.store.user.connection_tokens import FILE, ConnectionTokenFile
 from jumpseat_protocol.envelope import AUTHENTICATION_FAILED
 from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
 from tests.protocol.samples import sample

@@ -18,11 +18,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
+from jumpseat.network.site import NOT_BUILT, Site
 from jumpseat.network.web_socket import WebSocketNewcomer
 from jumpseat.rpc.connection import FIRST_MESSAGE_BYTES
 from jumpseat.rpc.transport import Framing, Wire
-from jumpseat.store.page_access import LOGIN_S, PASS_S, PageAccess
-from jumpseat.web.site import NOT_BUILT, Site
+from jumpseat.store.user.page_access import LOGIN_S, PASS_S, PageAccess
 from tests.support.cases import all_cases
 from tests.support.server import WAIT_S, JsonObject, RunningServer, calls, running_server, scripted
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from jumpseat.log_fields import fields
-from jumpseat.log_files import FILES_PER_FOLDER
-from jumpseat.log_setup import JsonFormatter, TextFormatter
+from jumpseat.observability.log_files import FILES_PER_FOLDER
+from jumpseat.observability.log_setup import JsonFormatter, TextFormatter
+from jumpseat.system.log_fields import fields
 from tests.support.callbacks import answering
 from tests.support.model_server import ModelServer, Reply, json_reply
 from tests.support.provided import at

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from jumpseat.status_console import main as status_command
-from jumpseat.store.running_servers import RunningServers
+from jumpseat.cli.status import main as status_command
+from jumpseat.store.user.running_servers import RunningServers
 from tests.support.server import RunningServer, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 import pytest
 
-from jumpseat.cli import wants_schema
+from jumpseat.cli.arguments import wants_schema
 from jumpseat_protocol.events import EVENT_TYPES, Event, Payload
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.schema import DIALECT, encoded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
-from jumpseat.rpc.held_deltas import HeldDeltas
+from jumpseat.rpc.delta_coalescer import HeldDeltas
 from jumpseat_protocol.events import (
     Event,
     EventPayload,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.script.command import main
+from jumpseat.cli.script import main
 from tests.support.forked import executable
 from tests.transcripts.play import FOLDER
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import anyio
 
 from jumpseat.app import App
-from jumpseat.cli import Options
+from jumpseat.options import Options
 from jumpseat.rpc.transport import Wire
 
 JsonObject = dict[str, Any]

@@ -22,7 +22,7 @@ from jumpseat.agent.session.session import Session
 from jumpseat.agent.subagents.subagents import sub_agents
 from jumpseat.app import App
 from jumpseat.errors import SessionNotFoundError
-from jumpseat.store.event_log import read_log
+from jumpseat.store.session.event_log import read_log
 from tests.soak.memory import JsonObject, MemoryClient, environ_of, running_app
 from tests.soak.prompts import CLIENTS, PROVIDER, tools_of
 from tests.soak.views import View, problem_of_agents, problem_of_calls, problem_of_log, problem_of_parents

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jumpseat.errors import ProviderAuthError
-from jumpseat.store.accounts import Accounts
+from jumpseat.store.user.accounts import Accounts
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from jumpseat.errors import StoreError
-from jumpseat.store.checkpoints import Checkpoints
-from jumpseat.store.state_files import DiskFiles
+from jumpseat.store.session.checkpoints import Checkpoints
+from jumpseat.store.session.state_files import DiskFiles
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.store.file_changes import LARGEST_BYTES, LARGEST_LOG_BYTES, Cause, FileChangeLog, new_change
-from jumpseat.store.state_files import DiskFiles
+from jumpseat.store.session.file_changes import LARGEST_BYTES, LARGEST_LOG_BYTES, Cause, FileChangeLog, new_change
+from jumpseat.store.session.state_files import DiskFiles
 
 PROMPTS = 40
 SMALL = b"x" * (LARGEST_BYTES // 4)

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from jumpseat.store.log_lines import BLOCK_BYTES, backward, find, forward
+from jumpseat.store.session.log_lines import BLOCK_BYTES, backward, find, forward
 
 
 class CountedFile(io.FileIO):

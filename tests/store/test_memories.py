@@ -9,8 +9,8 @@ import pytest
 from jumpseat.agent.memories import Memory
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
-from jumpseat.store import memories
-from jumpseat.store.memories import MemoryStore
+from jumpseat.store.user import memories
+from jumpseat.store.user.memories import MemoryStore
 
 
 def there(folder: Path) -> SessionSettings:

@@ -16,14 +16,14 @@ from jumpseat.agent.permissions.rules import Rules
 from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.mcp.catalogue import find_servers
-from jumpseat.store.agents import AT_ONCE, AgentLibrary
-from jumpseat.store.git import working_directory_context
-from jumpseat.store.instructions import read_instructions
-from jumpseat.store.plugin_folders import PluginFolders
-from jumpseat.store.plugins import read_plugin
-from jumpseat.store.project_rules import PermissionRules
-from jumpseat.store.skills import SkillLibrary, find_skills
-from jumpseat.store.trusted_folders import TrustedFolders
+from jumpseat.store.plugins.manifests import read_plugin
+from jumpseat.store.plugins.plugin_folders import PluginFolders
+from jumpseat.store.project.agents import AT_ONCE, AgentLibrary
+from jumpseat.store.project.instructions import read_instructions
+from jumpseat.store.project.project_rules import PermissionRules
+from jumpseat.store.project.skills import SkillLibrary, find_skills
+from jumpseat.store.user.trusted_folders import TrustedFolders
+from jumpseat.system.git_repository import working_directory_context
 
 pytestmark = pytest.mark.anyio
 

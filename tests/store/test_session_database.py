@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from jumpseat.errors import StoreError
-from jumpseat.store import session_database
-from jumpseat.store.session_database import SessionDatabase, TodoRows
-from jumpseat.store.sql_text import split_statements
+from jumpseat.store.session import database as session_database
+from jumpseat.store.session.database import SessionDatabase, TodoRows
+from jumpseat.store.session.sql_text import split_statements
 
 pytestmark = pytest.mark.anyio
 

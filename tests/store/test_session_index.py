@@ -11,8 +11,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from jumpseat.store.session_index import FRESH_S, RECENT, SHARE, SessionIndex
-from jumpseat.store.session_table import Entry
+from jumpseat.store.session.index import FRESH_S, RECENT, SHARE, SessionIndex
+from jumpseat.store.session.table import Entry
 
 MANY = 100
 """Enough sessions for the file to be written."""

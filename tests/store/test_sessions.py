@@ -20,8 +20,8 @@ from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import SessionNotFoundError, StoreError
 from jumpseat.sessions.idle import IdleSessions
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.sessions import SessionFolder, SessionStore, shorten
-from jumpseat.store.workspace import Workspace, workspace_of
+from jumpseat.store.session.sessions import SessionFolder, SessionStore, shorten
+from jumpseat.store.session.workspace import Workspace, workspace_of
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat_protocol import events
 from jumpseat_protocol.sessions import SessionContext, SessionListFilter, SessionMetadata

@@ -8,8 +8,8 @@ import orjson
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.sessions.options import apply_options
-from jumpseat.store.options import FILE, read_options, write_options
-from jumpseat.store.state_files import DiskFiles
+from jumpseat.store.session.options import FILE, read_options, write_options
+from jumpseat.store.session.state_files import DiskFiles
 
 
 def test_a_resumed_session_has_the_options_that_are_not_those_of_a_session_without_any(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from jumpseat.agent.secrets import Secrets
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.store.options import FILE, read_options, write_options
-from jumpseat.store.state_files import DiskFiles
-from jumpseat.store.stored_servers import split_servers
+from jumpseat.store.session.mcp_servers import split_servers
+from jumpseat.store.session.options import FILE, read_options, write_options
+from jumpseat.store.session.state_files import DiskFiles
 from jumpseat_protocol.mcp import McpServerConfig
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from jumpseat.errors import InvalidRequestError, StoreError
-from jumpseat.store.private_file import PrivateFile
-from jumpseat.store.trusted_folders import FILE, TrustedFolders
+from jumpseat.store.user.private_file import PrivateFile
+from jumpseat.store.user.trusted_folders import FILE, TrustedFolders
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.owner_only import write_new_file
+from jumpseat.system.private_files import write_new_file
 from jumpseat.tools.large_output import spill
 
 

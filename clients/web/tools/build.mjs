@@ -1,4 +1,4 @@
-// Build the page into server/jumpseat/web/static, and fail if it is larger than the budget.
+// Build the page into server/jumpseat/network/static, and fail if it is larger than the budget.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ const BUDGET_KB = 170;
 const HERE = dirname(fileURLToPath(import.meta.url));
 const ROOT = join(HERE, "..");
 const REPOSITORY = join(ROOT, "../..");
-const STATIC = join(REPOSITORY, "server/jumpseat/web/static");
+const STATIC = join(REPOSITORY, "server/jumpseat/network/static");
 
 await import("./wire_types.mjs");
 

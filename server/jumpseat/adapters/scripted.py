@@ -93,7 +93,7 @@ from jumpseat.agent.model import (
     Usage,
 )
 from jumpseat.errors import ConfigError, ProviderError, ProviderRequestError, ProviderTransportError
-from jumpseat.validation import validation_problems
+from jumpseat.parsing.validation import validation_problems
 
 PROMPT_MARK: Final = "<current_datetime>"
 """The prefix of every prompt, which other messages with the role user do not have."""

@@ -22,7 +22,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.errors import ProviderProtocolError
-from jumpseat.json_text import read_json
+from jumpseat.parsing.json_text import read_json
 
 
 def messages_before_tool_loop(messages: Sequence[Message]) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 import orjson
 
 from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject, Message
-from jumpseat.agent.written_messages import Write, WrittenMessages, WrittenValue, encode, write_anew
+from jumpseat.agent.encoded_history import Write, WrittenMessages, WrittenValue, encode, write_anew
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 ReasoningEffort: TypeAlias = str

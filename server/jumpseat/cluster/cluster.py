@@ -17,26 +17,26 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.client import Client
 from jumpseat.agent.session.session import Session
-from jumpseat.cluster import jetstream
-from jumpseat.cluster.documents import ClusterDocuments
-from jumpseat.cluster.figures import gauges, heartbeat
-from jumpseat.cluster.index import Index
-from jumpseat.cluster.jetstream import JetStream
-from jumpseat.cluster.links import Links
-from jumpseat.cluster.membership import Membership
-from jumpseat.cluster.orphans import remove_orphans_for_ever
-from jumpseat.cluster.ownership import RELEASE_S, Ownerships
-from jumpseat.cluster.routing import ClientRoutes, Handler, RelayCounters
-from jumpseat.cluster.settings import ClusterSettings
-from jumpseat.cluster.store import ClusterStore
-from jumpseat.deep_folders import delete_folder
+from jumpseat.cluster.gauges import gauges, heartbeat
+from jumpseat.cluster.nats import jetstream
+from jumpseat.cluster.nats.jetstream import JetStream
+from jumpseat.cluster.nats.settings import ClusterSettings
+from jumpseat.cluster.relay.replica_connections import Links
+from jumpseat.cluster.relay.routing import ClientRoutes, Handler, RelayCounters
+from jumpseat.cluster.replicas.membership import Membership
+from jumpseat.cluster.sessions.documents import ClusterDocuments
+from jumpseat.cluster.sessions.index import Index
+from jumpseat.cluster.sessions.orphans import remove_orphans_for_ever
+from jumpseat.cluster.sessions.ownership import RELEASE_S, Ownerships
+from jumpseat.cluster.sessions.store import ClusterStore
 from jumpseat.errors import JumpseatError, StoreError, StoreUnavailableError
 from jumpseat.observability.gauge import Gauge
 from jumpseat.rpc.connection import Connection
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.location_approvals import LocationApprovals
-from jumpseat.store.user_settings import FILE, UserSettings
+from jumpseat.store.user.location_approvals import LocationApprovals
+from jumpseat.store.user.settings import FILE, UserSettings
+from jumpseat.system.file_trees import delete_folder
 
 log = logging.getLogger(__name__)
 
@@ -334,7 +334,7 @@ class Cluster:
 
     async def recover(self, session: Session, *, go_on: bool) -> None:
         """Complete a session whose owner was killed: record the interruption, and end the run."""
-        from jumpseat.cluster.recovery import recover
+        from jumpseat.cluster.sessions.recovery import recover
 
         lease = self.ownerships.lease(session.id)
         if lease is None or not lease.interrupted:

@@ -8,16 +8,16 @@ from typing import Final
 
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.blocks import JsonObject, Message
+from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import HostedTool, ModelRequest, ToolChoice, ToolSchema, ToolSpec
 from jumpseat.agent.model_calls.hosted_tools import ALIASES
 from jumpseat.agent.model_calls.structured import check_format, format_of
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.agent.written_messages import WrittenBudget, WrittenMessages
 from jumpseat.completion.conversion import to_conversation
 from jumpseat.completion.sampling import all_settings
 from jumpseat.errors import InvalidRequestError
-from jumpseat.working_directory import existing_folder
+from jumpseat.system.working_directory import existing_folder
 from jumpseat_protocol import blocks as wire
 from jumpseat_protocol.complete import CompleteParams, ModelChoice
 from jumpseat_protocol.tool_checks import MAX_CLIENT_NAME, name_problem, schema_problem

@@ -35,8 +35,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from jumpseat.declared.calling import HandlerError, bind, call
 from jumpseat.declared.names import PLACEHOLDER
 from jumpseat.errors import ConfigError
-from jumpseat.process_groups import kill_group
-from jumpseat.validation import config_error
+from jumpseat.parsing.validation import config_error
+from jumpseat.system.process_groups import kill_group
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 COMMAND_TIMEOUT_S: Final = 20.0

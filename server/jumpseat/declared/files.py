@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 
 from jumpseat.declared.values import unpaired_surrogate
 from jumpseat.errors import ConfigError
-from jumpseat.regular_files import read_whole
-from jumpseat.toml_text import TomlError, parse_toml
+from jumpseat.parsing.toml_text import TomlError, parse_toml
+from jumpseat.system.regular_files import read_whole
 
 LARGEST_BYTES: Final = 1024 * 1024
 """Limit on the size of a declaration file."""

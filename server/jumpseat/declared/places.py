@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from jumpseat.regular_files import is_there, upward
+from jumpseat.system.regular_files import is_there, upward
 
 
 def project_folder(cwd: Path, kind: str, home: Path | None = None) -> Path | None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from jumpseat.agent.agent_files import AgentFile
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.paths import absolute_path
-from jumpseat.store.agents import PROJECT_FOLDERS, Place, find_agents
+from jumpseat.store.project.agents import PROJECT_FOLDERS, Place, find_agents
 from jumpseat_protocol.agents import (
     AgentDiscoveryPath,
     AgentInfo,
@@ -81,7 +81,7 @@ def agent_to_wire(agent: CustomAgentConfig, mask: Callable[[str], str], *, with_
 
 def _servers(agent: CustomAgentConfig, mask: Callable[[str], str]) -> dict[str, dict[str, Any]] | None:
     # Imported here, because most agents have no servers.
-    from jumpseat.store.stored_servers import split_servers
+    from jumpseat.store.session.mcp_servers import split_servers
     from jumpseat_protocol.mcp import McpServerConfig
 
     configs: dict[str, McpServerConfig] = {}

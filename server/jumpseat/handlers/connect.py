@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from jumpseat.errors import AuthenticationRequiredError
-from jumpseat.log_fields import fields
 from jumpseat.sessions.context import Context
+from jumpseat.system.log_fields import fields
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.server import ConnectParams, ConnectResult
 from jumpseat_protocol.version import __version__

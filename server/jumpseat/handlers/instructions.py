@@ -10,7 +10,7 @@ import anyio.to_thread
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.paths import absolute_path
-from jumpseat.store.instructions import instruction_sources, project_paths
+from jumpseat.store.project.instructions import instruction_sources, project_paths
 from jumpseat_protocol.instructions import (
     InstructionDiscoveryPath,
     InstructionPathsResult,

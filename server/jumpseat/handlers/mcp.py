@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.sessions.context import Context
-from jumpseat.working_directory import existing_folder
+from jumpseat.system.working_directory import existing_folder
 from jumpseat_protocol.mcp import (
     McpBuiltinNamesResult,
     McpDiscovered,

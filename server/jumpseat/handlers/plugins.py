@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from jumpseat.errors import JumpseatError
-from jumpseat.plugin_programs import programs_of
 from jumpseat.sessions.context import Context
-from jumpseat.store.installed_plugins import Installation, InstalledPlugin, update_each
-from jumpseat.store.plugins import read_plugin, untrusted_text
-from jumpseat.working_directory import existing_folder
+from jumpseat.sessions.plugin_programs import programs_of
+from jumpseat.store.plugins.installed_plugins import Installation, InstalledPlugin, update_each
+from jumpseat.store.plugins.manifests import read_plugin, untrusted_text
+from jumpseat.system.working_directory import existing_folder
 from jumpseat_protocol.plugins import (
     InstalledPluginInfo,
     PluginNamesParams,

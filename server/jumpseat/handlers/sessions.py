@@ -22,8 +22,8 @@ from jumpseat.sessions.ending import shut_down_session
 from jumpseat.sessions.opening import create_session, resume_session
 from jumpseat.sessions.pruning import prune
 from jumpseat.sessions.session_fs import fork_session
-from jumpseat.store.client_metadata import CorruptMetadataError, UnknownVersionError, check_keys
-from jumpseat.store.sessions import SessionStore
+from jumpseat.store.session.client_metadata import CorruptMetadataError, UnknownVersionError, check_keys
+from jumpseat.store.session.sessions import SessionStore
 from jumpseat_protocol.event_log import EventLogReadResult
 from jumpseat_protocol.maintenance import (
     BulkDeleteResult,

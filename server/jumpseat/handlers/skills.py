@@ -8,7 +8,7 @@ import anyio.to_thread
 
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.paths import absolute_path
-from jumpseat.store.skills import PROJECT_FOLDERS, Place, find_skills, project_places
+from jumpseat.store.project.skills import PROJECT_FOLDERS, Place, find_skills, project_places
 from jumpseat_protocol.skills import (
     ServerSkill,
     SkillDiscoveryPath,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio.to_thread
 
 from jumpseat.sessions.context import Context
-from jumpseat.store.user_settings import KNOWN
+from jumpseat.store.user.settings import KNOWN
 from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.user_settings import (
     UserSetting,

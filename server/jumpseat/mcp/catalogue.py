@@ -20,8 +20,8 @@ from pydantic import ValidationError
 from jumpseat.agent.agent_files import AgentFile
 from jumpseat.agent.plugins import Plugin
 from jumpseat.errors import InvalidRequestError
-from jumpseat.regular_files import read_whole, repository_root
-from jumpseat.validation import in_file, validation_problems
+from jumpseat.parsing.validation import in_file, validation_problems
+from jumpseat.system.regular_files import read_whole, repository_root
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpServerConfig, McpSource
 from jumpseat_protocol.members import members_of, nearest

@@ -18,7 +18,6 @@ import mcp.types as types
 
 from jumpseat.agent.secrets import Secrets
 from jumpseat.errors import ProviderAuthError, ProviderError
-from jumpseat.log_fields import fields
 from jumpseat.mcp.auth import AuthQuestion, ClientTokens, HeadersReason, NeedsLoginError
 from jumpseat.mcp.catalogue import ServerEntry, resolve_config
 from jumpseat.mcp.client import (
@@ -37,6 +36,7 @@ from jumpseat.mcp.negotiation import negotiate
 from jumpseat.mcp.stdio import CLOSE_S, Child, ServerFailedError, Streams, stdio_streams
 from jumpseat.mcp.tool_list import list_tools, needs_task
 from jumpseat.sandbox.session import SessionSandbox
+from jumpseat.system.log_fields import fields
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpServerConfig, McpStatus
 from jumpseat_protocol.sessions import GitHubMcpToolConfig

@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 from jumpseat.agent.plugins import Plugins
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.descendants import Descendants
 from jumpseat.sandbox.session import Sandboxes
+from jumpseat.system.descendants import Descendants
 from jumpseat.tools.tool import Tool
 
 if TYPE_CHECKING:

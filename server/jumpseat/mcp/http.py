@@ -15,9 +15,9 @@ from mcp.types import JSONRPCError, jsonrpc_message_adapter
 from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
-from jumpseat.decompression import ACCEPT_ENCODING, DecompressionError, decompress
-from jumpseat.json_text import SurrogateRepair
 from jumpseat.mcp.stdio import MAX_LINE_BYTES, Streams
+from jumpseat.parsing.decompression import ACCEPT_ENCODING, DecompressionError, decompress
+from jumpseat.parsing.json_text import SurrogateRepair
 from jumpseat_protocol.mcp import McpServerConfig
 
 CONNECT_S: Final = 30.0

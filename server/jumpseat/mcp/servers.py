@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.descendants import Descendants
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.catalogue import MissingVariableError, ServerEntry, resolve_config
 from jumpseat.mcp.github import GitHubAccess
 from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.tools import McpTool
 from jumpseat.sandbox.session import Sandboxes
+from jumpseat.system.descendants import Descendants
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.mcp import McpServerConfig, McpStatus

@@ -22,11 +22,11 @@ from mcp.client._transport import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
 
-from jumpseat.descendants import PREFIX
-from jumpseat.json_text import read_json
-from jumpseat.process_groups import kill_group, terminate_group, terminate_members
+from jumpseat.parsing.json_text import read_json
 from jumpseat.sandbox.session import Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
+from jumpseat.system.descendants import PREFIX
+from jumpseat.system.process_groups import kill_group, terminate_group, terminate_members
 from jumpseat_protocol.mcp import McpServerConfig
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ import anyio
 import anyio.to_thread
 from pydantic import ConfigDict, Field, ValidationError
 
-from jumpseat.decompression import DecompressionError, decompress
 from jumpseat.errors import StoreError
+from jumpseat.parsing.decompression import DecompressionError, decompress
 from jumpseat_protocol.lazy_models import LazyModel
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from jumpseat.accepting import accept
 from jumpseat.network.peer_user import Owner, endpoint, owner_of_peer
+from jumpseat.system.accept_loop import accept
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)

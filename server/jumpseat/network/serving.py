@@ -10,13 +10,13 @@ from typing import Protocol
 
 import anyio
 
-from jumpseat.cli import TcpOptions
 from jumpseat.errors import JumpseatError
-from jumpseat.log_fields import fields
 from jumpseat.network.listener import Listener, Newcomer, limits_of_process, open_sockets
 from jumpseat.network.peer_user import IS_AVAILABLE as PEER_USER_IS_KNOWN
 from jumpseat.network.tls import server_context
+from jumpseat.options import TcpOptions
 from jumpseat.rpc.transport import HEADERS, Framing
+from jumpseat.system.log_fields import fields
 
 log = logging.getLogger(__name__)
 

@@ -12,13 +12,12 @@ from typing import Protocol
 
 import anyio.to_thread
 
-from jumpseat.cli import TcpOptions
 from jumpseat.errors import JumpseatError
 from jumpseat.network.listener import Newcomer
+from jumpseat.network.site import Site
+from jumpseat.options import TcpOptions
 from jumpseat.rpc.transport import Framing
-from jumpseat.store.page_access import PageAccess
-from jumpseat.web.address import address_of
-from jumpseat.web.site import Site
+from jumpseat.store.user.page_access import PageAccess
 from jumpseat_protocol.version import __version__
 
 try:
@@ -60,7 +59,7 @@ class WebServer:
         await anyio.to_thread.run_sync(self._access.add_server, self._url)
         if self._options.page is None:
             return
-        address = await anyio.to_thread.run_sync(address_of, self._access, self._url, os.getpid())
+        address = await anyio.to_thread.run_sync(self._access.page_address, self._url, os.getpid())
         print(f"The page of your sessions: {address}", flush=True)  # noqa: T201 - a message for people
         print("The address is valid once, for a minute; 'jumpseat web' makes another.", flush=True)  # noqa: T201
         if self._options.page == "open":

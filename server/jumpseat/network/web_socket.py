@@ -23,8 +23,8 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from jumpseat.network.listener import Newcomer
+from jumpseat.network.site import RPC_PATH, Answer, Site
 from jumpseat.rpc.transport import Framing
-from jumpseat.web.site import RPC_PATH, Answer, Site
 from jumpseat_protocol.framing import FramingError
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import Final
 
 from jumpseat.agent.observation import ModelCall, PromptRun, Question, Record, ToolCall, TraceContext
 from jumpseat.errors import ProviderError, ProviderTransportError
-from jumpseat.log_fields import fields
+from jumpseat.system.log_fields import fields
 
 log = logging.getLogger("jumpseat.sessions")
 

@@ -16,8 +16,8 @@ import anyio
 import h11
 import orjson
 
-from jumpseat.accepting import accept
 from jumpseat.observability.prometheus import CONTENT_TYPE, PrometheusMetrics
+from jumpseat.system.accept_loop import accept
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from pathlib import Path
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.model import Usage
 from jumpseat.agent.observation import ModelCall, Record, TraceContext
-from jumpseat.store.model_calls import ModelCallFile
+from jumpseat.store.session.model_calls import ModelCallFile
 from jumpseat_protocol.web import ModelCallUsage
 
 log = logging.getLogger(__name__)

@@ -15,17 +15,17 @@ from anyio.abc import TaskGroup
 
 from jumpseat.agent.observation import Observer, Observers
 from jumpseat.agent.secrets import Secrets
-from jumpseat.cli import Options
 from jumpseat.errors import ConfigError, JumpseatError, StoreError
-from jumpseat.log_fields import fields
 from jumpseat.observability.entries import LogEntries
 from jumpseat.observability.gauge import Gauge
 from jumpseat.observability.settings import NOT_INSTALLED, TelemetrySettings, telemetry_settings
+from jumpseat.options import Options
+from jumpseat.system.log_fields import fields
 
 if TYPE_CHECKING:
     from jumpseat.observability.prometheus import PrometheusMetrics
     from jumpseat.observability.telemetry import Telemetry
-    from jumpseat.store.running_servers import RunningServers
+    from jumpseat.store.user.running_servers import RunningServers
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class Observability:
         if self._port is None or self._metrics is None:
             return
         from jumpseat.observability.health import Health, open_health_socket, serve_health
-        from jumpseat.store.running_servers import RunningServers
+        from jumpseat.store.user.running_servers import RunningServers
 
         try:
             listening = open_health_socket(self._port)

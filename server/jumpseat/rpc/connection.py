@@ -12,12 +12,12 @@ from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from jumpseat.errors import ClientCallError
-from jumpseat.log_fields import fields
-from jumpseat.rpc.held_deltas import HeldDeltas
+from jumpseat.rpc.delta_coalescer import HeldDeltas
 from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
 from jumpseat.rpc.protocol2 import Protocol2, Question
 from jumpseat.rpc.transport import HEADERS, Framing, Wire
 from jumpseat.sessions.access import EVERYTHING, Access
+from jumpseat.system.log_fields import fields
 from jumpseat_protocol.callbacks import (
     AutoModeSwitchParams,
     AutoModeSwitchResponse,

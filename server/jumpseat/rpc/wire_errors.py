@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 
 from jumpseat import errors
-from jumpseat.validation import validation_problems
+from jumpseat.parsing.validation import validation_problems
 from jumpseat_protocol import envelope
 from jumpseat_protocol.envelope import ErrorObject
 from jumpseat_protocol.version import __version__

@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 
 import orjson
 
-from jumpseat.json_text import read_json
-from jumpseat.log_fields import fields
+from jumpseat.parsing.json_text import read_json
+from jumpseat.system.log_fields import fields
 
 log = logging.getLogger("jumpseat.wire")
 

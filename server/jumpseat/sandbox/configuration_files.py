@@ -18,8 +18,6 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from jumpseat.deep_folders import walk
-from jumpseat.owner_only import create_private_folder
 from jumpseat.sandbox.git_files import is_git_folder, is_harmless, read_small, settings_of
 from jumpseat.sandbox.places import (
     CONFIGURATION,
@@ -27,6 +25,8 @@ from jumpseat.sandbox.places import (
     CONFIGURATION_SUFFIXES,
     START_FILES,
 )
+from jumpseat.system.file_trees import walk
+from jumpseat.system.private_files import create_private_folder
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 SKIPPED: Final = frozenset(

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from jumpseat.deep_folders import delete_folder
-from jumpseat.owner_only import create_private_folder
 from jumpseat.sandbox.configuration_files import Snapshot
 from jumpseat.sandbox.git_files import work_tree_folder
 from jumpseat.sandbox.places import (
@@ -25,6 +23,8 @@ from jumpseat.sandbox.places import (
 )
 from jumpseat.sandbox.settings import SandboxSettings
 from jumpseat.sandbox.view import View, real, real_paths
+from jumpseat.system.file_trees import delete_folder
+from jumpseat.system.private_files import create_private_folder
 
 _LEADING_OUT: Final = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "GPG_AGENT_INFO")
 """Variables that name sockets of services outside of the sandbox."""

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from jumpseat.adapters.scripted import Script as ModelScript
+from jumpseat.parsing.validation import validation_problems
 from jumpseat.script.patterns import ScriptError, check_pattern
-from jumpseat.validation import validation_problems
 
 Framing: TypeAlias = Literal["content-length", "lines"]
 

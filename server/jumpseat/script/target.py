@@ -14,11 +14,11 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 
 from jumpseat.adapters.wire import as_object
-from jumpseat.process_groups import kill_group
 from jumpseat.script.checks import Checks
 from jumpseat.script.patterns import ScriptError, preview
 from jumpseat.script.schema_checks import SchemaChecks
 from jumpseat.script.steps import Framing
+from jumpseat.system.process_groups import kill_group
 from jumpseat_protocol.framing import FrameDecoder, FramingError, encode_frame
 from jumpseat_protocol.lazy_dataclasses import dataclass
 

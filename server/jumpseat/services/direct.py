@@ -18,7 +18,7 @@ import httpx
 from jumpseat.adapters.transport.network import Proxies, tls_context
 from jumpseat.agent.conversation.attachments import MAX_IMAGE_BYTES
 from jumpseat.agent.conversation.media import HEAD_BYTES, image_type
-from jumpseat.decompression import DecompressionError, decompress
+from jumpseat.parsing.decompression import DecompressionError, decompress
 from jumpseat.services.addresses import HostPolicy
 from jumpseat.tools.web import Page, WebError
 from jumpseat_protocol.version import __version__

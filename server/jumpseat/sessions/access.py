@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from jumpseat.store.connection_tokens import ConnectionToken, ConnectionTokenFile
-    from jumpseat.store.page_access import PageAccess
+    from jumpseat.store.user.connection_tokens import ConnectionToken, ConnectionTokenFile
+    from jumpseat.store.user.page_access import PageAccess
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jumpseat.agent.login import Login
 from jumpseat.errors import InvalidRequestError, ProviderAuthError, ProviderError
 from jumpseat.sessions.context import Context
-from jumpseat.store.accounts import StoredLogin, id_of
+from jumpseat.store.user.accounts import StoredLogin, id_of
 from jumpseat_protocol.accounts import AuthInfo
 
 WITH_TOKEN = frozenset({"env", "gh-cli", "token"})

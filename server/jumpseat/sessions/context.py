@@ -12,22 +12,22 @@ from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.hosts import McpHosts
 from jumpseat.sessions.access import NOTHING, Access, Gate
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.accounts import Accounts
-from jumpseat.store.mcp_config import McpConfigFile
-from jumpseat.store.plugin_folders import PluginFolders
-from jumpseat.store.skills import SkillLibrary
-from jumpseat.store.trusted_folders import TrustedFolders
-from jumpseat.store.user_settings import UserSettings
+from jumpseat.store.plugins.plugin_folders import PluginFolders
+from jumpseat.store.project.skills import SkillLibrary
+from jumpseat.store.user.accounts import Accounts
+from jumpseat.store.user.mcp_config import McpConfigFile
+from jumpseat.store.user.settings import UserSettings
+from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.tools.declared.declarations import Declarations
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.wire import WireModel
 
 if TYPE_CHECKING:
-    from jumpseat.store.agents import AgentLibrary
-    from jumpseat.store.hook_files import HookFiles
-    from jumpseat.store.installed_plugins import InstalledPlugins
-    from jumpseat.store.marketplaces import Marketplaces
+    from jumpseat.store.plugins.installed_plugins import InstalledPlugins
+    from jumpseat.store.plugins.marketplaces import Marketplaces
+    from jumpseat.store.project.agents import AgentLibrary
+    from jumpseat.store.project.hook_files import HookFiles
     from jumpseat_protocol.session_fs import SetFsProviderParams
 
 R = TypeVar("R", bound=WireModel)

@@ -13,7 +13,7 @@ import anyio.to_thread
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
-from jumpseat.store.file_changes import Cause, Changes, FileChange, FileChangeLog, new_change
+from jumpseat.store.session.file_changes import Cause, Changes, FileChange, FileChangeLog, new_change
 from jumpseat.tools.files import unified_diff
 from jumpseat.tools.workspace_files import FileEdit, Files
 from jumpseat_protocol.changes import ChangedFile, ChangedFileState

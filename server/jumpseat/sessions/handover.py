@@ -1,7 +1,7 @@
 """Hand sessions over between processes: one process asks for a session, and its owner gives it up.
 
 An idle session is given up to every process that resumes it; a session that runs a prompt only to one that resumes
-it with ``takeOver``. ``store/ownership.py`` has the locks and the requests.
+it with ``takeOver``. ``store/session/ownership.py`` has the locks and the requests.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from jumpseat.errors import SessionInUseError
-from jumpseat.store.ownership import GiveUpRequest, Ownership
-from jumpseat.store.sessions import SessionFolder
+from jumpseat.store.session.ownership import GiveUpRequest, Ownership
+from jumpseat.store.session.sessions import SessionFolder
 
 # An idle owner gives a session up in milliseconds; a process that is ending takes up to half a second.
 IDLE_S: Final = 2.0

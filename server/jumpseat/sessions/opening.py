@@ -19,7 +19,6 @@ from jumpseat.agent.session.limits import limits_of
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, InvalidRequestError, UnsupportedError
-from jumpseat.log_fields import fields
 from jumpseat.sessions.changes import allow_additional_folders, check_new_name, set_session_name
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.forwarding import forward_opening
@@ -34,8 +33,9 @@ from jumpseat.sessions.session_fs import (
     stored_session,
     take_over,
 )
-from jumpseat.store.git import working_directory_context
-from jumpseat.store.options import read_options
+from jumpseat.store.session.options import read_options
+from jumpseat.system.git_repository import working_directory_context
+from jumpseat.system.log_fields import fields
 from jumpseat_protocol.events import SessionResume, SessionSkillsLoaded
 from jumpseat_protocol.methods import PROTOCOL_VERSION
 from jumpseat_protocol.sessions import (

@@ -11,7 +11,7 @@ from jumpseat.agent.model_calls.structured import check_format
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context, Parts
-from jumpseat.working_directory import existing_folder
+from jumpseat.system.working_directory import existing_folder
 from jumpseat_protocol.sessions import CustomAgentConfig, SessionOptions
 
 T = TypeVar("T")

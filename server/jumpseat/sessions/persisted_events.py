@@ -19,8 +19,8 @@ from typing import IO, Any, Final, Literal, TypeAlias
 import anyio.to_thread
 
 from jumpseat.errors import StoreError
-from jumpseat.store import log_lines
-from jumpseat.store.log_lines import Line
+from jumpseat.store.session import log_lines
+from jumpseat.store.session.log_lines import Line
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 PAGE_BYTES: Final = 1024 * 1024

@@ -7,7 +7,7 @@ from collections.abc import Container
 
 from jumpseat.errors import SessionInUseError, SessionNotFoundError
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.pruning import Pruned
+from jumpseat.store.session.pruning import Pruned
 
 
 async def prune(

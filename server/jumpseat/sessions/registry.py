@@ -45,20 +45,20 @@ from jumpseat.errors import (
     StoreError,
     UnsupportedError,
 )
-from jumpseat.git import Confine
-from jumpseat.log_fields import fields
 from jumpseat.sessions.access import EVERYTHING, Access
 from jumpseat.sessions.handover import Handover
 from jumpseat.sessions.persisted_events import PersistedReads
 from jumpseat.sessions.replay import decode_records, replay_records, replay_setting
 from jumpseat.sessions.workspace_names import workspace_names
-from jumpseat.store.git import working_directory_context
-from jumpseat.store.instructions import read_instructions
-from jumpseat.store.options import write_options
-from jumpseat.store.ownership import GiveUpRequest
-from jumpseat.store.session_storage import SessionStorage
-from jumpseat.store.sessions import SessionFolder, SessionStore, shorten
-from jumpseat.store.workspace import workspace_of
+from jumpseat.store.project.instructions import read_instructions
+from jumpseat.store.session.options import write_options
+from jumpseat.store.session.ownership import GiveUpRequest
+from jumpseat.store.session.sessions import SessionFolder, SessionStore, shorten
+from jumpseat.store.session.storage import SessionStorage
+from jumpseat.store.session.workspace import workspace_of
+from jumpseat.system.git import Confine
+from jumpseat.system.git_repository import working_directory_context
+from jumpseat.system.log_fields import fields
 from jumpseat.tools.builtin import SESSION_TOOLS
 from jumpseat.tools.orchestrator.environment import Environment
 from jumpseat.tools.orchestrator.session_tools import ToolOrchestrator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.session.session import Session
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.store.event_log import Records
+from jumpseat.store.session.event_log import Records
 from jumpseat_protocol import events
 
 if TYPE_CHECKING:

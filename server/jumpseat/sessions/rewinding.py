@@ -16,10 +16,10 @@ import anyio.to_thread
 
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, StoreError
-from jumpseat.log_fields import fields
 from jumpseat.sessions.file_changes import current_content, diff_of, write_content
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat.store.file_changes import Changes, FileChange
+from jumpseat.store.session.file_changes import Changes, FileChange
+from jumpseat.system.log_fields import fields
 from jumpseat.tools.files import is_binary
 from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol.history import RewindFilePreview, RewindPoint, RewindResult, SkippedFile

@@ -12,8 +12,8 @@ import anyio.to_thread
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.file_changes import current_content, diff_of
 from jumpseat.sessions.rewinding import History, shown, type_of
-from jumpseat.store.file_changes import FileChange
-from jumpseat.store.git_diff import LARGEST_DIFF
+from jumpseat.store.project.git_diff import LARGEST_DIFF
+from jumpseat.store.session.file_changes import FileChange
 from jumpseat.tools.files import is_binary
 from jumpseat.tools.workspace_files import Files
 from jumpseat_protocol.workspaces import DiffContents, DiffFileChange

@@ -11,7 +11,7 @@ from typing import Final
 
 import anyio.to_thread
 
-from jumpseat.git import Confine, GitError, run_git
+from jumpseat.system.git import Confine, GitError, run_git
 from jumpseat.tools.files import readable
 
 TIMEOUT_S: Final = 5.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jumpseat.agent.ids import new_id
-from jumpseat.agent.session.asking import first_answer
+from jumpseat.agent.session.questions import first_answer
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ClientCallError
 from jumpseat_protocol import events

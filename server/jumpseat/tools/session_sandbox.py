@@ -7,10 +7,10 @@ from typing import Final
 
 from jumpseat.agent.permissions.permissions import Permissions
 from jumpseat.agent.session.session import Session
-from jumpseat.git import Confine
 from jumpseat.sandbox.session import Sandboxes, SessionSandbox
 from jumpseat.sandbox.session_network import Reach, SessionNetwork
 from jumpseat.sandbox.settings import SandboxSettings
+from jumpseat.system.git import Confine
 from jumpseat_protocol import events
 from jumpseat_protocol.permissions import UrlPermission
 

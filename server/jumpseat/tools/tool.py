@@ -39,12 +39,12 @@ from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.permissions.permissions import UNGUARDED, ApprovalLimits
 from jumpseat.agent.permissions.questions import Verdict
 from jumpseat.agent.session.session import Session
-from jumpseat.git import Confine
+from jumpseat.parsing.validation import validation_problems
+from jumpseat.system.git import Confine
 from jumpseat.tools.filters import SourceName
 from jumpseat.tools.running_commands import CommandRunner
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import Files
-from jumpseat.validation import validation_problems
 from jumpseat_protocol.callbacks import UserInputResponse
 from jumpseat_protocol.events import BinaryResult
 from jumpseat_protocol.lazy_dataclasses import dataclass

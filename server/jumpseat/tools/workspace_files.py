@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from jumpseat.agent.editor import EditorFiles
 from jumpseat.errors import ClientCallError
-from jumpseat.regular_files import read_whole
+from jumpseat.system.regular_files import read_whole
 from jumpseat.tools.nofollow import create_file, delete_file, open_place, replace_file
 from jumpseat_protocol.lazy_dataclasses import dataclass
 

@@ -20,7 +20,7 @@ from typing import IO, Final, NamedTuple
 import anyio
 import anyio.to_thread
 
-from jumpseat.regular_files import read_whole
+from jumpseat.system.regular_files import read_whole
 from jumpseat.tools.ignored import is_ignored
 from jumpseat.tools.workspace_files import FileEdit
 from jumpseat_protocol.lazy_dataclasses import dataclass

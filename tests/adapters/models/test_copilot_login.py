@@ -19,8 +19,8 @@ from jumpseat.adapters.models.copilot_login import (
     login_of_environment,
     login_of_gh,
 )
-from jumpseat.cli import Options
 from jumpseat.errors import ClientCallError, ProviderAuthError
+from jumpseat.options import Options
 from jumpseat_protocol.callbacks import GitHubTokenResult
 
 pytestmark = pytest.mark.anyio

@@ -19,8 +19,8 @@ from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.transport.http import HttpTransport
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli import Options
 from jumpseat.config import Config
+from jumpseat.options import Options
 from tests.support.model_server import ModelServer, Reply, SeenRequest, json_reply
 
 pytestmark = pytest.mark.anyio

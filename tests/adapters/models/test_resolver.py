@@ -16,9 +16,9 @@ from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli import Options
 from jumpseat.config import Config
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderAuthError
+from jumpseat.options import Options
 from jumpseat_protocol.server import AuthStatusResult
 from jumpseat_protocol.sessions import (
     ModelCapabilities,

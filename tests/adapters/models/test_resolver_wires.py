@@ -14,9 +14,9 @@ from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import AskToken
 from jumpseat.agent.model import ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli import Options
 from jumpseat.config import Config
 from jumpseat.errors import ClientCallError, ConfigError, InvalidRequestError, ProviderAuthError
+from jumpseat.options import Options
 from jumpseat_protocol.sessions import NamedProviderConfig, ProviderConfig, ProviderModelConfig, SessionOptions
 from tests.support.model_server import ModelServer, SeenRequest, json_reply, text_reply
 

@@ -10,9 +10,9 @@ import pytest
 
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli import Options
 from jumpseat.config import Config
 from jumpseat.errors import InvalidRequestError
+from jumpseat.options import Options
 from jumpseat_protocol.sessions import NamedProviderConfig, ProviderModelConfig
 
 pytestmark = pytest.mark.anyio

@@ -19,9 +19,9 @@ from jumpseat.adapters.transport.http import HttpModel
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli import Options
 from jumpseat.config import Config
 from jumpseat.errors import InvalidRequestError
+from jumpseat.options import Options
 from tests.support.model_server import ModelServer, event_stream, json_reply
 
 NAME = "throwaway"

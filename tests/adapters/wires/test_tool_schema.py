@@ -13,8 +13,8 @@ from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.providers import PROVIDERS, load_adapter
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
+from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages, encode, plain
 from jumpseat.agent.model import ModelRequest, ToolSchema, ToolSpec
-from jumpseat.agent.written_messages import WrittenBudget, WrittenMessages, encode, plain
 from jumpseat.mcp.naming import tool_name
 from jumpseat.mcp.tools import complete_schema
 from tests.adapters.subjects import SUBJECTS

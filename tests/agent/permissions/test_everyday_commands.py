@@ -12,7 +12,7 @@ from jumpseat.agent.permissions.approvals import ApprovalRecord, approval_record
 from jumpseat.agent.permissions.facts import gather_facts
 from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.permissions import Permissions
-from jumpseat.tools.shell.needs import command_needs
+from jumpseat.tools.shell.sandbox_needs import command_needs
 from jumpseat_protocol.permissions import ShellPermission
 from tests.agent.permissions.test_hostile_calls import decide, run_without_event_loop, shell
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpseat.store.connection_tokens import ConnectionTokenFile
+from jumpseat.store.user.connection_tokens import ConnectionTokenFile
 from tests.support.server import calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpseat.tools.shell.needs import command_needs
+from jumpseat.tools.shell.sandbox_needs import command_needs
 from tests.support.cases import check_each
 
 NPM = ("registry.npmjs.org", "registry.yarnpkg.com")

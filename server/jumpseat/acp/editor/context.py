@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from jumpseat.acp.editor.editor import Editor
-from jumpseat.acp.editor.lent import LentFiles, LentTerminals
+from jumpseat.acp.editor.editor_buffers import LentFiles, LentTerminals
 from jumpseat.acp.editor.view import SessionView
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.context import Context

@@ -32,10 +32,10 @@ from jumpseat.agent.model import ModelInfo
 from jumpseat.agent.session.session import Session
 from jumpseat.commands.running import available_commands
 from jumpseat.errors import JumpseatError, SessionInUseError, SessionNotFoundError
-from jumpseat.regular_files import read_whole
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.models import session_models
-from jumpseat.store.session_database import TodoRows
+from jumpseat.store.session.database import TodoRows
+from jumpseat.system.regular_files import read_whole
 from jumpseat_protocol import events
 from jumpseat_protocol.commands import SlashCommandInfo
 from jumpseat_protocol.permissions import DecidedBy

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, assert_never
 from jumpseat.acp.translation import tool_calls
 from jumpseat.acp.translation.content import blocks_of, text_block
 from jumpseat.acp.translation.diffs import Reader
-from jumpseat.store.sessions import shorten
+from jumpseat.store.session.sessions import shorten
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import PermissionRequest

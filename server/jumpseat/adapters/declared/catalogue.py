@@ -52,7 +52,7 @@ from jumpseat.declared.files import (
 from jumpseat.declared.places import project_folder
 from jumpseat.declared.values import function_in
 from jumpseat.errors import ConfigError, InvalidRequestError
-from jumpseat.validation import in_declaration, kind_of
+from jumpseat.parsing.validation import in_declaration, kind_of
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint, nearest
 

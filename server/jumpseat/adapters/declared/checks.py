@@ -11,7 +11,7 @@ from jumpseat.adapters.declared.schema import MODEL, WIRE_MODEL, Choice, SchemaE
 from jumpseat.declared.env import read_entry
 from jumpseat.declared.names import meant_placeholder, placeholders_in, unknown_option
 from jumpseat.errors import ConfigError
-from jumpseat.validation import kind_of
+from jumpseat.parsing.validation import kind_of
 from jumpseat_protocol.members import hint, misspelt
 
 FLAGS: Final = ("stream", "tools", "can_use_tools", "vision", "has_vision", "can_reason")

@@ -34,7 +34,7 @@ from jumpseat.adapters.declared.schema import SchemaEntry, check_defaults
 from jumpseat.declared.env import is_scalar, read_entry
 from jumpseat.declared.names import placeholders_in
 from jumpseat.errors import ConfigError
-from jumpseat.validation import config_error, kind_of
+from jumpseat.parsing.validation import config_error, kind_of
 from jumpseat_protocol.members import hint
 
 RAW_FLAGS: Final[Mapping[str, tuple[str, int]]] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from jumpseat.errors import ConfigError
-from jumpseat.validation import kind_of
+from jumpseat.parsing.validation import kind_of
 from jumpseat_protocol.members import hint
 
 Handler: TypeAlias = Callable[..., Any]

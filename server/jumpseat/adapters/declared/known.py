@@ -28,7 +28,7 @@ from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.declared.env import SECRET_NAME
 from jumpseat.errors import ConfigError
-from jumpseat.validation import in_declaration
+from jumpseat.parsing.validation import in_declaration
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 TOOL_PROTOCOL: Final = "tool_protocol"

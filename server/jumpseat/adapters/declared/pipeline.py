@@ -46,7 +46,7 @@ from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import Capabilities, ModelRequest
 from jumpseat.declared.env import EnvResolver, EnvValues, MissingValueError, is_scalar
 from jumpseat.errors import ConfigError, JumpseatError, ProviderRequestError
-from jumpseat.validation import kind_of
+from jumpseat.parsing.validation import kind_of
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:

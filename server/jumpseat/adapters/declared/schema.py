@@ -26,7 +26,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from jumpseat.adapters.declared.functions import choices_from, value_from, verdict_on
 from jumpseat.errors import ConfigError, InvalidRequestError
-from jumpseat.validation import kind_of, validation_problems
+from jumpseat.parsing.validation import kind_of, validation_problems
 from jumpseat_protocol.members import hint
 
 MODEL: Final = "model"

@@ -15,9 +15,9 @@ from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.base_urls import base_url_problem
 from jumpseat.config import AdapterConfig, ModelConfig
 from jumpseat.errors import ConfigError
+from jumpseat.parsing.base_urls import base_url_problem
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.config import AdapterConfig, Config, ModelConfig, adapter_files
 from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
-from jumpseat.validation import in_file
+from jumpseat.parsing.validation import in_file
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import nearest
 

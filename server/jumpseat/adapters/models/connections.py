@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.errors import InvalidRequestError
-from jumpseat.validation import validation_problems
+from jumpseat.parsing.validation import validation_problems
 from jumpseat_protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from jumpseat.agent.client import Client
     from jumpseat.agent.interfaces import ResolvedModel
     from jumpseat.agent.model import Model
-    from jumpseat.child_environment import ChildEnvironment
-    from jumpseat.cli import Options
     from jumpseat.declared.env import EnvResolver
+    from jumpseat.options import Options
+    from jumpseat.system.child_environment import ChildEnvironment
 
 
 class Connections:

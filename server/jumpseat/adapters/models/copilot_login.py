@@ -23,7 +23,7 @@ from jumpseat_protocol.callbacks import GitHubTokenResult
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from jumpseat.cli import Options
+    from jumpseat.options import Options
     from jumpseat_protocol.accounts import AuthCredentials
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jumpseat.agent.blocks import JsonObject
     from jumpseat.agent.login import Login
     from jumpseat.agent.settings import SessionSettings
-    from jumpseat.cli import Options
+    from jumpseat.options import Options
     from jumpseat_protocol.accounts import AccountQuotaSnapshot, AuthCredentials, SessionAuthStatusResult
     from jumpseat_protocol.callbacks import GitHubTokenResult
 

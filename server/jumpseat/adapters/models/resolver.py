@@ -23,9 +23,9 @@ from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import ModelInfo, ModelRequest
 from jumpseat.agent.observation import Observers
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.child_environment import ChildEnvironment
 from jumpseat.config import AdapterConfig, Config
 from jumpseat.errors import ConfigError, InvalidRequestError, JumpseatError, ProviderError, ProviderRequestError
+from jumpseat.system.child_environment import ChildEnvironment
 from jumpseat_protocol.server import AuthStatusResult
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jumpseat.adapters.models.model_catalogue import ModelCatalogue
     from jumpseat.adapters.models.routes import Routes
     from jumpseat.adapters.models.session_providers import SessionProviders
-    from jumpseat.cli import Options
+    from jumpseat.options import Options
     from jumpseat_protocol.provider import ProviderEndpointResult
     from jumpseat_protocol.sessions import ProviderConfig
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from jumpseat.adapters.models.configured import ConfiguredAdapters
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
-from jumpseat.base_urls import WEB_ADDRESS
 from jumpseat.config import AdapterConfig
 from jumpseat.errors import InvalidRequestError
+from jumpseat.parsing.base_urls import WEB_ADDRESS
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 

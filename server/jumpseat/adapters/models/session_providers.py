@@ -18,8 +18,8 @@ from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import AskToken, ResolvedModel
 from jumpseat.agent.model import Model, ModelInfo
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.base_urls import WEB_ADDRESS
 from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat.parsing.base_urls import WEB_ADDRESS
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint
 from jumpseat_protocol.sessions import ModelCapabilities, ProviderConfig, ProviderModelConfig

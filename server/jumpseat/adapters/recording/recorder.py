@@ -28,7 +28,7 @@ from jumpseat.adapters.recording.masking import ContentMask, MaskedPieces, mask_
 from jumpseat.adapters.recording.recordings import SUFFIX, VERSION, EndReason, content
 from jumpseat.adapters.transport.errors import ReadError, RemoteProtocolError, TimeoutException, WriteError
 from jumpseat.adapters.transport.messages import Body, Headers, Request, Response, Route
-from jumpseat.decompression import decompress
+from jumpseat.parsing.decompression import decompress
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from jumpseat.adapters.transport.messages import Limits, Response
 from jumpseat.adapters.transport.sse import too_large
 from jumpseat.adapters.transport.url import parse_url
 from jumpseat.adapters.wire import one_line
-from jumpseat.decompression import DecompressionError, decompress
 from jumpseat.errors import ProviderError, ProviderProtocolError, ProviderRequestError, ProviderTransportError
+from jumpseat.parsing.decompression import DecompressionError, decompress
 
 MAX_ERROR_BYTES: Final = 64 * 1024
 """The number of bytes read of an error response's body."""

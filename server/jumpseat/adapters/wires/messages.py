@@ -50,13 +50,13 @@ from jumpseat.agent.blocks import (
     UserBlock,
     UserMessage,
 )
+from jumpseat.agent.encoded_history import WrittenParts
 from jumpseat.agent.model import (
     ModelRequest,
     StructuredOutput,
     ToolChoice,
     ToolSpec,
 )
-from jumpseat.agent.written_messages import WrittenParts
 
 NAME: Final = "anthropic"
 API_VERSION: Final = "2023-06-01"

@@ -31,7 +31,7 @@ from jumpseat.errors import (
     SessionNotFoundError,
     StoreError,
 )
-from jumpseat.log_fields import fields
+from jumpseat.system.log_fields import fields
 from jumpseat_protocol import events
 
 log = logging.getLogger(__name__)

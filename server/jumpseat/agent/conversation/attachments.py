@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from jumpseat.agent.conversation.media import HEAD_BYTES, image_type
-from jumpseat.regular_files import read_regular, read_whole
+from jumpseat.system.regular_files import read_regular, read_whole
 
 MAX_IMAGE_BYTES: Final = 10 * 1024 * 1024
 """Larger images are treated like other files."""

@@ -22,7 +22,7 @@ import anyio
 import anyio.to_thread
 
 from jumpseat.agent.conversation.references import reference
-from jumpseat.regular_files import read_whole, scan_folder
+from jumpseat.system.regular_files import read_whole, scan_folder
 
 REMINDER: Final = "<reminder>Answer the user's request; use tools only where they help.</reminder>"
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.session.asking import first_answer
 from jumpseat.agent.session.clients import AUTO_MODE_SWITCH
+from jumpseat.agent.session.questions import first_answer
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import ClientCallError, JumpseatError, ProviderError, ProviderRateLimitError
 from jumpseat_protocol import events

@@ -5,7 +5,7 @@ that the approved call touched are recorded with it one by one: approving a call
 host.
 
 Approvals for a location ("approve for this location") and for everywhere go into an :class:`ApprovalStore`;
-``jumpseat.store.location_approvals.LocationApprovals`` implements it.
+``jumpseat.store.user.location_approvals.LocationApprovals`` implements it.
 """
 
 from __future__ import annotations

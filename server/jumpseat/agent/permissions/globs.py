@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from jumpseat.regular_files import exists, scan_folder
+from jumpseat.system.regular_files import exists, scan_folder
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_NAMES: Final = 256

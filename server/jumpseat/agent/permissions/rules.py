@@ -16,7 +16,7 @@ from jumpseat.agent.permissions.patterns import path_matches
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from jumpseat.agent.shell.reach import CommandWords
+    from jumpseat.agent.shell.effects import CommandWords
     from jumpseat.agent.shell.syntax import ShellSegment
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]

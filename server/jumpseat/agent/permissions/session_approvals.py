@@ -2,7 +2,7 @@
 
 Approvals for the session are kept here. Approvals for a location, or for everywhere, are kept by an
 :class:`~jumpseat.agent.permissions.approvals.ApprovalStore`: the file ``approvals.json`` of
-``jumpseat.store.location_approvals``.
+``jumpseat.store.user.location_approvals``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 
 import anyio.to_thread
 
+from jumpseat.agent.permissions.approval_list import Kept, list_kept
 from jumpseat.agent.permissions.approvals import (
     ApprovalRecord,
     ApprovalStore,
@@ -22,7 +23,6 @@ from jumpseat.agent.permissions.approvals import (
     approval_record,
     narrowest_approval,
 )
-from jumpseat.agent.permissions.kept import Kept, list_kept
 from jumpseat.agent.permissions.paths import PathScope, anchors_of
 from jumpseat.agent.permissions.rules import Facts, Rule, Rules
 from jumpseat.errors import StoreError

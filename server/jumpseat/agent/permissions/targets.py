@@ -14,8 +14,8 @@ from typing import Final
 
 from jumpseat.agent.permissions.paths import PathScope, is_protected
 from jumpseat.agent.permissions.rules import ResolvedPath
-from jumpseat.agent.shell.reach import Placement
-from jumpseat.regular_files import exists, scan_folder
+from jumpseat.agent.shell.effects import Placement
+from jumpseat.system.regular_files import exists, scan_folder
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_PAIRS: Final = 256

@@ -21,6 +21,7 @@ from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import Clock, SystemClock, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.portability import Portability
+from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages
 from jumpseat.agent.hook_commands import HookCommands, NoHookCommands
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import EventLog, ModelSource, Storage, ToolRunner
@@ -31,6 +32,7 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import CANCELLED
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
+from jumpseat.agent.session.abort_result import Stopped
 from jumpseat.agent.session.autopilot import Autopilot
 from jumpseat.agent.session.canvases import Canvases
 from jumpseat.agent.session.clients import Clients
@@ -42,11 +44,9 @@ from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue import Queue
 from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, Run
 from jumpseat.agent.session.schedules import Schedules
-from jumpseat.agent.session.stopped import Stopped
 from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.agent.skills import NoSkills, Skills
-from jumpseat.agent.written_messages import WrittenBudget, WrittenMessages
 from jumpseat.errors import InvalidRequestError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass

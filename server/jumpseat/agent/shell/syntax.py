@@ -13,10 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from jumpseat.agent.shell.commands import ParsedCommand, identify, reads_code, verbatim_command
-from jumpseat.agent.shell.grammar import leaves, parser
-from jumpseat.agent.shell.harmless import ANY_FOLDER
-from jumpseat.agent.shell.programs import CHANGES_FOLDER, CHANGES_SHELL
-from jumpseat.agent.shell.reach import (
+from jumpseat.agent.shell.effects import (
     URL,
     CommandWords,
     FoundCommand,
@@ -27,6 +24,9 @@ from jumpseat.agent.shell.reach import (
     names_in,
     possible_commands,
 )
+from jumpseat.agent.shell.grammar import leaves, parser
+from jumpseat.agent.shell.harmless import ANY_FOLDER
+from jumpseat.agent.shell.programs import CHANGES_FOLDER, CHANGES_SHELL
 from jumpseat.agent.shell.words import Word
 from jumpseat_protocol.lazy_dataclasses import dataclass
 

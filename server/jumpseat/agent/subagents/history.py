@@ -6,7 +6,7 @@ from typing import Any
 
 from jumpseat.agent.session.history import LoggedEvent
 from jumpseat.agent.subagents import texts
-from jumpseat.agent.subagents.forgetting import forget_old
+from jumpseat.agent.subagents.eviction import forget_old
 from jumpseat.agent.subagents.subagent import Exchange, SubAgent, find_named
 from jumpseat_protocol import events
 

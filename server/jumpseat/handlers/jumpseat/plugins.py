@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import anyio.to_thread
 
-from jumpseat.plugin_programs import programs_of
 from jumpseat.sessions.context import Context
-from jumpseat.store.plugins import read_plugin
+from jumpseat.sessions.plugin_programs import programs_of
+from jumpseat.store.plugins.manifests import read_plugin
 from jumpseat_protocol.plugins import (
     PluginParams,
     PluginProgram,

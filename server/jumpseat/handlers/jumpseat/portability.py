@@ -10,7 +10,7 @@ from jumpseat.completion.portability import report
 from jumpseat.completion.request import resolve_model, settings_of
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
-from jumpseat.working_directory import existing_folder
+from jumpseat.system.working_directory import existing_folder
 from jumpseat_protocol.complete import PortabilityParams
 from jumpseat_protocol.portability import Portability
 

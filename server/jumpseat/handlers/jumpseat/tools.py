@@ -6,8 +6,8 @@ from pathlib import Path
 
 from jumpseat.errors import InvalidRequestError
 from jumpseat.sessions.context import Context
+from jumpseat.system.working_directory import existing_folder
 from jumpseat.tools.builtin import BUILTIN_NAMES
-from jumpseat.working_directory import existing_folder
 from jumpseat_protocol.declared_tools import (
     DeclaredToolGetParams,
     DeclaredToolGetResult,

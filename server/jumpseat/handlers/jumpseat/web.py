@@ -12,10 +12,10 @@ from jumpseat.agent.session.metrics import ModelUsage
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError
 from jumpseat.sessions.context import Context
-from jumpseat.store.model_calls import ModelCallFile
-from jumpseat.store.page_access import LOGIN_S
-from jumpseat.store.sessions import SessionFolder
-from jumpseat.store.texts import find_words, texts_of
+from jumpseat.store.session.model_calls import ModelCallFile
+from jumpseat.store.session.sessions import SessionFolder
+from jumpseat.store.session.texts import find_words, texts_of
+from jumpseat.store.user.page_access import LOGIN_S
 from jumpseat_protocol.server import EmptyParams
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.web import (

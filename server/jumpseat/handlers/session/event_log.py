@@ -17,8 +17,8 @@ from jumpseat.agent.session.session import Session
 from jumpseat.errors import InvalidRequestError
 from jumpseat.mcp.interests import HEADERS, OAUTH
 from jumpseat.sessions.context import Context
-from jumpseat.store.log_lines import backward, find, forward, size_of
-from jumpseat.store.session_storage import StoredLog
+from jumpseat.store.session.log_lines import backward, find, forward, size_of
+from jumpseat.store.session.storage import StoredLog
 from jumpseat_protocol.event_log import (
     CursorResult,
     EventLogReadParams,

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from jumpseat.sessions.context import Context
-from jumpseat.store.event_log import Records
+from jumpseat.store.session.event_log import Records
 from jumpseat_protocol.old_clients import BROADCASTS, readable
 from jumpseat_protocol.sessions import SessionParams
 from jumpseat_protocol.wire import Encoded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jumpseat.sessions.context import Context
-from jumpseat.store.session_database import TodoRows
+from jumpseat.store.session.database import TodoRows
 from jumpseat_protocol.events import SessionPlanChanged
 from jumpseat_protocol.plan import (
     PlanReadResult,

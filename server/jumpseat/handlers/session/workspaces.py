@@ -6,13 +6,13 @@ import uuid
 
 from jumpseat.agent.session.objective import Objective
 from jumpseat.errors import InvalidRequestError
-from jumpseat.git import GitError
 from jumpseat.sessions.changes import set_session_name
 from jumpseat.sessions.context import Context
 from jumpseat.sessions.rewinding import History
 from jumpseat.sessions.session_diff import session_changes
-from jumpseat.store.git_diff import DEFAULT_BRANCH, FileChange, Repository
-from jumpseat.store.session_storage import SessionStorage
+from jumpseat.store.project.git_diff import DEFAULT_BRANCH, FileChange, Repository
+from jumpseat.store.session.storage import SessionStorage
+from jumpseat.system.git import GitError
 from jumpseat_protocol.autopilot import (
     ObjectiveContent,
     ObjectiveDeleted,

@@ -13,9 +13,8 @@ from typing import Any, Final
 import anyio
 
 from jumpseat.errors import StoreError
-from jumpseat.store.session_database import TodoRows
-from jumpseat.store.session_fs.file_system import FileSystem
-from jumpseat.store.sql_text import (
+from jumpseat.store.session.database import TodoRows
+from jumpseat.store.session.sql_text import (
     MAX_ROWS,
     READING_PRAGMAS,
     SCHEMA,
@@ -29,6 +28,7 @@ from jumpseat.store.sql_text import (
     statements_of,
     without_quoted,
 )
+from jumpseat.store.session_fs.file_system import FileSystem
 from jumpseat_protocol.session_fs import SqliteQueryResult, SqlKind, SqlStatement
 
 BUSY_WAITS_S: Final = (0.05, 0.2, 0.8)
@@ -41,7 +41,7 @@ _PRAGMA: Final = re.compile(r"\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)", re.IGNORECASE)
 
 
 class ClientDatabase:
-    """Implements :class:`jumpseat.store.session_storage.StoredDatabase`."""
+    """Implements :class:`jumpseat.store.session.storage.StoredDatabase`."""
 
     def __init__(self, file_system: FileSystem) -> None:
         self._fs = file_system

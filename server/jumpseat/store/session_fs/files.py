@@ -54,7 +54,7 @@ class _Waiter:
 
 
 class ClientFiles:
-    """Implements :class:`jumpseat.store.state_files.StateFiles`.
+    """Implements :class:`jumpseat.store.session.state_files.StateFiles`.
 
     ``on_failure`` is called with the reason when a change fails, and again fails at once.
     """

@@ -10,7 +10,7 @@ from typing import IO, Final
 import anyio
 
 from jumpseat.errors import InvalidRequestError, StoreError
-from jumpseat.store.event_log import Replay, parse_log, parse_record
+from jumpseat.store.session.event_log import Replay, parse_log, parse_record
 from jumpseat.store.session_fs.files import ClientFiles
 from jumpseat_protocol.events import Event
 
@@ -20,7 +20,7 @@ FLUSH_S: Final = 10.0
 
 
 class ClientEventLog:
-    """Implements :class:`jumpseat.store.session_storage.StoredLog`.
+    """Implements :class:`jumpseat.store.session.storage.StoredLog`.
 
     Events are announced before the client has stored them, but the end of a run (``session.idle``) only afterwards,
     or once storing has failed.

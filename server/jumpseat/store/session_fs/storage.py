@@ -10,12 +10,14 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
-from jumpseat.store.checkpoints import FOLDER as CHECKPOINTS
-from jumpseat.store.client_metadata import FILE as CLIENT_METADATA
-from jumpseat.store.file_changes import FILE as CHANGES
-from jumpseat.store.forks import copy_small_files, events_of_fork, log_of_fork, workspace_of_fork
-from jumpseat.store.options import FILE as OPTIONS
-from jumpseat.store.plan import FILE as PLAN
+from jumpseat.store.session.checkpoints import FOLDER as CHECKPOINTS
+from jumpseat.store.session.client_metadata import FILE as CLIENT_METADATA
+from jumpseat.store.session.file_changes import FILE as CHANGES
+from jumpseat.store.session.forks import copy_small_files, events_of_fork, log_of_fork, workspace_of_fork
+from jumpseat.store.session.options import FILE as OPTIONS
+from jumpseat.store.session.plan import FILE as PLAN
+from jumpseat.store.session.storage import OBJECTIVE, WORKSPACE, SessionStorage
+from jumpseat.store.session.workspace import Workspace
 from jumpseat.store.session_fs.database import ClientDatabase
 from jumpseat.store.session_fs.database_copy import copy_database
 from jumpseat.store.session_fs.file_system import FileSystem
@@ -24,8 +26,6 @@ from jumpseat.store.session_fs.log import FILE as EVENTS
 from jumpseat.store.session_fs.log import ClientEventLog
 from jumpseat.store.session_fs.workspace_files import FOLDER as WORKSPACE_FILES
 from jumpseat.store.session_fs.workspace_files import ClientWorkspaceFiles
-from jumpseat.store.session_storage import OBJECTIVE, WORKSPACE, SessionStorage
-from jumpseat.store.workspace import Workspace
 
 log = logging.getLogger(__name__)
 

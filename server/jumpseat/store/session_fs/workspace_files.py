@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from jumpseat.errors import InvalidRequestError
-from jumpseat.store.files import FileState
+from jumpseat.store.session.files import FileState
 from jumpseat.store.session_fs.file_system import FileSystem
 
 FOLDER: Final = "files"
@@ -15,7 +15,7 @@ MOST_FOLDERS: Final = 10_000
 
 
 class ClientWorkspaceFiles:
-    """Implements :class:`jumpseat.store.session_storage.StoredFiles`."""
+    """Implements :class:`jumpseat.store.session.storage.StoredFiles`."""
 
     def __init__(self, file_system: FileSystem) -> None:
         self._fs = file_system

@@ -33,10 +33,10 @@ from jumpseat.declared.files import (
 )
 from jumpseat.declared.places import project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
+from jumpseat.parsing.validation import in_declaration
 from jumpseat.tools.declared import FOLDER
 from jumpseat.tools.declared.definition import Definition, read_definition
 from jumpseat.tools.declared.groups import Group, is_group, read_group
-from jumpseat.validation import in_declaration
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, cast
 
 from jumpseat.errors import ConfigError
+from jumpseat.parsing.validation import kind_of
 from jumpseat.tools.declared.definition import Command, Handler, read_step
 from jumpseat.tools.declared.filling import Filled, without_filling
-from jumpseat.validation import kind_of
 
 
 class Entries:

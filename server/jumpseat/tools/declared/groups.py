@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from jumpseat.agent.conversation.mentions import mentions
 from jumpseat.declared.names import placeholders_in
 from jumpseat.errors import ConfigError
+from jumpseat.parsing.validation import config_error
 from jumpseat.tools.declared.definition import Handler
-from jumpseat.validation import config_error
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 GROUP_WORDS: Final = "the tools ${tools}"

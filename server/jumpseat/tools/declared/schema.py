@@ -23,7 +23,7 @@ from jumpseat.agent.json_schema import NotASchemaError, UnusableSchemaError
 from jumpseat.declared.paths import follow
 from jumpseat.declared.values import problem_in_json
 from jumpseat.errors import ConfigError
-from jumpseat.validation import kind_of
+from jumpseat.parsing.validation import kind_of
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import hint, misspelt
 from jumpseat_protocol.tool_checks import reference_problem

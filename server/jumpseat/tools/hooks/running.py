@@ -12,8 +12,8 @@ import anyio.to_thread
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.hook_commands import HookAnswer, HookCommand
 from jumpseat.agent.session.session import Session
-from jumpseat.regular_files import repository_root
 from jumpseat.sandbox.session import Sandboxes
+from jumpseat.system.regular_files import repository_root
 from jumpseat.tools.hooks.payloads import answer_of, encode_input, failed
 from jumpseat.tools.session_sandbox import session_sandbox
 from jumpseat.tools.shell.captured_commands import Commands

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
-from jumpseat.descendants import Descendants
 from jumpseat.sandbox.session import Sandboxes
+from jumpseat.system.descendants import Descendants
 from jumpseat.tools.tool import BuiltinTool, SourceMaker
 from jumpseat.tools.web import Web
 from jumpseat.tools.workspace_files import FileEdit

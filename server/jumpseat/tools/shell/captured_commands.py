@@ -22,9 +22,9 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
-from jumpseat.process_groups import kill_group, terminate_group, terminate_members
 from jumpseat.sandbox.session import Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
+from jumpseat.system.process_groups import kill_group, terminate_group, terminate_members
 from jumpseat.tools.shell.process import DRAIN_S, GRACE_S, KILL_WAIT_S, OutputBuffer, group_runs
 from jumpseat_protocol.lazy_dataclasses import dataclass
 

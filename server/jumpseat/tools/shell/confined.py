@@ -16,9 +16,9 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
-from jumpseat.process_groups import group_members, kill_group, terminate_members
 from jumpseat.sandbox.session import SETTLE_S, Confined, SessionSandbox
 from jumpseat.sandbox.session_network import Reach
+from jumpseat.system.process_groups import group_members, kill_group, terminate_members
 from jumpseat.tools.shell.process import BASH, GRACE_S, KILL_WAIT_S, Pipes, Shell, non_interactive
 from jumpseat.tools.shell.ready_sandbox import ReadySandbox
 from jumpseat.tools.shell.sandbox_report import SandboxReport

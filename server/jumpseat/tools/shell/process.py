@@ -18,7 +18,7 @@ import anyio
 from anyio.abc import Process
 
 from jumpseat.agent.interfaces import CommandOutput
-from jumpseat.process_groups import group_exists, group_members, kill_group, terminate_group
+from jumpseat.system.process_groups import group_exists, group_members, kill_group, terminate_group
 
 OUTPUT_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """Output kept per command; the oldest is dropped first."""

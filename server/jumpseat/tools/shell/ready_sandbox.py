@@ -20,8 +20,8 @@ import anyio
 import anyio.to_thread
 from anyio.abc import Process, TaskGroup
 
-from jumpseat.process_groups import kill_group
 from jumpseat.sandbox.session import Confined, SessionSandbox
+from jumpseat.system.process_groups import kill_group
 from jumpseat.tools.shell.process import BASH, KILL_WAIT_S, Pipes
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from anyio.abc import Process
 
 from jumpseat.agent.interfaces import ProcessListener, Stream
 from jumpseat.agent.secrets import MaskedStream, Secrets
-from jumpseat.process_groups import kill_group, terminate_group
+from jumpseat.system.process_groups import kill_group, terminate_group
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.process import BASH, DRAIN_S, GRACE_S, KILL_WAIT_S, group_runs
 from jumpseat.tools.shell.shells import Shells

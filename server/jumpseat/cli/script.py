@@ -1,0 +1,100 @@
+"""``jumpseat script``: play scripts and report failures.
+
+Exit codes: 0, all scripts passed; 1, a script failed; 2, a file or argument is invalid, or the server cannot run.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+
+from jumpseat.cli.output import CommandParser, print_error, print_json, print_text
+from jumpseat.script.patterns import ScriptError
+from jumpseat.script.play import Outcome, PlayOptions
+from jumpseat.script.play_file import play_file
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    files: list[Path]
+    server: list[str] | None
+    keep: Path | None
+    update: bool
+    verbose: bool
+    json: bool
+
+
+def main(argv: Sequence[str]) -> int:
+    """Play the files named in ``argv`` and return the exit code."""
+    arguments = _parse(argv)
+    wrong = False
+    outcomes: list[Outcome] = []
+    for path in arguments.files:
+        try:
+            outcome = anyio.run(_play, path, arguments)
+        except ScriptError as error:
+            print_error(f"{path.name}: {error}")
+            wrong = True
+        else:
+            outcomes.append(outcome)
+            if not arguments.json:
+                _show(outcome, arguments)
+    if arguments.json:
+        print_json([_as_json(outcome) for outcome in outcomes])
+    if wrong:
+        return 2
+    return 0 if all(outcome.ok for outcome in outcomes) else 1
+
+
+def _parse(argv: Sequence[str]) -> _Arguments:
+    parser = CommandParser(
+        prog="jumpseat script",
+        allow_abbrev=False,
+        description="Play scripts of JSON-RPC messages against any server and report where it deviates.",
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a script or a recorded transcript")
+    parser.add_argument(
+        "--server", type=shlex.split, metavar="COMMAND", help="the server to test, instead of the script's own"
+    )
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the server's files in this folder")
+    parser.add_argument("--update", action="store_true", help="replace the server's lines of a transcript")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the whole conversation and stderr")
+    parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
+    namespace = parser.parse_args(argv)
+    return _Arguments(**vars(namespace))
+
+
+async def _play(path: Path, arguments: _Arguments) -> Outcome:
+    keep = arguments.keep
+    if keep is not None:
+        keep = (keep if len(arguments.files) == 1 else keep / path.stem).resolve()
+        keep.mkdir(parents=True, exist_ok=True)
+    return await play_file(path, PlayOptions(arguments.server, keep), update=arguments.update)
+
+
+def _show(outcome: Outcome, arguments: _Arguments) -> None:
+    verdict = "ok    " if outcome.ok else "FAILED"
+    steps = f"{outcome.steps} step{'' if outcome.steps == 1 else 's'}"
+    print_text(f"{verdict} {outcome.name} ({steps}, {outcome.seconds:.2f} s)")
+    for failure in outcome.failures:
+        print_text("  " + failure.replace("\n", "\n  "))
+    if arguments.verbose:
+        for message in outcome.conversation:
+            print_text(f"  {message.direction} {json.dumps(message.message, ensure_ascii=False)}")
+        if outcome.stderr.strip():
+            print_text("  stderr: " + outcome.stderr.strip().replace("\n", "\n  "))
+
+
+def _as_json(outcome: Outcome) -> dict[str, object]:
+    return {
+        "name": outcome.name,
+        "ok": outcome.ok,
+        "steps": outcome.steps,
+        "seconds": round(outcome.seconds, 3),
+        "failures": outcome.failures,
+    }

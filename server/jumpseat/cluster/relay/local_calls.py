@@ -1,0 +1,254 @@
+"""The requests of one client about sessions that this replica owns, or may open: carrying them out.
+
+A response is given when everything is stored that its request has changed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final, Protocol, cast
+
+import anyio
+from anyio.abc import TaskGroup
+
+from jumpseat.agent.client import Client
+from jumpseat.agent.session.session import Session
+from jumpseat.cluster.relay.calls import ANSWERING, OPENING, Call, tools_of
+from jumpseat.cluster.relay.client_sessions import Openings
+from jumpseat.cluster.relay.feed import Feed
+from jumpseat.cluster.relay.remote import FEED_NOTE, MOVED
+from jumpseat.cluster.relay.resent_prompts import decode_sent, keep_id, lost_prompts
+from jumpseat.cluster.sessions.lease import Response
+from jumpseat.cluster.sessions.missed_events import Seen, missed, with_ends
+from jumpseat.cluster.sessions.ownership import Ownerships
+from jumpseat.errors import JumpseatError, OutcomeUnknownError
+from jumpseat.rpc.connection import Connection
+from jumpseat.sessions.context import Context
+from jumpseat_protocol.envelope import REQUEST_CANCELLED, ErrorObject
+
+log = logging.getLogger(__name__)
+
+LEAVING_CHECKS: Final = 5
+LEAVING_S: Final = 0.1
+"""Time between checks: the end of a connection may arrive after its client has connected again."""
+
+
+class Owner(Protocol):
+    """The replica, as :class:`jumpseat.cluster.cluster.Cluster`."""
+
+    @property
+    def tasks(self) -> TaskGroup: ...
+
+    @property
+    def ownerships(self) -> Ownerships: ...
+
+    def session(self, session_id: str) -> Session | None: ...
+
+    def find_here(self, ctx: Context, method: str) -> Callable[[Any], Any]: ...
+
+    async def recover(self, session: Session, *, go_on: bool) -> None: ...
+
+    async def store_fork(self, session_id: str) -> None: ...
+
+    async def has_left(self, client: Client) -> bool: ...
+
+
+class LocalCalls:
+    """Carries out the requests of a client here. A ``relayed`` one is connected to another replica."""
+
+    def __init__(
+        self, replica: Owner, ctx: Context, connection: Connection, openings: Openings, *, relayed: bool
+    ) -> None:
+        self._replica = replica
+        self._ctx = ctx
+        self._connection = connection
+        self._openings = openings
+        self._relayed = relayed
+        self._tasks = replica.tasks
+
+    def serve(self, call: Call) -> None:
+        """Carry out a request."""
+        if call.method in OPENING and not self._begin_feed(call):
+            return
+        answered = self._answered_call(call)
+        try:
+            result = call.serve(call.params)
+        except Exception as error:
+            self._fail(call, error)
+            return
+        lease = self._replica.ownerships.lease(call.session_id)
+        if answered is not None and lease is not None:
+            lease.respond_with_result(answered, self._response(call, partial(call.later.succeed, result)))
+        else:
+            self.finish(call, result)
+
+    def finish(self, call: Call, result: Any) -> None:
+        """Respond with the result of a request, which may be an awaitable."""
+        self._openings.remember_when_done(call)
+        if inspect.isawaitable(result):
+            self._tasks.start_soon(self._await, call, result)
+        else:
+            self._respond(call, partial(call.later.succeed, result))
+
+    async def free_tools(self, call: Call) -> None:
+        """Detach clients that are gone, and have the tools that a client brings: it may have connected again."""
+        for _ in range(LEAVING_CHECKS):
+            session = self._replica.session(call.session_id)
+            others = self._others(session, tools_of(call.method, call.params)) if session is not None else []
+            if session is None or not others:
+                return
+            for client in others:
+                if await self._replica.has_left(client):
+                    log.info("session %s: the client that had the tools of another one is gone", session.id)
+                    session.clients.detach(client)
+            await anyio.sleep(LEAVING_S)
+
+    def _others(self, session: Session, tools: set[str]) -> list[Client]:
+        """Return the other clients of a session that have some of these tools."""
+        return [
+            attachment.client
+            for attachment in session.clients.attachments()
+            if attachment.client is not self._connection and tools & attachment.tools.keys()
+        ]
+
+    # --- events ---------------------------------------------------------------------------------------------------
+
+    def _begin_feed(self, call: Call) -> bool:
+        """Let the events of a session begin that is being opened; return ``False`` if the request has failed."""
+        lease = self._replica.ownerships.lease(call.session_id)
+        feed = self._openings.feed(call.session_id)
+        if lease is None:
+            return True
+        if not self._relayed:
+            if feed.flows_from(lease):
+                return True
+            call.seen = feed.switch(lease, here=True)
+        elif call.feed is not None:
+            feed.switch(lease, here=True)
+        elif not feed.flows_from(lease):
+            # The replica of the client does not know yet that the session was opened here anew.
+            call.later.fail(ErrorObject(code=MOVED, message="the session was opened again"))
+            return False
+        else:
+            return True
+        call.turn = feed.number
+        if call.seen is not None:
+            feed.hold()
+        else:
+            feed.begin()
+            self._tell(call, None)
+        return True
+
+    def _tell(self, call: Call, seen: Seen | None) -> None:
+        """Tell the replica of the client that its events begin, or the place at which it has joined the session."""
+        if self._relayed:
+            place = seen.encode() if seen is not None else None
+            self._connection.notify(FEED_NOTE, {"sessionId": call.session_id, "number": call.feed, "seen": place})
+
+    def _settle(self, call: Call) -> None:
+        """Note the place at which a client has joined a session anew."""
+        session, lease = self._replica.session(call.session_id), self._replica.ownerships.lease(call.session_id)
+        feed = self._openings.feed(call.session_id)
+        if session is None or lease is None or feed.number != call.turn:
+            return
+        item = session.delivered or lease.first_place
+        if item is not None:
+            seen = Seen(item, session.run_delivered)
+            feed.settle(seen)
+            self._tell(call, seen)
+
+    async def _catch_up(self, call: Call, seen: Seen) -> None:
+        """Send the client the events that it has missed while the session had no owner, or another one."""
+        session, lease = self._replica.session(call.session_id), self._replica.ownerships.lease(call.session_id)
+        feed = self._openings.feed(call.session_id)
+        if session is None or lease is None or feed.number != call.turn:
+            return
+        # All of them are stored when the response has its turn, and later ones are not announced yet.
+        items = with_ends(self._ctx.all_sessions.storage(session).log.read().records, lease.ends)
+        done = anyio.Event()
+        lease.respond(Response(partial(self._release, call, feed, session, items, seen, done), done.set))
+        await done.wait()
+
+    def _release(
+        self,
+        call: Call,
+        feed: Feed,
+        session: Session,
+        items: list[dict[str, Any]],
+        seen: Seen,
+        done: anyio.Event,
+    ) -> None:
+        # A session that is being closed is followed to its next replica.
+        if feed.number == call.turn and self._replica.session(call.session_id) is session:
+            lost = missed(items, seen, feed.held(), working=session.working)
+            self._tell(call, None)
+            feed.release(lost)
+        done.set()
+
+    # --- responses ------------------------------------------------------------------------------------------------
+
+    def _fail(self, call: Call, error: Exception) -> None:
+        if call.turn is not None and (feed := self._openings.feed(call.session_id)).number == call.turn:
+            feed.cut()
+        self._respond(call, partial(call.fail, error))
+
+    async def _await(self, call: Call, work: Awaitable[Any]) -> None:
+        with call.scope:
+            try:
+                result = await work
+                await self._complete(call, result)
+            except Exception as error:
+                self._fail(call, error)
+            else:
+                self._respond(call, partial(call.later.succeed, result))
+            return
+        call.later.fail(ErrorObject(code=REQUEST_CANCELLED, message="request cancelled"))
+
+    async def _complete(self, call: Call, result: Any) -> None:
+        """Do the rest of a request that has succeeded."""
+        if call.taken and (session := self._replica.session(call.session_id)) is not None:
+            await self._replica.recover(session, go_on=bool(call.params.get("continuePendingWork")))
+        if call.sent:
+            self._send_lost(call)
+        if call.turn is not None and call.seen is not None:
+            await self._catch_up(call, call.seen)
+        elif call.turn is not None:
+            self._settle(call)
+        if call.method == "sessions.fork":
+            await self._replica.store_fork(cast("dict[str, str]", result)["sessionId"])
+
+    def _send_lost(self, call: Call) -> None:
+        """Send the prompts again that the replica before had accepted, and has not begun."""
+        session = self._replica.session(call.session_id)
+        if session is None:
+            return
+        records = self._ctx.all_sessions.storage(session).log.read().records
+        serve = self._replica.find_here(self._ctx, "session.send")
+        for sent in lost_prompts(session, records, decode_sent(call.sent)):
+            try:
+                result = serve({**sent.params, "sessionId": call.session_id})
+            except JumpseatError as error:
+                log.warning("session %s: a prompt cannot be sent again: %s", call.session_id, error)
+            else:
+                keep_id(session, cast("dict[str, str]", result)["messageId"], sent.message_id)
+
+    def _answered_call(self, call: Call) -> str | None:
+        """Return the open tool call that a request answers; ``None`` for other requests and late answers."""
+        session = self._replica.session(call.session_id) if call.method == ANSWERING else None
+        asked = session.clients.external_calls.open() if session is not None else []
+        request_id = call.params.get("requestId")
+        return next((pending.question.id for pending in asked if pending.id == request_id), None)
+
+    def _respond(self, call: Call, respond: Callable[[], None]) -> None:
+        """Respond when everything is stored that the request has changed."""
+        lease = self._replica.ownerships.lease(call.session_id)
+        if lease is None:
+            respond()
+        else:
+            lease.respond(self._response(call, respond))
+
+    def _response(self, call: Call, respond: Callable[[], None]) -> Response:
+        return Response(respond, lambda: call.fail(OutcomeUnknownError(call.method)))

@@ -1,0 +1,127 @@
+"""The sessions of a cluster, as the server's store sees them: lists come from the index, folders are copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from anyio.abc import TaskGroup
+
+from jumpseat.cluster.sessions.folder import Leases, ReplicatedFolder
+from jumpseat.cluster.sessions.index import Index, IndexEntry
+from jumpseat.store.session.index import join
+from jumpseat.store.session.pruning import Pruned
+from jumpseat.store.session.sessions import SessionFolder, SessionStore, context_of
+from jumpseat.store.session.table import Entry
+from jumpseat.store.session.workspace import Workspace
+from jumpseat_protocol.sessions import SessionMetadata
+
+
+class DraftFolder(ReplicatedFolder):
+    """A session that is written to its folder alone, and stored as a whole afterwards."""
+
+    def create(self, workspace: Workspace, *, is_new: bool = True) -> None:
+        SessionFolder.create(self, workspace, is_new=is_new)
+
+    def release(self) -> None:
+        SessionFolder.release(self)
+
+
+class ClusterStore(SessionStore):
+    """All sessions of a cluster. ``home`` has the working copies of this replica."""
+
+    def __init__(self, home: Path, tasks: TaskGroup, leases: Leases, index: Index) -> None:
+        super().__init__(home, tasks)
+        self._leases = leases
+        self._cluster_index = index
+        # The copies that are being made.
+        self._drafts: set[str] = set()
+
+    def folder(self, session_id: str) -> ReplicatedFolder:
+        path = super().folder(session_id).path
+        if session_id in self._drafts:
+            return DraftFolder(path, self._syncer, self.ownership, self._leases)
+        return ReplicatedFolder(path, self._syncer, self.ownership, self._leases)
+
+    def get_existing(self, session_id: str) -> ReplicatedFolder:
+        folder = super().get_existing(session_id)
+        assert isinstance(folder, ReplicatedFolder), "made by `folder`"
+        return folder
+
+    def fork(
+        self, source: SessionFolder, session_id: str, up_to: str | None, name: str | None, created_by: str | None
+    ) -> None:
+        # Stored by :meth:`jumpseat.cluster.cluster.Cluster.store_fork`.
+        self._drafts.add(session_id)
+        super().fork(source, session_id, up_to, name, created_by)
+
+    def has_draft(self, session_id: str) -> bool:
+        """Return whether a copy was made in a folder, and is not stored yet."""
+        return session_id in self._drafts
+
+    def draft(self, session_id: str) -> ReplicatedFolder:
+        """Return the folder of a copy that is about to be stored."""
+        self._drafts.discard(session_id)
+        return self.folder(session_id)
+
+    def list_json(self, context: Mapping[str, str] | None = None) -> Sequence[bytes]:
+        return (join(self._entries(context)),)
+
+    def find(self, prefix: str) -> str | None:
+        sees, found = self._sees, self._cluster_index.beginning_with(prefix)
+        seen = (session_id for session_id, created_by in found if sees is None or sees(created_by))
+        first = next(seen, None)
+        # The shortest id is the first.
+        return first if first == prefix or next(seen, None) is None else None
+
+    def _creators(self) -> list[str | None] | None:
+        """Return whose sessions are seen; ``None`` for those of all."""
+        sees = self._sees
+        return None if sees is None else [name for name in self._cluster_index.creators() if sees(name)]
+
+    async def sizes(self) -> dict[str, int]:
+        return {entry.session_id: entry.size for entry in self._seen_entries()}
+
+    async def in_use(self, session_ids: Iterable[str]) -> list[str]:
+        owners = await self._leases.owners_elsewhere()
+        seen = {entry.session_id for entry in self._seen_entries()} & owners
+        return [session_id for session_id in session_ids if session_id in seen]
+
+    def describe(self, session_id: str, modified_time: str) -> tuple[SessionMetadata, bool] | None:
+        entry = self._cluster_index.get(session_id)
+        if entry is None or (self._sees is not None and not self._sees(entry.created_by)):
+            return None
+        if entry.metadata is None:
+            return SessionMetadata(session_id=session_id, start_time="", modified_time=modified_time), False
+        return SessionMetadata.model_validate_json(entry.metadata), True
+
+    async def find_prunable(
+        self,
+        before_s: float,
+        *,
+        named_too: bool,
+        concerns: Callable[[str], bool] = lambda _session_id: True,
+        is_open: Callable[[str], bool] = lambda _session_id: False,
+    ) -> Pruned:
+        pruned = Pruned()
+        owners = await self._leases.owners_elsewhere()
+        for entry in self._seen_entries(int(before_s * 1e9)):
+            session_id = entry.session_id
+            if not concerns(session_id):
+                continue
+            if is_open(session_id) or session_id in owners or (entry.named and not named_too):
+                pruned.skipped.append(session_id)
+            else:
+                pruned.sizes[session_id] = entry.size
+        return pruned
+
+    def _seen_entries(self, before_ns: int | None = None) -> Iterator[IndexEntry]:
+        sees = self._sees
+        entries = self._cluster_index.all() if before_ns is None else self._cluster_index.all(before_ns)
+        return (entry for entry in entries if sees is None or sees(entry.created_by))
+
+    def _entries(self, context: Mapping[str, str] | None = None) -> Iterator[Entry]:
+        entries = self._cluster_index.entries(self._creators(), (context or {}).get("cwd"))
+        if context:
+            return (entry for entry in entries if context.items() <= context_of(entry).items())
+        return entries

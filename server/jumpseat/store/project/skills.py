@@ -1,0 +1,253 @@
+"""Skills on disk: folders with a ``SKILL.md``, of sessions, projects, users and plugins.
+
+The front matter of the file names and describes the skill; the rest is for the model, once the skill is loaded.
+An invalid file is reported and affects no other skill.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import anyio.to_thread
+
+from jumpseat.agent.plugins import Plugin, Plugins
+from jumpseat.agent.session.session import Session
+from jumpseat.agent.settings import SessionSettings
+from jumpseat.agent.skills import Skill, SkillSource
+from jumpseat.errors import StoreError
+from jumpseat.store.project.front_matter import Found, body, front_matter, names, project_folders, read_text
+from jumpseat.system.regular_files import is_there
+from jumpseat_protocol.events import LoadedSkill
+from jumpseat_protocol.lazy_dataclasses import dataclass
+
+FILE: Final = "SKILL.md"
+PROJECT_FOLDERS: Final = (".github/skills", ".claude/skills", ".agents/skills")
+"""Folders of a project that hold skills; new skills are written to the first."""
+MOST_SKILLS: Final = 500
+"""Limit on the skills of one folder."""
+
+_NAME: Final = re.compile(r"[\w.:-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that may hold skills, or with ``commands`` a folder with a Markdown file for each command."""
+
+    path: Path
+    source: SkillSource
+    project: Path | None = None
+    plugin: Plugin | None = None
+    commands: bool = False
+
+
+class SkillLibrary:
+    """The skills of all sessions of a process; those of the user are in ``home`` and ``user_home``."""
+
+    def __init__(self, home: Path, user_home: Path, plugins: Plugins) -> None:
+        self._personal = (
+            Place(home / "skills", "personal-copilot"),
+            Place(user_home / ".agents" / "skills", "personal-agents"),
+        )
+        self._personal_paths = [str(place.path) for place in self._personal]
+        self.plugins = plugins
+        self._sessions: WeakKeyDictionary[Session, SessionSkills] = WeakKeyDictionary()
+        self._prepared: SessionSkills | None = None
+
+    def for_session(self, session: Session) -> SessionSkills:
+        """Return the skills of a live session."""
+        skills = self._sessions.get(session)
+        if skills is None:
+            prepared, self._prepared = self._prepared, None
+            is_own = prepared is not None and prepared.settings is session.settings
+            skills = prepared if prepared is not None and is_own else SessionSkills(session.settings, self)
+            self._sessions[session] = skills
+        return skills
+
+    async def find(self, settings: SessionSettings) -> SessionSkills:
+        """Find the skills for a session that is about to be created, in a thread if there may be any."""
+        skills = SessionSkills(settings, self)
+        if self._may_exist(settings):
+            await anyio.to_thread.run_sync(skills.all, abandon_on_cancel=True)
+        else:
+            skills.keep_none()
+        return skills
+
+    def _may_exist(self, settings: SessionSettings) -> bool:
+        """Return whether there may be skills; finding out takes less time than starting work in a thread."""
+        return settings.skills and (
+            settings.config_discovery
+            or bool(settings.skill_directories or self.plugins.folders(settings))
+            or any(map(is_there, self._personal_paths))
+        )
+
+    def prepare(self, skills: SessionSkills) -> None:
+        """Use ``skills`` for the session that is created next with their settings."""
+        self._prepared = skills
+
+    def places(self, settings: SessionSettings) -> list[Place]:
+        """Return the skill folders of a session, in the order of precedence."""
+        if not settings.skills:
+            return []
+        named = [Place(_absolute(settings.cwd, folder), "custom") for folder in settings.skill_directories]
+        project = [*project_places(settings.cwd), *_added_places(settings)] if settings.config_discovery else []
+        found = self.plugins.read_all(settings)
+        plugins = [Place(folder, "plugin", plugin=plugin) for plugin in found for folder in plugin.skill_folders]
+        plugins += [
+            Place(folder, "plugin", plugin=plugin, commands=True)
+            for plugin in found
+            for folder in plugin.command_folders
+        ]
+        return [*named, *project, *self._personal, *plugins]
+
+    def personal(self) -> list[Place]:
+        """Return the folders of the user's skills for all projects."""
+        return list(self._personal)
+
+
+class SessionSkills:
+    """The skills of one session, found according to its ``settings``."""
+
+    def __init__(self, settings: SessionSettings, library: SkillLibrary) -> None:
+        self.settings = settings
+        self._library = library
+        self._found_for: tuple[object, ...] | None = None
+        # `None` where nothing was read, because there is nothing.
+        self._found: Found[Skill] | None = None
+
+    def all(self) -> list[Skill]:
+        """Return all skills; they are read again only after :meth:`reload` or a change of the settings."""
+        key = self._key()
+        if key != self._found_for:
+            self._found_for, self._found = key, find_skills(self._library.places(self.settings))
+        return self._found.items if self._found is not None else []
+
+    def keep_none(self) -> None:
+        """Keep in mind that there are no skills with these settings."""
+        self._found_for, self._found = self._key(), None
+
+    def _key(self) -> tuple[object, ...]:
+        settings = self.settings
+        return (
+            settings.cwd,
+            settings.skills,
+            settings.config_discovery,
+            tuple(settings.skill_directories),
+            tuple(settings.additional_directories),
+            tuple(self._library.plugins.folders(settings)),
+        )
+
+    def to_wire(self) -> list[LoadedSkill]:
+        """Return all skills in the form that clients get, disabled ones too."""
+        return [skill.listed(enabled=self.is_enabled(skill.name)) for skill in self.all()]
+
+    def is_enabled(self, name: str) -> bool:
+        """Return whether a skill is not disabled."""
+        return name not in self.settings.disabled_skills
+
+    def reload(self) -> Found[Skill]:
+        """Read all skills again."""
+        self._found_for = None
+        self.all()
+        return self._found or Found[Skill]()
+
+    def body(self, skill: Skill) -> str:
+        """Return the text of a skill for the model; see :meth:`jumpseat.agent.skills.Skills.body`."""
+        return body(read_text(skill.path, skill.project))
+
+
+def project_places(cwd: Path) -> Iterator[Place]:
+    """Yield the skill folders of a project, from the working directory up to the root of the project."""
+    for folder, source in project_folders(cwd):
+        for name in PROJECT_FOLDERS:
+            yield Place(folder / name, source, project=folder)
+
+
+def _added_places(settings: SessionSettings) -> Iterator[Place]:
+    """Yield the skill folders of the additional folders of a session."""
+    for folder in map(Path, settings.additional_directories):
+        for name in PROJECT_FOLDERS:
+            yield Place(folder / name, "project", project=folder)
+
+
+def find_skills(places: Iterable[Place]) -> Found[Skill]:
+    """Read the skills in ``places``; of skills with the same name, the first is used."""
+    found = Found[Skill]()
+    for place in places:
+        if place.commands:
+            for name in found.entries(place.path, lambda name: name.endswith(".md"), MOST_SKILLS):
+                found.add(place.path / name, partial(_command, place.path / name, place))
+            continue
+        for path in _files(place.path, found):
+            found.add(path, partial(_skill, path, place, found))
+    return found
+
+
+def _files(folder: Path, found: Found[Skill]) -> list[Path]:
+    """Return the paths of the skill files in ``folder``, which may be a skill itself."""
+    if os.path.lexists(folder / FILE):
+        return [folder / FILE]
+    names = found.entries(folder, lambda _name: True, MOST_SKILLS)
+    return [folder / name / FILE for name in names if os.path.isfile(folder / name / FILE)]
+
+
+def _skill(path: Path, place: Place, found: Found[Skill]) -> Skill:
+    """Read the skill in a file.
+
+    Raises:
+        StoreError: the file cannot be read, or is invalid.
+    """
+    front = front_matter(read_text(path, place.project))
+    name = front.get("name", path.parent.name)
+    if not isinstance(name, str) or not _NAME.fullmatch(name.strip()):
+        raise StoreError("invalid name: expected 1 to 128 letters, digits and . _ - :")
+    description = front.get("description")
+    if not isinstance(description, str) or not description.strip():
+        found.warnings.append(f"{path}: expected a description, which tells models when to use the skill")
+        description = ""
+    hint, allowed = front.get("argument-hint"), front.get("allowed-tools")
+    return Skill(
+        name=name.strip(),
+        description=" ".join(description.split()),
+        path=path,
+        source=place.source,
+        user_invocable=front.get("user-invocable") is not False,
+        for_models=front.get("disable-model-invocation") is not True,
+        argument_hint=hint if isinstance(hint, str) else None,
+        allowed_tools=names(allowed),
+        project=place.project,
+        plugin=place.plugin,
+    )
+
+
+def _command(path: Path, place: Place) -> Skill:
+    """Read the command in a file of a plugin: a skill that only the user can call, as ``/plugin:command``.
+
+    Raises:
+        StoreError: the file cannot be read, or has an invalid name.
+    """
+    front = front_matter(read_text(path, place.project))
+    name = f"{place.plugin.name}:{path.stem}" if place.plugin is not None else path.stem
+    if not _NAME.fullmatch(name):
+        raise StoreError("invalid name: expected 1 to 128 letters, digits and . _ - :")
+    description, hint = front.get("description"), front.get("argument-hint")
+    return Skill(
+        name=name,
+        description=" ".join(description.split()) if isinstance(description, str) else "",
+        path=path,
+        source=place.source,
+        for_models=False,
+        argument_hint=hint if isinstance(hint, str) else "instructions for the command",
+        allowed_tools=names(front.get("allowed-tools")),
+        plugin=place.plugin,
+    )
+
+
+def _absolute(cwd: Path, folder: str) -> Path:
+    # Not Path.expanduser, which raises an error for unknown users.
+    return cwd / os.path.expanduser(folder)

@@ -1,0 +1,395 @@
+"""Sessions on disk: one folder per session under ``session-state``.
+
+``events.jsonl`` is the source of truth; ``workspace.yaml`` holds what lists show, so that listing sessions reads no
+logs. Other programs may read both at any time, even while a session is live. Neither holds secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio.to_thread
+import orjson
+from anyio.abc import TaskGroup
+
+from jumpseat.agent.clock import iso_time
+from jumpseat.errors import InvalidRequestError, SessionNotFoundError, StoreError
+from jumpseat.store.session.database import SessionDatabase
+from jumpseat.store.session.event_log import FileEventLog, read_log
+from jumpseat.store.session.files import WorkspaceFiles
+from jumpseat.store.session.forks import copy_small_files, events_of_fork, log_of_fork, workspace_of_fork
+from jumpseat.store.session.index import SessionIndex, join
+from jumpseat.store.session.log_syncer import LogSyncer
+from jumpseat.store.session.ownership import Ownership, marked_by_other_program
+from jumpseat.store.session.state_files import DiskFiles
+from jumpseat.store.session.storage import WORKSPACE, SessionStorage
+from jumpseat.store.session.table import Entry
+from jumpseat.store.session.workspace import Workspace, parse_workspace
+from jumpseat.system.file_trees import delete_folder, walk
+from jumpseat.system.private_files import create_private_folder, owner_only, restrict_contents, write_new_file
+from jumpseat_protocol.sessions import SessionContext, SessionMetadata
+
+if TYPE_CHECKING:
+    from jumpseat.store.session.pruning import Pruned
+
+SUMMARY_LENGTH: Final = 100
+# How much of a log is searched for a first prompt or answer, if the folder does not tell.
+SCAN_BYTES: Final = 1 << 18
+_WORD: Final = re.compile(r"\S+")
+_PROMPT: Final = b'"type":"user.message"'
+_ANSWER: Final = b'"type":"assistant.message"'
+
+
+class SessionFolder(SessionStorage):
+    """A session whose files lie in a folder of the disk."""
+
+    def __init__(self, path: Path, syncer: LogSyncer, ownership: Ownership) -> None:
+        super().__init__(path.name, DiskFiles(path))
+        self.path = path
+        self._own_folders = (path / "temp", path / "files")
+        self._ownership = ownership
+        self._log = FileEventLog(f"{path}/events.jsonl", syncer, self.note_time)
+
+    @property
+    def own_folders(self) -> tuple[Path, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._own_folders
+
+    @property
+    def shown_path(self) -> str:
+        return str(self.path)
+
+    @property
+    def log(self) -> FileEventLog:
+        return self._log
+
+    @property
+    def database(self) -> SessionDatabase:
+        return SessionDatabase(self.path / "session.db")
+
+    @property
+    def files(self) -> WorkspaceFiles:
+        return WorkspaceFiles(self.path / "files")
+
+    def save_output(self, name: str, data: bytes, folder: str | None) -> str:
+        path = (Path(folder) if folder is not None else self.path / "temp") / name
+        write_new_file(path, data)
+        return str(path)
+
+    def create(self, workspace: Workspace, *, is_new: bool = True) -> None:
+        try:
+            made = create_private_folder(self.path)
+            self._ownership.claim(self.path, is_new=made)
+            if is_new and not made and self.log.exists():
+                raise InvalidRequestError(f"session {self.session_id!r} already exists")
+            self.write_workspace(workspace)
+        except OSError as error:
+            raise StoreError(f"cannot create the session folder: {error.strerror or error}") from error
+
+    async def close(self, *, keep: bool) -> None:
+        if keep:
+            self.discard()
+        else:
+            self.log.close()
+            self.remove()
+
+    def discard(self) -> None:
+        self.log.end()
+        self.release()
+
+    async def delete(self) -> None:
+        # A closed session has no owner: another process may claim it first.
+        if self.path.exists():
+            self.claim()
+        self.remove()
+
+    def metadata(self) -> SessionMetadata | None:
+        """Return the metadata that lists show; ``None`` if the folder is no session or was never prompted."""
+        changed_s = self.log.changed_s()
+        if changed_s is None:
+            return None
+        workspace = self.read_workspace()
+        listed = self.listed(workspace, changed_s) if workspace is not None else None
+        return None if listed is None else SessionMetadata.model_validate(listed)
+
+    def listed(self, workspace: Workspace, changed_s: float) -> dict[str, Any] | None:
+        """Return the entry of lists on the wire; ``None`` for a session that was never prompted."""
+        return _listed(workspace, f"{self.path}/events.jsonl", changed_s)
+
+    def claim(self) -> None:
+        self._ownership.claim(self.path)
+
+    def release(self) -> None:
+        self._ownership.release(self.path)
+
+    def in_use(self) -> bool:
+        return self._ownership.has_other_owner(self.path) or marked_by_other_program(self.path)
+
+    def size_bytes(self) -> int:
+        """Return the size of all files, without following links."""
+        size = 0
+        for folder, _, files in walk(self.path):
+            for name in files:
+                # Files may be removed meanwhile.
+                with suppress(OSError):
+                    size += os.lstat(os.path.join(folder, name)).st_size
+        return size
+
+    def remove(self) -> None:
+        """Remove the folder, as far as possible, then give up the ownership."""
+        delete_folder(self.path)
+        self.release()
+
+
+class SessionStore:
+    """All sessions under one home."""
+
+    def __init__(self, home: Path, tasks: TaskGroup) -> None:
+        self.ownership = Ownership(home)
+        self._root = home / "session-state"
+        self._files = DiskFiles(self._root)
+        self._syncer = LogSyncer(tasks)
+        self._sees: Callable[[str | None], bool] | None = None
+        self._index = SessionIndex(self._root, self._examine, _is_name)
+        self.ownership.on_change = self._index.touch
+
+    def seen_by(self, sees: Callable[[str | None], bool]) -> SessionStore:
+        """Return a view in which only those sessions exist for whose ``created_by`` ``sees`` is true."""
+        view = copy(self)
+        view._sees = sees
+        return view
+
+    def folder(self, session_id: str) -> SessionFolder:
+        """Return the folder of a session, existing or not.
+
+        Raises:
+            SessionNotFoundError: the id is not a valid name of a folder.
+        """
+        if not _is_name(session_id):
+            raise SessionNotFoundError(session_id[:200])
+        return SessionFolder(self._root / session_id, self._syncer, self.ownership)
+
+    def get_existing(self, session_id: str) -> SessionFolder:
+        """Return the folder of a stored session.
+
+        Raises:
+            SessionNotFoundError: there is no log of such a session.
+        """
+        folder = self.folder(session_id)
+        if not folder.log.path.is_file() or not self._is_seen(folder):
+            raise SessionNotFoundError(session_id)
+        return folder
+
+    def list(self, context: Mapping[str, str] | None = None) -> list[SessionMetadata]:
+        """Return the sessions that were prompted, the last changed first.
+
+        ``context`` has values on the wire that the context of a session must have, by default none.
+        """
+        found = (entry.json for entry in self._entries(context))
+        return [SessionMetadata.model_validate_json(json) for json in found if json is not None]
+
+    def list_json(self, context: Mapping[str, str] | None = None) -> Sequence[bytes | memoryview]:
+        """Return :meth:`list` as a JSON array of its entries on the wire, in parts."""
+        if not context and self._sees is None:
+            return self._index.json(self.ownership.names())
+        return (join(self._entries(context)),)
+
+    def _entries(self, context: Mapping[str, str] | None = None) -> Iterator[Entry]:
+        entries = self._index.entries(self.ownership.names())
+        if (sees := self._sees) is not None:
+            entries = (entry for entry in entries if sees(entry.created_by))
+        if context:
+            entries = (entry for entry in entries if context.items() <= context_of(entry).items())
+        return entries
+
+    def _examine(self, name: str, changed_s: float) -> Entry:
+        """Return what lists show of a session."""
+        try:
+            content = self._files.read(f"{name}/{WORKSPACE}")
+        except OSError:
+            content = None
+        workspace = parse_workspace(name, content) if content is not None else None
+        if workspace is None:
+            return Entry(None, None)
+        listed = _listed(workspace, f"{self._root}/{name}/events.jsonl", changed_s)
+        # A copy: the bytes of orjson take at least four KiB for as long as they are kept.
+        return Entry(workspace.created_by, bytes(memoryview(orjson.dumps(listed))) if listed is not None else None)
+
+    def last_id(self) -> str | None:
+        """Return the id of the session that changed last; ``None`` if there are no sessions."""
+        return next((orjson.loads(entry.json)["sessionId"] for entry in self._entries() if entry.json), None)
+
+    def iter_stored(self) -> Iterator[SessionFolder]:
+        """Yield the folders of all sessions that have a log, prompted or not, in no particular order."""
+        return (folder for folder in self._folders() if folder.log.path.is_file())
+
+    async def sizes(self) -> dict[str, int]:
+        """Return the size of each stored session, in bytes."""
+
+        def measure() -> dict[str, int]:
+            return {folder.path.name: folder.size_bytes() for folder in self.iter_stored()}
+
+        return await anyio.to_thread.run_sync(measure)
+
+    async def in_use(self, session_ids: Iterable[str]) -> list[str]:
+        """Return those of the sessions that another process has open."""
+        return [session_id for session_id in session_ids if self._is_in_use(session_id)]
+
+    def _is_in_use(self, session_id: str) -> bool:
+        try:
+            return self.get_existing(session_id).in_use()
+        except SessionNotFoundError:
+            return False
+
+    def describe(self, session_id: str, modified_time: str) -> tuple[SessionMetadata, bool] | None:
+        """Return the metadata of a stored session, and whether lists show it; ``None`` if it is not known.
+
+        ``modified_time`` is that of the metadata.
+        """
+        try:
+            folder = self.get_existing(session_id)
+        except SessionNotFoundError:
+            return None
+        workspace = folder.read_workspace()
+        return None if workspace is None else (workspace.metadata(modified_time), folder.metadata() is not None)
+
+    async def find_prunable(
+        self,
+        before_s: float,
+        *,
+        named_too: bool,
+        concerns: Callable[[str], bool] = lambda _session_id: True,
+        is_open: Callable[[str], bool] = lambda _session_id: False,
+    ) -> Pruned:
+        """Find the sessions that have not changed since ``before_s``, in Unix time, and that ``concerns`` accepts.
+
+        Sessions that are open, for ``is_open`` or in another process, or named (unless ``named_too``), are skipped.
+        """
+        # Imported here: few servers need it.
+        from jumpseat.store.session.pruning import find_prunable
+
+        def find() -> Pruned:
+            folders = self.iter_stored()
+            return find_prunable(folders, before_s, named_too=named_too, concerns=concerns, is_open=is_open)
+
+        return await anyio.to_thread.run_sync(find)
+
+    def find(self, prefix: str) -> str | None:
+        """Return the session with that id, or the only one whose id begins with ``prefix``; else ``None``."""
+        found = [folder.path.name for folder in self.iter_stored() if folder.path.name.startswith(prefix)]
+        if prefix in found:
+            return prefix
+        return found[0] if len(found) == 1 else None
+
+    def find_best(self, context: SessionContext | None) -> str | None:
+        """Return the session that fits ``context`` best, the last changed of equals; ``None`` without sessions."""
+
+        def fit(session: SessionMetadata) -> tuple[bool, ...]:
+            other = session.context
+            return tuple(
+                other is not None
+                and (value := getattr(context, name)) is not None
+                and getattr(other, name) == value
+                for name in ("cwd", "git_root", "repository", "branch")
+            )
+
+        # `max` returns the first of equal ones, which is the last changed.
+        best = max(self.list(), key=fit, default=None) if context is not None else next(iter(self.list()), None)
+        return best.session_id if best is not None else None
+
+    def fork(
+        self, source: SessionFolder, session_id: str, up_to: str | None, name: str | None, created_by: str | None
+    ) -> None:
+        """Copy a session under a new id for a token: its events before ``up_to``, its plan and its files.
+
+        Raises:
+            InvalidRequestError: there is no such event, or no prompt to copy.
+            StoreError: the copy cannot be written.
+        """
+        records = events_of_fork(source.path.name, read_log(source.log.path).records, up_to)
+        fork = self.folder(session_id)
+        old = source.workspace or source.read_workspace()
+        workspace = workspace_of_fork(old, session_id, name, created_by)
+        try:
+            fork.create(workspace)
+            with open(fork.log.path, "wb", opener=owner_only) as file:
+                file.writelines(log_of_fork(records, session_id))
+            if source.files.root.is_dir():
+                shutil.copytree(source.files.root, fork.files.root, symlinks=True)
+            source.database.copy_to(fork.database.path)
+            copy_small_files(source, fork, records)
+            # Copies have the modes of files that the model's tools have written.
+            restrict_contents(fork.path)
+        except (OSError, shutil.Error, RecursionError) as error:
+            fork.remove()
+            raise StoreError(f"cannot copy the session: {error}") from error
+        fork.release()
+
+    def _folders(self) -> Iterator[SessionFolder]:
+        for name in self._names():
+            folder = SessionFolder(self._root / name, self._syncer, self.ownership)
+            if self._is_seen(folder):
+                yield folder
+
+    def _names(self) -> Iterator[str]:
+        try:
+            return filter(_is_name, os.listdir(self._root))
+        except OSError:
+            return iter(())
+
+    def _is_seen(self, folder: SessionFolder) -> bool:
+        return self._sees is None or self._sees(folder.created_by)
+
+
+def _listed(workspace: Workspace, log_path: str, changed_s: float) -> dict[str, Any] | None:
+    """Return the entry of lists on the wire; ``None`` for a session that was never prompted, nor named by its user.
+
+    Logs of other programs, and of processes that were killed, have no mark that tells whether there is an answer.
+    """
+    beginning = None
+    is_named = workspace.user_named
+    if workspace.summary is None and not is_named and _PROMPT not in (beginning := _beginning_of(log_path)):
+        return None
+    unanswered = False
+    if not workspace.answered:
+        beginning = _beginning_of(log_path) if beginning is None else beginning
+        unanswered = len(beginning) < SCAN_BYTES and _PROMPT in beginning and _ANSWER not in beginning
+    return workspace.listed(iso_time(changed_s), unanswered=unanswered)
+
+
+def _beginning_of(log_path: str) -> bytes:
+    try:
+        with open(log_path, "rb") as file:
+            return file.read(SCAN_BYTES)
+    except OSError:
+        return b""
+
+
+def context_of(entry: Entry) -> dict[str, Any]:
+    """Return the context of a session, as lists show it."""
+    return orjson.loads(entry.json or b"{}").get("context", {})
+
+
+def shorten(prompt: str) -> str:
+    """Shorten a prompt of any length to one line of at most ``SUMMARY_LENGTH`` characters."""
+    line = ""
+    for word in _WORD.finditer(prompt):
+        line += (" " if line else "") + prompt[word.start() : min(word.end(), word.start() + SUMMARY_LENGTH + 1)]
+        if len(line) > SUMMARY_LENGTH:
+            return line[: SUMMARY_LENGTH - 1] + "…"
+    return line
+
+
+def _is_name(session_id: str) -> bool:
+    """Return whether an id is a valid name of one folder, on disk and in JSON."""
+    try:
+        size = len(session_id.encode())
+    except UnicodeEncodeError:
+        return False
+    return 0 < size <= 200 and session_id not in (".", "..") and not re.search(r"[/\\\0]", session_id)

@@ -1,0 +1,69 @@
+"""Search the texts of stored sessions: their titles, folders, prompts and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import orjson
+
+from jumpseat.store.session.sessions import SessionFolder
+from jumpseat_protocol.events import AssistantMessage, UserMessage, decode_payload
+
+_EXCERPT: Final = 160
+"""The number of characters of an excerpt."""
+
+_KINDS: Final = (UserMessage.type.encode(), AssistantMessage.type.encode())
+
+
+def texts_of(folder: SessionFolder) -> Iterator[str]:
+    """Yield the title, the working directory, the prompts and the answers of a session, if they can be read."""
+    workspace = folder.read_workspace()
+    if workspace is not None:
+        yield workspace.name or workspace.summary or ""
+        yield workspace.cwd
+    try:
+        with folder.log.path.open("rb") as lines:
+            for line in lines:
+                # Most lines of a log are other events, which need not be decoded.
+                if any(kind in line for kind in _KINDS):
+                    yield from _text_in(line)
+    except OSError:
+        return
+
+
+def find_words(texts: Iterable[str], words: Iterable[str]) -> str | None:
+    """Return an excerpt of the first text with one of the words; ``None`` unless all of them are in the texts.
+
+    ``words`` are folded.
+    """
+    missing = set(words)
+    excerpt: str | None = None
+    for text in texts:
+        folded = text.casefold()
+        found = {word for word in missing if word in folded}
+        if found and excerpt is None:
+            excerpt = _excerpt(text, min(folded.find(word) for word in found))
+        missing -= found
+        if not missing:
+            return excerpt or ""
+    return None
+
+
+def _text_in(line: bytes) -> Iterator[str]:
+    try:
+        record: Any = orjson.loads(line)
+        match decode_payload(record["type"], record.get("data")):
+            case UserMessage(content=text, source=None) | AssistantMessage(content=text):
+                yield text
+            case _:
+                pass
+    except (ValueError, TypeError, KeyError, AttributeError):
+        # A damaged line, such as the end of a log whose server was killed.
+        return
+
+
+def _excerpt(text: str, at: int) -> str:
+    begin = max(0, at - _EXCERPT // 4)
+    part = " ".join(text[begin : begin + _EXCERPT].split())
+    return f"{'…' if begin else ''}{part}{'…' if begin + _EXCERPT < len(text) else ''}"

@@ -1,1 +1,0 @@
-"""The page for browsers: its files, and the command that opens it."""

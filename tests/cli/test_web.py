@@ -1,0 +1,39 @@
+"""``jumpseat web``: the address of its own server, and that of one that runs already."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from jumpseat.cli.web import find_server
+from jumpseat.store.user.page_access import PageAccess
+
+ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+)/#pass=pass-\S+")
+
+
+def test_web_starts_a_server_once_and_opens_the_running_one_from_then_on(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-m", "jumpseat", "web", "--print"]
+    with subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        first = ADDRESS.search(server.stdout.readline())
+        assert first is not None
+        again = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=30, check=True)
+        second = ADDRESS.search(again.stdout)
+        assert second is not None
+        assert (first[1], first[0] != second[0]) == (second[1], True)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(10) == 0
+    assert PageAccess(tmp_path / "home").servers() == []
+
+
+def test_an_entry_of_a_killed_server_is_removed(tmp_path: Path) -> None:
+    access = PageAccess(tmp_path)
+    access.add_server("http://127.0.0.1:1")
+    assert [server.pid for server in access.servers()] == [os.getpid()]
+    assert find_server(access) is None
+    assert access.servers() == []
