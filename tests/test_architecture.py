@@ -35,7 +35,7 @@ ROOMS: dict[str, set[str]] = {
     "parsing": {"errors", "system"},
     "sandbox": {"system"},
     "agent.model_calls.xml_tools": {"agent", "agent.conversation"},
-    "config": {"errors", "parsing", "system"},
+    "config": {"declared", "errors", "parsing", "system"},
     "declared": {"errors", "parsing", "system"},
     "agent.permissions": {"agent", "agent.shell", "errors", "sandbox", "system"},
     "cluster.nats": {"config", "errors"},

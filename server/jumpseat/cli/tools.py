@@ -9,12 +9,10 @@ from typing import Final
 
 from jumpseat.cli.output import print_json, print_table, print_text
 from jumpseat.config import Config
-from jumpseat.declared.files import declaration_files
-from jumpseat.declared.places import project_folder
+from jumpseat.declared.places import declaration_files, project_folder
 from jumpseat.store.user.trusted_folders import TrustedFolders
 from jumpseat.tools.builtin import BUILTIN_NAMES
-from jumpseat.tools.declared import FOLDER
-from jumpseat.tools.declared.catalogue import Catalogue, Known
+from jumpseat.tools.declared.catalogue import ToolCatalogue, ToolEntry
 from jumpseat.tools.declared.describe import describe
 from jumpseat_protocol.declared_tools import DeclaredToolDescription
 
@@ -29,7 +27,7 @@ async def show_tools(home: Path, config: Config, *, as_json: bool) -> int:
     # The catalogue logs the problems that are printed here.
     logging.getLogger("jumpseat.tools").setLevel(logging.CRITICAL)
     trust = TrustedFolders(home, config.trusted_folders)
-    catalogue = Catalogue(config.tools.declared, home, trust.is_trusted, BUILTIN_NAMES)
+    catalogue = ToolCatalogue(config.tools.declared, home, trust.is_trusted, BUILTIN_NAMES)
     known = await catalogue.read_all(Path.cwd())
     found = [describe(tool, known, BUILTIN_NAMES) for tool in known]
     if as_json:
@@ -40,7 +38,7 @@ async def show_tools(home: Path, config: Config, *, as_json: bool) -> int:
     return INVALID if any(tool.problem for tool in found) else VALID
 
 
-def _print_found(known: Sequence[Known], found: Sequence[DeclaredToolDescription], home: Path) -> None:
+def _print_found(known: Sequence[ToolEntry], found: Sequence[DeclaredToolDescription], home: Path) -> None:
     rows = [("NAME", "KIND", "FROM", "ASKS", "DESCRIPTION")]
     for tool in found:
         if tool.problem is None:
@@ -58,7 +56,7 @@ def _print_found(known: Sequence[Known], found: Sequence[DeclaredToolDescription
 
 def _print_untrusted(cwd: Path, home: Path, trust: TrustedFolders) -> None:
     """Say which tools of the project are not used, and why."""
-    folder = project_folder(cwd, FOLDER, home)
+    folder = project_folder(cwd, "tools", home)
     files = declaration_files(folder) if folder is not None else []
     names = [path.stem for path in files if not trust.is_trusted(path)]
     if names:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.declared.catalogue import Catalogue
+from jumpseat.adapters.declared.catalogue import AdapterCatalogue
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
 from jumpseat.adapters.declared.rehearsal import Rehearsal, rehearse
 from jumpseat.adapters.declared.samples import ARGUMENTS, TEXT, TOOL, answers_in, format_of
@@ -26,7 +26,7 @@ CHAT = "https://api.example.com/v1/chat/completions"
 
 
 async def rehearsed(adapter: dict[str, Any], *, vision: bool = True) -> Rehearsal:
-    known = Catalogue({}).register({**adapter, "name": "mine"})
+    known = AdapterCatalogue({}).register({**adapter, "name": "mine"})
     # Nothing may be looked up: the environment is empty.
     caller = DeclaredCaller(known.declaration, known.wire, EnvResolver({}), {}, Endpoint(""), kind=known.kind)
     return await rehearse(caller, "m", vision=vision)

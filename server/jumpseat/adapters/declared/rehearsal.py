@@ -17,7 +17,7 @@ from jumpseat.adapters.adapter import Outcome, PreparedCall
 from jumpseat.adapters.declared.declaration import BASE_URL, Declaration
 from jumpseat.adapters.declared.describe import source_of_entry
 from jumpseat.adapters.declared.functions import TIMEOUT_S
-from jumpseat.adapters.declared.known import drops_tools
+from jumpseat.adapters.declared.merged import drops_tools
 from jumpseat.adapters.declared.pipeline import DeclaredCaller, is_computed
 from jumpseat.adapters.declared.samples import (
     ARGUMENTS,

@@ -23,16 +23,16 @@ from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.agent.model import ModelInfo, Price
-from jumpseat.config import AdapterConfig, Config, ModelConfig, adapter_files
-from jumpseat.declared.places import project_folder
+from jumpseat.config import AdapterConfig, Config, ModelConfig
+from jumpseat.declared.places import declaration_files, project_folder
 from jumpseat.errors import ConfigError, InvalidRequestError
 from jumpseat.parsing.validation import in_file
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import nearest
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.declared.catalogue import Catalogue
-    from jumpseat.adapters.declared.known import Known
+    from jumpseat.adapters.declared.catalogue import AdapterCatalogue
+    from jumpseat.adapters.declared.merged import MergedAdapter
 
 log = logging.getLogger(__name__)
 
@@ -73,13 +73,22 @@ class ModelsNeeded:
     config: AdapterConfig
 
 
+@dataclass(frozen=True, slots=True)
+class _NamedAdapters:
+    """The adapters that can be named while the home folder has adapter files with the names ``files``."""
+
+    files: frozenset[str]
+    configured: Mapping[str, AdapterConfig]
+    fallback: Mapping[str, AdapterConfig]
+
+
 KnownModels: TypeAlias = Callable[[str, AdapterConfig], Collection[str] | None]
 
 
 class ConfiguredAdapters:
     """The adapters that can be named. ``configured`` take precedence over ``fallback``.
 
-    ``fallback`` holds adapters whose keys are in the environment but may be meant for other programs.
+    Files in the home folder are found as soon as they are there.
     """
 
     def __init__(
@@ -100,16 +109,50 @@ class ConfiguredAdapters:
         self._config = config
         self._environ = environ
         self._home = home
-        self._files = adapter_files(home)
-        files = {name: AdapterConfig() for name in self._files if name not in config.adapters}
-        configured = {**config.adapters, **files}
-        self.configured: Mapping[str, AdapterConfig] = {
-            **provider_of_environ(environ),
-            **configured,
-            **_of_environ(environ, configured, fallback=False),
-        }
-        self.fallback: Mapping[str, AdapterConfig] = _of_environ(environ, configured, fallback=True)
         self.registered: dict[str, AdapterConfig] = {}
+        self.redirected: dict[str, AdapterConfig | None] = {}
+        """Adapters that clients have given another base URL, or switched off."""
+        self._named = self._name_adapters(frozenset())
+
+    @property
+    def configured(self) -> Mapping[str, AdapterConfig]:
+        """The adapters that the user has configured, by name, as clients have redirected them."""
+        named = self.unredirected
+        if not self.redirected:
+            return named
+        return {name: config for name, config in {**named, **self.redirected}.items() if config is not None}
+
+    @property
+    def unredirected(self) -> Mapping[str, AdapterConfig]:
+        """The adapters that the user has configured, by name."""
+        return self._current().configured
+
+    @property
+    def fallback(self) -> Mapping[str, AdapterConfig]:
+        """The adapters whose keys are in the environment but may be meant for other programs, by name."""
+        return self._current().fallback
+
+    def _current(self) -> _NamedAdapters:
+        """Return the named adapters, after listing the files in the home folder again."""
+        if self._home is not None:
+            files = frozenset(path.stem for path in declaration_files(self._home / "adapters"))
+            if files != self._named.files:
+                self._named = self._name_adapters(files)
+        return self._named
+
+    def _name_adapters(self, files: frozenset[str]) -> _NamedAdapters:
+        config, environ = self._config, self._environ
+        of_files = {name: AdapterConfig() for name in sorted(files) if name not in config.adapters}
+        configured = {**config.adapters, **of_files}
+        return _NamedAdapters(
+            files,
+            {
+                **provider_of_environ(environ),
+                **configured,
+                **_of_environ(environ, configured, fallback=False),
+            },
+            _of_environ(environ, configured, fallback=True),
+        )
 
     def find(self, name: str) -> AdapterConfig | None:
         """Return the configuration of the adapter ``name``, or ``None`` if there is no such adapter."""
@@ -232,7 +275,7 @@ class ConfiguredAdapters:
 
     def has_own_default(self) -> bool:
         """Return whether the configuration names adapters, which then take precedence over the Copilot API."""
-        return bool(self._config.adapters or self._files) or self.is_set_by_environment()
+        return bool(self._config.adapters or self._current().files) or self.is_set_by_environment()
 
     def is_set_by_environment(self) -> bool:
         """Return whether the environment names the provider to use (``COPILOT_PROVIDER_BASE_URL``)."""
@@ -249,7 +292,7 @@ class ConfiguredAdapters:
         if config.declaration:
             return False
         kind = canonical_type(config.type or name)
-        return (kind in PROVIDERS or kind == SCRIPTED) and kind not in self._files
+        return (kind in PROVIDERS or kind == SCRIPTED) and kind not in self._current().files
 
     # --- models ---------------------------------------------------------------------------------------------------
 
@@ -284,27 +327,22 @@ class ConfiguredAdapters:
     # --- declared adapters ----------------------------------------------------------------------------------------
 
     @cached_property
-    def catalogue(self) -> Catalogue:
-        """The declared adapters, without those of projects."""
-        from jumpseat.adapters.declared.catalogue import Catalogue
+    def catalogue(self) -> AdapterCatalogue:
+        """The declared adapters."""
+        from jumpseat.adapters.declared.catalogue import AdapterCatalogue
 
         tables = {
             name: adapter.as_table()
             for name, adapter in self._config.adapters.items()
             if adapter.type != SCRIPTED and name != SCRIPTED
         }
-        return Catalogue(tables, self._home, self._is_trusted, config_file=self._config_file)
-
-    def catalogue_in(self, cwd: Path) -> Catalogue:
-        """Return the declared adapters for sessions in ``cwd``, including those of its project."""
-        # Loading the catalogue of a project takes time, and most projects declare no adapters.
-        return self.catalogue if project_folder(cwd, "adapters") is None else self.catalogue.for_project(cwd)
+        return AdapterCatalogue(tables, self._home, self._is_trusted, config_file=self._config_file)
 
     def is_of_project(self, name: str, cwd: Path) -> bool:
         """Return whether the project of ``cwd`` declares an adapter called ``name``."""
-        return project_folder(cwd, "adapters") is not None and self.catalogue_in(cwd).is_in_project(name)
+        return project_folder(cwd, "adapters") is not None and self.catalogue.is_in_project(name, cwd)
 
-    def get_callable(self, name: str, known: Known | None = None) -> Known:
+    def get_callable(self, name: str, known: MergedAdapter | None = None) -> MergedAdapter:
         """Return the declared adapter called ``name`` after checking that its models can be called.
 
         Raises:
@@ -314,7 +352,7 @@ class ConfiguredAdapters:
         known.check_callable()
         return known
 
-    def declaration_of(self, name: str) -> Known | None:
+    def declaration_of(self, name: str) -> MergedAdapter | None:
         """Return the declaration of a configured adapter, or ``None`` for a built-in one without a declaration.
 
         Raises:
@@ -331,12 +369,12 @@ class ConfiguredAdapters:
             *(config.api_key_env for config in self._config.adapters.values() if config.api_key_env is not None),
         }
         # Only declared adapters have other keys; the catalogue takes time to import.
-        declares = bool(self._files) or any(config.declaration for config in self._config.adapters.values())
-        if declares or "catalogue" in vars(self):
+        tables = self._config.adapters.values()
+        if self._current().files or any(table.declaration for table in tables) or "catalogue" in vars(self):
             found.update(self.catalogue.key_variables())
         return found
 
-    def register(self, raw: Mapping[str, Any]) -> Known:
+    def register(self, raw: Mapping[str, Any]) -> MergedAdapter:
         """Register an adapter declared by a client.
 
         Raises:
@@ -355,7 +393,7 @@ class ConfiguredAdapters:
             return {}
         return {
             name: AdapterConfig()
-            for name in sorted(self.catalogue.installed())
+            for name in sorted(self.catalogue.installed)
             if name not in self.configured and name not in PROVIDERS
         }
 

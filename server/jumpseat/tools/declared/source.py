@@ -14,7 +14,7 @@ from jumpseat.declared.calling import HandlerError, call
 from jumpseat.declared.env import EnvResolver
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.declared.call import Call, Services
-from jumpseat.tools.declared.catalogue import Catalogue, Known
+from jumpseat.tools.declared.catalogue import ToolCatalogue, ToolEntry
 from jumpseat.tools.declared.conventions import bind
 from jumpseat.tools.declared.definition import Definition, Handler
 from jumpseat.tools.declared.groups import Group
@@ -76,7 +76,7 @@ class DeclaredTools:
 
     def __init__(
         self,
-        catalogue: Catalogue,
+        catalogue: ToolCatalogue,
         resolver: EnvResolver,
         always: Collection[str],
         session: Session,
@@ -111,7 +111,7 @@ class DeclaredTools:
         """
         self._mentioned_now = frozenset(mentioned)
         cwd = self._session.settings.cwd
-        await self._catalogue.read(cwd)
+        await self._catalogue.refresh(cwd)
         known = self._catalogue.known(cwd)
         members = (name for entry in known.values() if entry.group is not None for name in entry.group.tools)
         if not self._catalogue.has_searched_packages and not known.keys() >= {*names, *self._always, *members}:
@@ -163,7 +163,7 @@ class DeclaredTools:
 
     # --- selection-------------------------------------------------------------------------------------------------
 
-    def _all(self, known: Mapping[str, Known]) -> Iterator[Known]:
+    def _all(self, known: Mapping[str, ToolEntry]) -> Iterator[ToolEntry]:
         yield from known.values()
         for name in self._named(known) - known.keys():
             if (one := self._catalogue.package(name)) is not None:
@@ -174,12 +174,12 @@ class DeclaredTools:
         named = (name.removeprefix("custom:") for name in self._session.settings.named_tools())
         return {*named, *self._always, *self._session.history.mentions, *self._mentioned_now}
 
-    def _named(self, known: Mapping[str, Known]) -> set[str]:
+    def _named(self, known: Mapping[str, ToolEntry]) -> set[str]:
         """Return the tools that were named, directly or by a group."""
         names = self._requested_names()
         return names | {member for group in self._groups(known, names) for member in group.tools}
 
-    def _groups(self, known: Mapping[str, Known], names: Collection[str]) -> list[Group]:
+    def _groups(self, known: Mapping[str, ToolEntry], names: Collection[str]) -> list[Group]:
         """Return the groups among ``names``, and the groups in them."""
         found: dict[str, Group] = {}
         rest = sorted(names)
