@@ -106,6 +106,7 @@ class Catalogue(ABC, Generic[T]):
         self._home_folder = None if home is None else home / self.folder_name
         self._is_trusted = is_trusted
         self._config_file = config_file
+        self._config_stamp = None if config_file is None else stamp_of(config_file)
         self._read_within_s = read_within_s
         self._files: dict[Path, tuple[Stamp, list[T]]] = {}
         self._lock = anyio.Lock()
@@ -127,11 +128,19 @@ class Catalogue(ABC, Generic[T]):
 
     def files_of(self, cwd: Path | None) -> dict[Path, Origin]:
         """Return the files of declarations for sessions in ``cwd``, in order of precedence."""
+        self._note_configuration()
         files = [] if (folder := self.project_folder(cwd)) is None else declaration_files(folder)
         found: dict[Path, Origin] = {path: "project" for path in files if self._is_trusted(path)}
         if self._home_folder is not None:
             found |= dict.fromkeys(declaration_files(self._home_folder), "home")
         return found
+
+    def _note_configuration(self) -> None:
+        """Log that the file of the configuration has changed, because it is not read again."""
+        file = self._config_file
+        if file is not None and (stamp := stamp_of(file)) != self._config_stamp:
+            self._config_stamp = stamp
+            log.warning("%s has changed: restart the server to apply its tables [%s.NAME]", file, self.folder_name)
 
     @cached_property
     def configured(self) -> Mapping[str, T]:

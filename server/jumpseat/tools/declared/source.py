@@ -88,8 +88,8 @@ class DeclaredTools:
         self._services = Services(
             session.id, Commands(sandbox), resolver, session.services.secrets, flags={}, adapter=None
         )
-        # By name: the time and result of the last call of ``enabled``.
-        self._enabled: dict[str, tuple[float, bool]] = {}
+        # By name: the function ``enabled`` at its last call, the time of the call, and the result.
+        self._enabled: dict[str, tuple[Handler, float, bool]] = {}
         self._prompts: dict[str, str] = {}
         self._mentioned_now: frozenset[str] = frozenset()
 
@@ -196,16 +196,17 @@ class DeclaredTools:
     def _is_enabled(self, tool: Definition) -> bool:
         if isinstance(tool.enabled, bool):
             return tool.enabled
-        return self._enabled.get(tool.name, (0.0, False))[1]
+        kept = self._enabled.get(tool.name)
+        return kept is not None and kept[2]
 
     # --- functions------------------------------------------------------------------------------------------------
 
     async def _update_enabled(self, tool: Definition, function: Handler) -> None:
-        updated_at, _ = self._enabled.get(tool.name, (0.0, False))
-        if updated_at and monotonic() - updated_at < KEEP_ENABLED_S:
+        kept = self._enabled.get(tool.name)
+        if kept is not None and kept[0] is function and monotonic() - kept[1] < KEEP_ENABLED_S:
             return
         answer = await self._call_function(tool.name, "enabled", function, {0: (), 1: ("opts",)})
-        self._enabled[tool.name] = (monotonic(), bool(answer))
+        self._enabled[tool.name] = (function, monotonic(), bool(answer))
 
     async def _update_prompt(self, owner: Definition | Group, function: Handler) -> None:
         schema: Any = None
