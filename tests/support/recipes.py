@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -45,7 +45,7 @@ class RecipeServer:
 
 
 @contextmanager
-def recipe_server(folder: Path, file: str) -> Iterator[RecipeServer]:
+def recipe_server(folder: Path, file: str) -> Generator[RecipeServer]:
     """Run a server with the recipe that adds ``file``, from a copy in ``folder``."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
