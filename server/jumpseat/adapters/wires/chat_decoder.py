@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from hashlib import blake2s
 from typing import Any, Final
 
 from jumpseat.adapters.failures import failure_of_event, provider_error
@@ -18,6 +17,7 @@ from jumpseat.adapters.wire import (
     parse_object,
     search_rows,
 )
+from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
 from jumpseat.adapters.wires.chat_usage import usage_from_wire
 from jumpseat.agent.blocks import (
     AssistantBlock,
@@ -112,7 +112,7 @@ _THOUGHT_BEGINS: Final = "<thought>"
 _THOUGHT_ENDS: Final = "</thought>"
 
 
-class ChatDecoder:
+class ChatDecoder(AnswerDecoder):
     """Decodes one answer, whole or streamed; ``provider`` is the signature of its blocks.
 
     All choices of an answer form one message: Copilot, for one, puts text in one choice and each call in another.
@@ -121,8 +121,7 @@ class ChatDecoder:
     """
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
-        self._provider = provider
-        self._turn = len(request.messages)
+        super().__init__(provider, request)
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._reasoning_field: str | None = None
@@ -138,12 +137,9 @@ class ChatDecoder:
         self._by_index: dict[tuple[int, int], _Call] = {}
         self._finish_reasons: list[str] = []
         self._usage: Usage | None = None
-        self._model: str | None = None
-        self._response_id: str | None = None
         self._created: Any = None
         self._saw_choices = False
         self._in_thought = False
-        self._completed = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if data == DONE or self._completed:
@@ -175,8 +171,7 @@ class ChatDecoder:
         if self._completed:
             return []
         if not self._finish_reasons:
-            when = "in the middle of its answer" if self._saw_choices else "before it sent anything"
-            raise ProviderProtocolError(f"the provider ended the stream {when}")
+            raise self._cut_off(self._saw_choices)
         return self._complete()
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
@@ -195,10 +190,9 @@ class ChatDecoder:
                 self._finish(reason, choice)
         return self._complete()
 
-    def _note_head(self, chunk: JsonObject) -> None:
-        self._response_id = as_text(chunk.get("id")) or None
-        self._model = as_text(chunk.get("model")) or self._model
-        self._created = chunk.get("created", self._created)
+    def _note_head(self, head: JsonObject) -> None:
+        super()._note_head(head)
+        self._created = head.get("created", self._created)
 
     def _take(self, choice: int, delta: JsonObject, events: list[ModelEvent]) -> None:
         """Add one delta, or one whole message."""
@@ -371,18 +365,13 @@ class ChatDecoder:
                 # Without an id, a name after a complete call begins the next call.
                 known = None if known.arguments.strip() else known
         if known is None:
-            known = _Call(call_id or self._new_id())
+            known = _Call(call_id or self._new_id(self._response_id, self._created, len(self._calls)))
             self._calls.append(known)
         elif call_id and not known.announced:
             known.id = call_id
         if isinstance(index, int):
             self._by_index[choice, index] = known
         return known
-
-    def _new_id(self) -> str:
-        """Create an id for a call without one: unique in its conversation, and stable across decodings."""
-        seed = f"{self._turn}|{self._response_id}|{self._created}|{len(self._calls)}"
-        return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
 
     def _finish(self, reason: Any, choice: JsonObject) -> None:
         if reason == "error":
@@ -437,7 +426,7 @@ class ChatDecoder:
         found = cited_pages(cited, quoted=True)
         if not found:
             return []
-        use_id = f"{self._new_id()}_search"
+        use_id = f"{self._new_id(self._response_id, self._created, len(self._calls))}_search"
         return [
             HostedToolUseBlock(use_id, "web_search", {}, self._provider),
             HostedToolResultBlock(use_id, search_rows(found), self._provider, results=found),

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from hashlib import blake2s
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
@@ -36,7 +35,8 @@ from jumpseat.adapters.wire import (
     parse_arguments,
     parse_object,
 )
-from jumpseat.adapters.wires.chat import BearerAdapter, strict_schema, tool_to_wire
+from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
+from jumpseat.adapters.wires.chat import PathAdapter, strict_schema, tool_to_wire
 from jumpseat.adapters.wires.chat_quirks import omission_note
 from jumpseat.agent.blocks import (
     AssistantBlock,
@@ -76,7 +76,7 @@ _LEVELS: Final[Mapping[str, bool | str]] = {
 }
 
 
-class OllamaChatAdapter(BearerAdapter):
+class OllamaChatAdapter(PathAdapter):
     """Chat at ``<base_url>/api/chat``."""
 
     name: str = "ollama"
@@ -157,18 +157,14 @@ class OllamaChatAdapter(BearerAdapter):
         return entry
 
 
-class OllamaDecoder:
+class OllamaDecoder(AnswerDecoder):
     """Decodes one answer, whole or streamed. A call comes whole; a chunk may have several."""
 
     def __init__(self, provider: str, request: ModelRequest) -> None:
-        self._provider = provider
-        self._turn = len(request.messages)
+        super().__init__(provider, request)
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._calls: list[ToolUseBlock] = []
-        self._model: str | None = None
-        self._begun = False
-        self._completed = False
 
     def feed(self, event: str | None, data: str) -> list[ModelEvent]:
         if self._completed or not data or data == "[DONE]":
@@ -179,8 +175,7 @@ class OllamaDecoder:
 
     def finish(self) -> list[ModelEvent]:
         if not self._completed:
-            when = "in the middle of its answer" if self._begun else "before it sent anything"
-            raise ProviderProtocolError(f"the provider ended the stream {when}")
+            raise self._cut_off(self._begun)
         return []
 
     def whole(self, body: JsonObject) -> list[ModelEvent]:
@@ -221,9 +216,7 @@ class OllamaDecoder:
             arguments = "" if arguments is None else dump_json(arguments)
         call_id = as_text(piece.get("id"))
         if not call_id or any(call.id == call_id for call in self._calls):
-            # Unique in its conversation, and stable across decodings.
-            seed = f"{self._turn}|{created}|{len(self._calls)}"
-            call_id = f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
+            call_id = self._new_id(created, len(self._calls))
         call = ToolUseBlock(call_id, as_text(function.get("name")), arguments, parse_arguments(arguments))
         self._calls.append(call)
         events.append(ToolCallDelta(call.id, call.name, arguments))

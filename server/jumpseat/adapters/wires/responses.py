@@ -35,7 +35,7 @@ from jumpseat.adapters.wire import (
     decode_text,
     hosted_as_text,
 )
-from jumpseat.adapters.wires.chat import BearerAdapter, is_openai, named_schema
+from jumpseat.adapters.wires.chat import PathAdapter, is_openai, named_schema
 from jumpseat.adapters.wires.responses_decoder import ResponsesDecoder, replayable
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
@@ -68,7 +68,7 @@ _REASONING_MODELS: Final = re.compile(
 )
 
 
-class ResponsesAdapter(BearerAdapter):
+class ResponsesAdapter(PathAdapter):
     """Responses at ``<base_url>/responses``."""
 
     name: str = "openai_responses"
