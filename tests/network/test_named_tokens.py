@@ -16,7 +16,7 @@ from jumpseat.cli.token import main as token_command
 from jumpseat.rpc.routes import ROUTES, SERVER_WIDE, load_route
 from jumpseat.store.user.connection_tokens import FILE, ConnectionTokenFile
 from jumpseat_protocol.envelope import AUTHENTICATION_FAILED
-from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
+from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
 from tests.protocol.samples import sample
 from tests.support.cases import all_cases
 from tests.support.server import WAIT_S, JsonObject, RunningServer, Wire, calls, running_server, scripted
