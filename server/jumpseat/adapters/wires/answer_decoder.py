@@ -33,6 +33,6 @@ class AnswerDecoder:
         return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
 
     def _cut_off(self, begun: object) -> ProviderProtocolError:
-        """Return the error for a stream that ended too early; ``begun`` is true if part of the answer has arrived."""
+        """Return the error for a stream that ended too early; ``begun``: after part of its answer has arrived."""
         when = "in the middle of its answer" if begun else "before it sent anything"
         return ProviderProtocolError(f"the provider ended the stream {when}")

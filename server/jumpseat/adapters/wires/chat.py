@@ -53,12 +53,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import (
-    ModelRequest,
-    ResponseFormat,
-    ToolChoice,
-    ToolSpec,
-)
+from jumpseat.agent.model import ModelRequest, ResponseFormat, ToolChoice, ToolSpec
 
 _SEARCH_MODEL: Final = re.compile(r"-search-(?:preview|api)(?![a-z])", re.IGNORECASE)
 _OWN_HOST: Final = "api.openai.com"

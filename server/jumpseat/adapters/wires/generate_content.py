@@ -55,13 +55,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import (
-    ModelRequest,
-    ResponseFormat,
-    StructuredOutput,
-    ToolChoice,
-    ToolSpec,
-)
+from jumpseat.agent.model import ModelRequest, ResponseFormat, StructuredOutput, ToolChoice, ToolSpec
 
 NAME: Final = "gemini"
 KEY_HEADER: Final = "x-goog-api-key"

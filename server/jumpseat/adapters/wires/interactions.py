@@ -23,13 +23,7 @@ from typing import Any, Final
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
-from jumpseat.adapters.wire import (
-    as_list,
-    as_object,
-    as_text,
-    decode_text,
-    hosted_as_text,
-)
+from jumpseat.adapters.wire import as_list, as_object, as_text, decode_text, hosted_as_text
 from jumpseat.adapters.wires.gemini_schema import inline_schema
 from jumpseat.adapters.wires.gemini_thinking import thinking_level, thinks
 from jumpseat.adapters.wires.generate_content import KEY_HEADER, api_root, arguments_to_wire, merged_body
@@ -51,11 +45,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import (
-    ModelRequest,
-    ToolChoice,
-    ToolSpec,
-)
+from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSpec
 
 NAME: Final = "gemini_interactions"
 

@@ -23,12 +23,7 @@ from typing import Any, Final, cast
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
-from jumpseat.adapters.wire import (
-    as_list,
-    as_object,
-    decode_text,
-    hosted_as_text,
-)
+from jumpseat.adapters.wire import as_list, as_object, decode_text, hosted_as_text
 from jumpseat.adapters.wires.json_adapter import JsonAdapter
 from jumpseat.adapters.wires.messages_decoder import EDITOR, MessagesDecoder
 from jumpseat.adapters.wires.output_schema import output_schema
@@ -52,12 +47,7 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.encoded_history import WrittenParts
-from jumpseat.agent.model import (
-    ModelRequest,
-    StructuredOutput,
-    ToolChoice,
-    ToolSpec,
-)
+from jumpseat.agent.model import ModelRequest, StructuredOutput, ToolChoice, ToolSpec
 
 NAME: Final = "anthropic"
 API_VERSION: Final = "2023-06-01"

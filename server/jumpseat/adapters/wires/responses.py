@@ -52,11 +52,7 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
     UserMessage,
 )
-from jumpseat.agent.model import (
-    ModelRequest,
-    ToolChoice,
-    ToolSpec,
-)
+from jumpseat.agent.model import ModelRequest, ToolChoice, ToolSpec
 
 ENCRYPTED: Final = "reasoning.encrypted_content"
 

@@ -289,11 +289,8 @@ class ResponsesDecoder(AnswerDecoder):
         raw = item.wire
         item.name = item.name or as_text(raw.get("name"))
         if not item.call_id:
-            item.call_id = (
-                as_text(raw.get("call_id"))
-                or as_text(raw.get("id"))
-                or self._new_id(self._response_id, len(self._items))
-            )
+            given = as_text(raw.get("call_id")) or as_text(raw.get("id"))
+            item.call_id = given or self._new_id(self._response_id, len(self._items))
 
     def _add_arguments(self, item: _Item, text: str, events: list[ModelEvent]) -> None:
         if text:
