@@ -76,11 +76,6 @@ class Found:
         return as_mapping(self.where, self.raw, self.attribute) if self.attribute else self.raw
 
 
-def trust_nothing(_file: Path) -> bool:
-    """Return false, so that no project can declare anything."""
-    return False
-
-
 class Catalogue(ABC, Generic[T]):
     """The declarations of one ``kind``. ``registered`` holds those of clients, by name."""
 
@@ -90,7 +85,7 @@ class Catalogue(ABC, Generic[T]):
         self,
         tables: Mapping[str, Mapping[str, Any]],
         home: Path | None = None,
-        is_trusted: Callable[[Path], bool] = trust_nothing,
+        is_trusted: Callable[[Path], bool] = lambda _file: False,
         config_file: Path | None = None,
         *,
         read_within_s: float = READ_WITHIN_S,

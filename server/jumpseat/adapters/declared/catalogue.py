@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias
@@ -53,12 +54,13 @@ Layers: TypeAlias = tuple[Callable[[str], Found | None], ...]
 
 @dataclass(slots=True)
 class _Merged:
-    """The adapters merged so far, by name, from files with these ``stamps``.
+    """The adapters merged so far, by name, from files with these ``stamps`` and from those that are ``registered``.
 
     ``ready`` holds those whose models a function has listed, with the time until which they are kept.
     """
 
     stamps: Mapping[Path, Stamp]
+    registered: Mapping[str, Found]
     adapters: dict[str, MergedAdapter] = field(default_factory=dict[str, MergedAdapter])
     ready: dict[str, tuple[float, MergedAdapter]] = field(default_factory=dict[str, tuple[float, MergedAdapter]])
 
@@ -68,10 +70,10 @@ class AdapterCatalogue(Catalogue[Found]):
 
     kind = "adapter"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        # By the project's folder of adapters.
-        self._merged: dict[Path | None, _Merged] = {}
+    @cached_property
+    def _merged(self) -> dict[Path | None, _Merged]:
+        """The merged adapters by the project's folder of adapters."""
+        return {}
 
     def entry(self, found: Found) -> Found:
         return found
@@ -170,28 +172,23 @@ class AdapterCatalogue(Catalogue[Found]):
             raise InvalidRequestError("the declaration needs a name")
         if name not in self.registered and self.has(name):
             raise InvalidRequestError(f"adapter {name!r} already exists: choose another name and extend it")
-        before = dict(self.registered)
-        self.registered[name] = Found(name, "client", f"adapter {name!r}", raw)
-        self._forget_merged()
+        before = self.registered
+        self.registered = {**before, name: Found(name, "client", f"adapter {name!r}", raw)}
         try:
             adapter = self.get(name)
             adapter.check_callable()
         except ConfigError:
             self.registered = before
-            self._forget_merged()
             raise
         return adapter
 
-    def _forget_merged(self) -> None:
-        self._merged = {folder: _Merged({}) for folder in self._merged}
-
     def _merged_in(self, cwd: Path | None) -> _Merged:
-        """Return the merged adapters for ``cwd``; none if a file has changed since they were merged."""
+        """Return the merged adapters for ``cwd``; none if a declaration has changed since they were merged."""
         folder = self.project_folder(cwd)
         stamps = {path: stamp_of(path) for path in self.files_of(cwd)}
         merged = self._merged.get(folder)
-        if merged is None or merged.stamps != stamps:
-            merged = self._merged[folder] = _Merged(stamps)
+        if merged is None or merged.stamps != stamps or merged.registered is not self.registered:
+            merged = self._merged[folder] = _Merged(stamps, self.registered)
         return merged
 
     def _layers(self, cwd: Path | None) -> Layers:

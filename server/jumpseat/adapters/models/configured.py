@@ -73,15 +73,6 @@ class ModelsNeeded:
     config: AdapterConfig
 
 
-@dataclass(frozen=True, slots=True)
-class _NamedAdapters:
-    """The adapters that can be named while the home folder has adapter files with the names ``files``."""
-
-    files: frozenset[str]
-    configured: Mapping[str, AdapterConfig]
-    fallback: Mapping[str, AdapterConfig]
-
-
 KnownModels: TypeAlias = Callable[[str, AdapterConfig], Collection[str] | None]
 
 
@@ -112,7 +103,9 @@ class ConfiguredAdapters:
         self.registered: dict[str, AdapterConfig] = {}
         self.redirected: dict[str, AdapterConfig | None] = {}
         """Adapters that clients have given another base URL, or switched off."""
-        self._named = self._name_adapters(frozenset())
+        self._files: frozenset[str] | None = None
+        self._unredirected: Mapping[str, AdapterConfig] = {}
+        self._fallback: Mapping[str, AdapterConfig] = {}
 
     @property
     def configured(self) -> Mapping[str, AdapterConfig]:
@@ -125,34 +118,30 @@ class ConfiguredAdapters:
     @property
     def unredirected(self) -> Mapping[str, AdapterConfig]:
         """The adapters that the user has configured, by name."""
-        return self._current().configured
+        self._list_files()
+        return self._unredirected
 
     @property
     def fallback(self) -> Mapping[str, AdapterConfig]:
         """The adapters whose keys are in the environment but may be meant for other programs, by name."""
-        return self._current().fallback
+        self._list_files()
+        return self._fallback
 
-    def _current(self) -> _NamedAdapters:
-        """Return the named adapters, after listing the files in the home folder again."""
-        if self._home is not None:
-            files = frozenset(path.stem for path in declaration_files(self._home / "adapters"))
-            if files != self._named.files:
-                self._named = self._name_adapters(files)
-        return self._named
-
-    def _name_adapters(self, files: frozenset[str]) -> _NamedAdapters:
-        config, environ = self._config, self._environ
-        of_files = {name: AdapterConfig() for name in sorted(files) if name not in config.adapters}
-        configured = {**config.adapters, **of_files}
-        return _NamedAdapters(
-            files,
-            {
-                **provider_of_environ(environ),
+    def _list_files(self) -> frozenset[str]:
+        """Return the names of the adapter files in the home folder, after finding the adapters if they differ."""
+        found = [] if self._home is None else declaration_files(self._home / "adapters")
+        files = frozenset(path.stem for path in found)
+        if files != self._files:
+            self._files = files
+            of_files = {name: AdapterConfig() for name in sorted(files) if name not in self._config.adapters}
+            configured = {**self._config.adapters, **of_files}
+            self._unredirected = {
+                **provider_of_environ(self._environ),
                 **configured,
-                **_of_environ(environ, configured, fallback=False),
-            },
-            _of_environ(environ, configured, fallback=True),
-        )
+                **_of_environ(self._environ, configured, fallback=False),
+            }
+            self._fallback = _of_environ(self._environ, configured, fallback=True)
+        return files
 
     def find(self, name: str) -> AdapterConfig | None:
         """Return the configuration of the adapter ``name``, or ``None`` if there is no such adapter."""
@@ -275,7 +264,7 @@ class ConfiguredAdapters:
 
     def has_own_default(self) -> bool:
         """Return whether the configuration names adapters, which then take precedence over the Copilot API."""
-        return bool(self._config.adapters or self._current().files) or self.is_set_by_environment()
+        return bool(self._config.adapters or self._list_files()) or self.is_set_by_environment()
 
     def is_set_by_environment(self) -> bool:
         """Return whether the environment names the provider to use (``COPILOT_PROVIDER_BASE_URL``)."""
@@ -292,7 +281,7 @@ class ConfiguredAdapters:
         if config.declaration:
             return False
         kind = canonical_type(config.type or name)
-        return (kind in PROVIDERS or kind == SCRIPTED) and kind not in self._current().files
+        return (kind in PROVIDERS or kind == SCRIPTED) and kind not in self._list_files()
 
     # --- models ---------------------------------------------------------------------------------------------------
 
@@ -370,7 +359,7 @@ class ConfiguredAdapters:
         }
         # Only declared adapters have other keys; the catalogue takes time to import.
         tables = self._config.adapters.values()
-        if self._current().files or any(table.declaration for table in tables) or "catalogue" in vars(self):
+        if self._list_files() or any(table.declaration for table in tables) or "catalogue" in vars(self):
             found.update(self.catalogue.key_variables())
         return found
 
