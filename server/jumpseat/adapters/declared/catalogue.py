@@ -26,7 +26,7 @@ import anyio.to_thread
 from jumpseat.adapters.adapter import Adapter, ForeignAdapter
 from jumpseat.adapters.declared.checks import check_fields
 from jumpseat.adapters.declared.declaration import API_KEY, read_declaration
-from jumpseat.adapters.declared.handlers import RESOLVE
+from jumpseat.adapters.declared.handler_names import RESOLVE
 from jumpseat.adapters.declared.merged import WITHHELD, MergedAdapter, default_key, uses_other_server
 from jumpseat.adapters.declared.short_form import PROTOCOLS, expand_short_form
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, load_adapter

@@ -32,12 +32,12 @@ from jumpseat.declared.calling import HandlerError
 from jumpseat.declared.env import SECRET_NAME, EnvResolver, EnvValues
 from jumpseat.errors import ConfigError
 from jumpseat.tools.declared.approval import request_for
+from jumpseat.tools.declared.cmd_entries import Entries
+from jumpseat.tools.declared.cmd_functions import run_function
 from jumpseat.tools.declared.definition import Command, Definition, Handler, read_step
-from jumpseat.tools.declared.entries import Entries
-from jumpseat.tools.declared.filling import Filled, fill, values_of_call
-from jumpseat.tools.declared.functions import run_function
-from jumpseat.tools.declared.handlers import Handlers
+from jumpseat.tools.declared.handler_calls import Handlers
 from jumpseat.tools.declared.schema import lenient, problems_of
+from jumpseat.tools.declared.substitution import Filled, fill, values_of_call
 from jumpseat.tools.declared.view import ChatView, ToolView, as_text
 from jumpseat.tools.files import describe
 from jumpseat.tools.shell.captured_commands import CommandResult, Commands

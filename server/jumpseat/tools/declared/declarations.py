@@ -20,7 +20,7 @@ from jumpseat.tools.tool import Tool
 if TYPE_CHECKING:
     from jumpseat.declared.env import EnvResolver
     from jumpseat.tools.declared.catalogue import ToolCatalogue
-    from jumpseat.tools.declared.source import DeclaredTools
+    from jumpseat.tools.declared.session_tools import DeclaredTools
 
 
 class Declarations:
@@ -91,7 +91,7 @@ class Declarations:
 
     def tools_of(self, session: Session) -> DeclaredTools:
         """Return the declared tools of one session, and load everything they need."""
-        from jumpseat.tools.declared.source import DeclaredTools
+        from jumpseat.tools.declared.session_tools import DeclaredTools
         from jumpseat.tools.session_sandbox import session_sandbox
 
         sandbox = session_sandbox(session, self._sandboxes) if self._sandboxes is not None else None

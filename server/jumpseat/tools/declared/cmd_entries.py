@@ -12,7 +12,7 @@ from typing import Any, cast
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import kind_of
 from jumpseat.tools.declared.definition import Command, Handler, read_step
-from jumpseat.tools.declared.filling import Filled, without_filling
+from jumpseat.tools.declared.substitution import Filled, without_filling
 
 
 class Entries:

@@ -14,8 +14,8 @@ from jumpseat.declared.calling import HandlerError, call
 from jumpseat.declared.env import EnvResolver
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.declared.call import Call, Services
+from jumpseat.tools.declared.calling_conventions import bind
 from jumpseat.tools.declared.catalogue import ToolCatalogue, ToolEntry
-from jumpseat.tools.declared.conventions import bind
 from jumpseat.tools.declared.definition import Definition, Handler
 from jumpseat.tools.declared.groups import Group
 from jumpseat.tools.declared.view import as_text, schema_of
