@@ -5,8 +5,8 @@ from __future__ import annotations
 from hashlib import blake2s
 
 from jumpseat.adapters.wire import as_text
-from jumpseat.agent.blocks import JsonObject
-from jumpseat.agent.model import ModelRequest
+from jumpseat.agent.blocks import AssistantBlock, AssistantMessage, JsonObject
+from jumpseat.agent.model import Completed, ModelRequest, StopReason, Usage
 from jumpseat.errors import ProviderProtocolError
 
 
@@ -31,6 +31,12 @@ class AnswerDecoder:
         """Create an id for a call without one: unique in its conversation, and stable across decodings."""
         seed = "|".join(map(str, (self._turn, *place)))
         return f"call_{blake2s(seed.encode(), digest_size=12).hexdigest()}"
+
+    def _complete_with(
+        self, blocks: list[AssistantBlock], stop_reason: StopReason, usage: Usage | None
+    ) -> Completed:
+        """Return the last event of the answer."""
+        return Completed(AssistantMessage(blocks), stop_reason, usage, self._model, self._response_id)
 
     def _cut_off(self, begun: object) -> ProviderProtocolError:
         """Return the error for a stream that ended too early; ``begun``: after part of its answer has arrived."""

@@ -31,7 +31,7 @@ from jumpseat.adapters.wire import (
     arguments_text,
     as_object,
     data_url,
-    decode_text,
+    document_text,
     hosted_as_text,
     messages_before_tool_loop,
 )
@@ -305,9 +305,8 @@ def image_parts(image: ImageBlock) -> list[JsonObject]:
 
 def document_part(document: DocumentBlock) -> JsonObject:
     """Write a document: text as text, anything else as a file."""
-    if document.mime_type.startswith("text/"):
-        text = decode_text(document.data)
-        return {"type": "text", "text": f"{document.title}\n{text}" if document.title else text}
+    if (text := document_text(document)) is not None:
+        return {"type": "text", "text": text}
     return {
         "type": "file",
         "file": {

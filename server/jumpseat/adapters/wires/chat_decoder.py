@@ -21,7 +21,6 @@ from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
 from jumpseat.adapters.wires.chat_usage import usage_from_wire
 from jumpseat.agent.blocks import (
     AssistantBlock,
-    AssistantMessage,
     Citation,
     HostedToolResultBlock,
     HostedToolUseBlock,
@@ -31,7 +30,6 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
 )
 from jumpseat.agent.model import (
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -415,9 +413,7 @@ class ChatDecoder(AnswerDecoder):
                     call.extra or None,
                 )
             )
-        events.append(
-            Completed(AssistantMessage(blocks), self._stop_reason(), self._usage, self._model, self._response_id)
-        )
+        events.append(self._complete_with(blocks, self._stop_reason(), self._usage))
         return events
 
     def _search(self) -> list[AssistantBlock]:

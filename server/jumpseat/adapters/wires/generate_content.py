@@ -28,11 +28,12 @@ from urllib.parse import quote, urlsplit
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.wire import (
+    arguments_object,
     as_count,
     as_list,
     as_object,
     as_text,
-    decode_text,
+    document_text,
     hosted_as_text,
     parse_arguments,
 )
@@ -234,9 +235,8 @@ def user_parts(message: UserMessage, *, vision: bool) -> list[JsonObject]:
                 if vision:
                     parts += [*_texts(block.label or ""), _inline(block.data, block.mime_type)]
             case DocumentBlock():
-                if block.mime_type.startswith("text/"):
-                    text = decode_text(block.data)
-                    parts += _texts(f"{block.title}\n{text}" if block.title else text)
+                if (text := document_text(block)) is not None:
+                    parts += _texts(text)
                 else:
                     parts += [*_texts(block.title or ""), _inline(block.data, block.mime_type)]
     return parts
@@ -300,13 +300,8 @@ def assistant_parts(message: AssistantMessage, provider: str, *, signed: bool) -
 
 def arguments_to_wire(block: ToolUseBlock) -> JsonObject:
     """Return the arguments of a call as an object."""
-    if block.arguments is not None:
-        return block.arguments
-    if not block.arguments_json.strip():
-        return {}
-    first = parse_arguments(first_object(block.arguments_json) or block.arguments_json)
-    # The wire takes objects only; the model should still see its own text.
-    return {"invalid_json": block.arguments_json} if first is None else first
+    first = first_object(block.arguments_json) if block.arguments is None else None
+    return arguments_object(block) if first is None else parse_arguments(first) or {}
 
 
 class _Signatures:

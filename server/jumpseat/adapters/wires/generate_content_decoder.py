@@ -25,7 +25,6 @@ from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
 from jumpseat.adapters.wires.gemini_grounding import byte_to_character, grounded_citations, grounding_results
 from jumpseat.agent.blocks import (
     AssistantBlock,
-    AssistantMessage,
     HostedToolResultBlock,
     HostedToolUseBlock,
     JsonObject,
@@ -34,7 +33,6 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
 )
 from jumpseat.agent.model import (
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -284,9 +282,8 @@ class GenerateContentDecoder(AnswerDecoder):
         self._completed = True
         blocks = self._finished_blocks()
         self._raise_if_empty(blocks)
-        message = AssistantMessage([*self._hosted_blocks(), *blocks])
-        usage = usage_from_wire(self._usage)
-        return [Completed(message, self._stop_reason(), usage, self._model, self._response_id)]
+        blocks = [*self._hosted_blocks(), *blocks]
+        return [self._complete_with(blocks, self._stop_reason(), usage_from_wire(self._usage))]
 
     def _raise_if_empty(self, blocks: list[AssistantBlock]) -> None:
         reason = self._reason or ""

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
-from jumpseat.adapters.wire import as_list, as_object, as_text, decode_text, hosted_as_text
+from jumpseat.adapters.wire import as_list, as_object, as_text, document_text, hosted_as_text
 from jumpseat.adapters.wires.gemini_schema import inline_schema
 from jumpseat.adapters.wires.gemini_thinking import thinking_level, thinks
 from jumpseat.adapters.wires.generate_content import KEY_HEADER, api_root, arguments_to_wire, merged_body
@@ -161,9 +161,8 @@ def user_content(message: UserMessage, *, vision: bool) -> list[JsonObject]:
             case ImageBlock():
                 content += _image(block) if vision else []
             case DocumentBlock():
-                if block.mime_type.startswith("text/"):
-                    text = decode_text(block.data)
-                    content += _texts(f"{block.title}\n{text}" if block.title else text)
+                if (text := document_text(block)) is not None:
+                    content += _texts(text)
                 else:
                     content += _texts(block.title or "")
                     content.append({"type": "document", "data": block.data, "mime_type": block.mime_type})

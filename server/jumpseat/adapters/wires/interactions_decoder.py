@@ -23,7 +23,6 @@ from jumpseat.adapters.wires.gemini_grounding import byte_to_character
 from jumpseat.adapters.wires.generate_content_decoder import CONCATENATED, first_object, usage_of
 from jumpseat.agent.blocks import (
     AssistantBlock,
-    AssistantMessage,
     Citation,
     HostedToolResultBlock,
     HostedToolUseBlock,
@@ -34,7 +33,6 @@ from jumpseat.agent.blocks import (
     ToolUseBlock,
 )
 from jumpseat.agent.model import (
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -281,16 +279,7 @@ class InteractionDecoder(AnswerDecoder):
                 citation for block in blocks if isinstance(block, TextBlock) for citation in block.citations
             )
             searches[-1].text = searches[-1].text or search_rows(searches[-1].results)
-        message = AssistantMessage(blocks)
-        return [
-            Completed(
-                message,
-                self._stop_reason(blocks),
-                usage_from_wire(self._usage),
-                self._model,
-                self._response_id,
-            )
-        ]
+        return [self._complete_with(blocks, self._stop_reason(blocks), usage_from_wire(self._usage))]
 
     def _stop_reason(self, blocks: list[AssistantBlock]) -> StopReason:
         stop = STATUSES.get(self._status, "end_turn")

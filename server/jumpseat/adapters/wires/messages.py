@@ -23,7 +23,7 @@ from typing import Any, Final, cast
 
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
-from jumpseat.adapters.wire import as_list, as_object, decode_text, hosted_as_text
+from jumpseat.adapters.wire import arguments_object, as_list, as_object, decode_text, hosted_as_text
 from jumpseat.adapters.wires.json_adapter import JsonAdapter
 from jumpseat.adapters.wires.messages_decoder import EDITOR, MessagesDecoder
 from jumpseat.adapters.wires.output_schema import output_schema
@@ -291,12 +291,8 @@ def _assistant_block(block: AssistantBlock, provider: str, editor: str) -> JsonO
         case ToolUseBlock():
             if block.provider == provider and (native := as_object(as_object(block.provider_data).get(NATIVE))):
                 return {**native, "type": "tool_use", "id": _call_id(block.id)}
-            arguments = block.arguments
-            if arguments is None:
-                # The wire takes objects only; the model should still see its own text.
-                arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
             name = editor if block.name == TEXT_EDITOR else block.name
-            return {"type": "tool_use", "id": _call_id(block.id), "name": name, "input": arguments}
+            return {"type": "tool_use", "id": _call_id(block.id), "name": name, "input": arguments_object(block)}
         case HostedToolUseBlock() | HostedToolResultBlock():
             replay = _replay_block(block, provider)
             if replay is not None:

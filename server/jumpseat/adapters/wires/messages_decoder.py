@@ -22,7 +22,6 @@ from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
 from jumpseat.agent.blocks import (
     NATIVE,
     AssistantBlock,
-    AssistantMessage,
     Citation,
     HostedToolResultBlock,
     HostedToolUseBlock,
@@ -34,7 +33,6 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.model import (
     BlockCompleted,
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -227,8 +225,7 @@ class MessagesDecoder(AnswerDecoder):
                 blocks[index] = call = _translate_call(block, self._provider)
                 if block.name == EDITOR:
                     events.append(ToolCallDelta(call.id, call.name, call.arguments_json))
-        message = AssistantMessage(blocks)
-        events.append(Completed(message, stop, self._usage_total(), self._model, self._response_id))
+        events.append(self._complete_with(blocks, stop, self._usage_total()))
         return events
 
     def _usage_total(self) -> Usage | None:

@@ -24,11 +24,12 @@ from urllib.parse import urlsplit
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.failures import failure_of_event
 from jumpseat.adapters.wire import (
+    arguments_object,
     as_count,
     as_list,
     as_object,
     as_text,
-    decode_text,
+    document_text,
     dump_json,
     hosted_as_text,
     messages_before_tool_loop,
@@ -52,7 +53,6 @@ from jumpseat.agent.blocks import (
     UserMessage,
 )
 from jumpseat.agent.model import (
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -234,9 +234,7 @@ class OllamaDecoder(AnswerDecoder):
         if chunk.get("done_reason") == "length":
             stop = "max_tokens"
         usage = Usage(as_count(chunk.get("prompt_eval_count")), as_count(chunk.get("eval_count")))
-        events.append(
-            Completed(AssistantMessage(blocks), stop, usage if usage != Usage() else None, self._model, None)
-        )
+        events.append(self._complete_with(blocks, stop, usage if usage != Usage() else None))
 
 
 def address(host: str) -> str:
@@ -270,29 +268,16 @@ def _user_to_wire(message: UserMessage, *, vision: bool) -> list[JsonObject]:
                     images.append(block.data)
                     lines += [block.label] if block.label else []
             case DocumentBlock():
-                lines.append(_document(block))
+                text = document_text(block)
+                lines.append(omission_note(block.title or "") if text is None else text)
     if not lines and not images:
         return []
     return [{"role": "user", "content": "\n".join(lines), **({"images": images} if images else {})}]
 
 
-def _document(document: DocumentBlock) -> str:
-    if not document.mime_type.startswith("text/"):
-        return omission_note(document.title or "")
-    text = decode_text(document.data)
-    return f"{document.title}\n{text}" if document.title else text
-
-
 def _call_to_wire(index: int, block: ToolUseBlock) -> JsonObject:
-    arguments = block.arguments
-    if arguments is None:
-        # The wire takes objects only; the model should still see its own text.
-        arguments = {"invalid_json": block.arguments_json} if block.arguments_json.strip() else {}
-    return {
-        "id": block.id,
-        "type": "function",
-        "function": {"index": index, "name": block.name, "arguments": arguments},
-    }
+    function = {"index": index, "name": block.name, "arguments": arguments_object(block)}
+    return {"id": block.id, "type": "function", "function": function}
 
 
 def _results_to_wire(message: ToolMessage, *, vision: bool) -> list[JsonObject]:

@@ -32,7 +32,7 @@ from jumpseat.adapters.wire import (
     as_object,
     as_text,
     data_url,
-    decode_text,
+    document_text,
     hosted_as_text,
 )
 from jumpseat.adapters.wires.chat import PathAdapter, is_openai, named_schema
@@ -267,9 +267,8 @@ def image_parts(image: ImageBlock) -> list[JsonObject]:
 
 def document_part(document: DocumentBlock) -> JsonObject:
     """Write a document: text as text, anything else as a file."""
-    if document.mime_type.startswith("text/"):
-        text = decode_text(document.data)
-        return _text_part(f"{document.title}\n{text}" if document.title else text)
+    if (text := document_text(document)) is not None:
+        return _text_part(text)
     return {
         "type": "input_file",
         "filename": document.title or "document",

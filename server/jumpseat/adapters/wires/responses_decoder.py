@@ -21,7 +21,6 @@ from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
 from jumpseat.adapters.wires.responses_hosted import SEARCH, hosted_blocks, with_search_results
 from jumpseat.agent.blocks import (
     AssistantBlock,
-    AssistantMessage,
     Citation,
     JsonObject,
     ReasoningBlock,
@@ -30,7 +29,6 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat.agent.model import (
     BlockCompleted,
-    Completed,
     ModelEvent,
     ModelRequest,
     ReasoningDelta,
@@ -320,9 +318,7 @@ class ResponsesDecoder(AnswerDecoder):
                 events.append(ToolCallDelta(item.call_id, item.name, "".join(item.pieces)))
             blocks += self._blocks_of(item, items[place + 1] if place + 1 < len(items) else None)
         blocks = with_search_results(blocks)
-        events.append(
-            Completed(AssistantMessage(blocks), self._stop_reason(), self._usage, self._model, self._response_id)
-        )
+        events.append(self._complete_with(blocks, self._stop_reason(), self._usage))
         return events
 
     def _blocks_of(self, item: _Item, following: _Item | None) -> list[AssistantBlock]:
