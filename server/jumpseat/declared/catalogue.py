@@ -178,32 +178,40 @@ class Catalogue(ABC, Generic[T]):
     async def refresh(self, cwd: Path | None) -> list[T]:
         """Read new and changed files for sessions in ``cwd`` in threads, within a time limit.
 
-        Return the entries of projects, the configuration and the home folder, in order of precedence.
+        A file that takes longer has a problem until it has been read.
+
+        Returns:
+            The entries of the project, the configuration and the home folder, in order of precedence.
         """
+
+        async def read(path: Path, origin: Origin) -> None:
+            await anyio.to_thread.run_sync(self.read, path, origin, abandon_on_cancel=True)
+
         async with self._lock:
-            await anyio.to_thread.run_sync(lambda: self.configured)
-            files: list[tuple[Path, Origin, Stamp]] = [
-                (path, origin, stamp_of(path)) for path, origin in self.files_of(cwd).items()
-            ]
-            changed = [item for item in files if self._files.get(item[0], (None,))[0] != item[2]]
-            with anyio.move_on_after(self._read_within_s) as scope:
+            if "configured" not in vars(self):
+                await anyio.to_thread.run_sync(lambda: self.configured)
+            files = self.files_of(cwd)
+            stamps = {path: stamp_of(path) for path in files}
+            before = {path: self._files.get(path) for path in files}
+            changed = [path for path, known in before.items() if known is None or known[0] != stamps[path]]
+            with anyio.move_on_after(self._read_within_s):
                 # Concurrently, so that a file that never finishes does not block the others.
                 async with anyio.create_task_group() as tasks:
-                    for path, origin, stamp in changed:
-                        tasks.start_soon(self._refresh_file, path, origin, stamp)
-            for path, origin, stamp in changed if scope.cancelled_caught else ():
-                if self._files.get(path, (None,))[0] != stamp:
-                    late = Found(path.stem, origin, str(path), None, problem=f"{path}: reading it takes too long")
-                    self._files[path] = (stamp, [self.entry(late)])
-            by_origin = {
-                wanted: [entry for path, origin, _ in files if origin == wanted for entry in self._files[path][1]]
-                for wanted in ("project", "home")
-            }
-            return [*by_origin["project"], *self.configured.values(), *by_origin["home"]]
-
-    async def _refresh_file(self, path: Path, origin: Origin, stamp: Stamp) -> None:
-        entries = await anyio.to_thread.run_sync(self.read_file, path, origin, abandon_on_cancel=True)
-        self._files[path] = (stamp, entries)
+                    for path in changed:
+                        tasks.start_soon(read, path, files[path])
+            for path in changed:
+                if self._files.get(path) is before[path]:
+                    late = Found(
+                        path.stem, files[path], str(path), None, problem=f"{path}: reading it takes too long"
+                    )
+                    self._files[path] = (stamps[path], [self.entry(late)])
+            entries = {path: self._files[path][1] for path in files}
+            layers = (
+                *(found for path, found in entries.items() if files[path] == "project"),
+                self.configured.values(),
+                *(found for path, found in entries.items() if files[path] == "home"),
+            )
+            return [entry for layer in layers for entry in layer]
 
     def read_file(self, path: Path, origin: Origin) -> list[T]:
         """Read or run a file and return its declarations."""

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from jumpseat.declared.places import project_folder
@@ -38,16 +39,22 @@ async def test_a_file_that_never_finishes_does_not_block_the_others(tmp_path: Pa
     home = tmp_path / "tools"
     home.mkdir()
     os.mkfifo(tmp_path / "fifo")
-    (home / "a.py").write_text(f"with open({str(tmp_path / 'fifo')!r}) as file:\n    file.read()\n")
+    (home / "a.py").write_text(
+        f"with open({str(tmp_path / 'fifo')!r}) as file:\n    file.read()\nTOOL = {{'cmds': [['true']]}}\n"
+    )
     (home / "b.py").write_text('TOOL = {"cmds": [["true"]]}\n')
     (home / "c.toml").write_text('cmds = ["true"]\n')
-    catalogue = ToolCatalogue({}, tmp_path, lambda _path: False, read_within_s=2)
+    catalogue = ToolCatalogue({}, tmp_path, lambda _path: False, read_within_s=1)
     try:
         problems = {tool.name: tool.problem for tool in await catalogue.read_all(None)}
     finally:
         # Ends the thread, which the worker would otherwise wait for when it exits.
         (tmp_path / "fifo").write_text("")
     assert problems == {"a": f"{home / 'a.py'}: reading it takes too long", "b": None, "c": None}
+    # The file is used once it has been read.
+    with anyio.fail_after(10):
+        while (await catalogue.read_all(None))[0].problem is not None:
+            await anyio.lowlevel.checkpoint()
 
 
 @pytest.mark.parametrize("tools", ["3", "None", "'ab'", "[3]", "{1: 2}", "[lambda: exit()]"])
