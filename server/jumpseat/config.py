@@ -113,7 +113,6 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, ValidationError, model_validator
 
-from jumpseat.declared.places import declaration_files
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import in_file, validation_problems
 from jumpseat.system.regular_files import read_whole
@@ -484,6 +483,8 @@ def load_config(home: Path, providers: Iterable[str] | None = None) -> Config:
         raise ConfigError(in_file(path, validation_problems(error, Config, of_file=True))) from None
     problems = list(config_problems(config))
     if providers is not None:
+        from jumpseat.declared.places import declaration_files
+
         files = (path.stem for path in declaration_files(home / "adapters"))
         problems += _unknown_adapters(config, {*providers, *config.adapters, *files})
     if problems:

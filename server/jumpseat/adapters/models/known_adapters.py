@@ -14,7 +14,6 @@ from jumpseat.adapters.models.configured import ConfiguredAdapters
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.config import AdapterConfig, Config, ModelConfig
-from jumpseat.declared.values import entry_value
 from jumpseat.errors import ConfigError
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
@@ -115,6 +114,8 @@ def _configured_adapter(
 
 
 def _declared_adapter(name: str, known: MergedAdapter, environ: Mapping[str, str]) -> KnownAdapter:
+    from jumpseat.declared.values import entry_value
+
     declaration = known.declaration
     texts = {key: text for key, raw in declaration.env.items() if isinstance(text := entry_value(raw), str)}
     key, address = texts.get("api_key"), texts.get("base_url") or declaration.url

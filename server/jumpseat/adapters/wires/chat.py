@@ -35,8 +35,8 @@ from jumpseat.adapters.wire import (
     hosted_as_text,
     messages_before_tool_loop,
 )
+from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.chat_decoder import ChatDecoder
-from jumpseat.adapters.wires.json_adapter import JsonAdapter
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
     AssistantBlock,

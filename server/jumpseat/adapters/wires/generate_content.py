@@ -37,10 +37,10 @@ from jumpseat.adapters.wire import (
     hosted_as_text,
     parse_arguments,
 )
+from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.gemini_schema import inline_schema, openapi_parameters, openapi_subset
 from jumpseat.adapters.wires.gemini_thinking import generation_of, thinking_config
 from jumpseat.adapters.wires.generate_content_decoder import GenerateContentDecoder, first_object
-from jumpseat.adapters.wires.json_adapter import JsonAdapter
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
     AssistantMessage,

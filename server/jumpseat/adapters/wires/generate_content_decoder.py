@@ -21,7 +21,7 @@ from jumpseat.adapters.wire import (
     parse_json,
     search_rows,
 )
-from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
+from jumpseat.adapters.wires.base import AnswerDecoder
 from jumpseat.adapters.wires.gemini_grounding import byte_to_character, grounded_citations, grounding_results
 from jumpseat.agent.blocks import (
     AssistantBlock,

@@ -24,11 +24,11 @@ from typing import Any, Final
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.wire import as_list, as_object, as_text, document_text, hosted_as_text
+from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.gemini_schema import inline_schema
 from jumpseat.adapters.wires.gemini_thinking import thinking_level, thinks
 from jumpseat.adapters.wires.generate_content import KEY_HEADER, api_root, arguments_to_wire, merged_body
 from jumpseat.adapters.wires.interactions_decoder import InteractionDecoder
-from jumpseat.adapters.wires.json_adapter import JsonAdapter
 from jumpseat.adapters.wires.tool_schema import object_parameters
 from jumpseat.agent.blocks import (
     AssistantMessage,

@@ -18,7 +18,7 @@ from jumpseat.adapters.wire import (
     parse_object,
     search_rows,
 )
-from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
+from jumpseat.adapters.wires.base import AnswerDecoder
 from jumpseat.adapters.wires.gemini_grounding import byte_to_character
 from jumpseat.adapters.wires.generate_content_decoder import CONCATENATED, first_object, usage_of
 from jumpseat.agent.blocks import (

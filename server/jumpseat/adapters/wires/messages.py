@@ -24,7 +24,7 @@ from typing import Any, Final, cast
 from jumpseat.adapters.adapter import Decoder, Endpoint
 from jumpseat.adapters.capabilities import hosted
 from jumpseat.adapters.wire import arguments_object, as_list, as_object, decode_text, hosted_as_text
-from jumpseat.adapters.wires.json_adapter import JsonAdapter
+from jumpseat.adapters.wires.base import JsonAdapter
 from jumpseat.adapters.wires.messages_decoder import EDITOR, MessagesDecoder
 from jumpseat.adapters.wires.output_schema import output_schema
 from jumpseat.adapters.wires.tool_schema import object_parameters

@@ -18,7 +18,7 @@ from jumpseat.adapters.wire import (
     parse_arguments,
     parse_object,
 )
-from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
+from jumpseat.adapters.wires.base import AnswerDecoder
 from jumpseat.agent.blocks import (
     NATIVE,
     AssistantBlock,

@@ -36,7 +36,7 @@ from jumpseat.adapters.wire import (
     parse_arguments,
     parse_object,
 )
-from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
+from jumpseat.adapters.wires.base import AnswerDecoder
 from jumpseat.adapters.wires.chat import PathAdapter, strict_schema, tool_to_wire
 from jumpseat.adapters.wires.chat_quirks import omission_note
 from jumpseat.agent.blocks import (

@@ -17,7 +17,7 @@ from jumpseat.adapters.wire import (
     parse_arguments,
     parse_object,
 )
-from jumpseat.adapters.wires.answer_decoder import AnswerDecoder
+from jumpseat.adapters.wires.base import AnswerDecoder
 from jumpseat.adapters.wires.responses_hosted import SEARCH, hosted_blocks, with_search_results
 from jumpseat.agent.blocks import (
     AssistantBlock,
