@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 from anyio.abc import TaskGroup
+from hypothesis import HealthCheck, settings
 
 from tests.support.forked import name_test
 from tests.support.quick import is_slow
@@ -25,7 +26,24 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_configure() -> None:
-    """Restore the handler of SIGINT, which shells ignore in background jobs, for the programs that tests start."""
+    """Load the settings of Hypothesis, and restore the handler of SIGINT for the programs that tests start.
+
+    Generated inputs are the same in each run, so that a failure can be reproduced, and no time limit applies to
+    them: a busy machine would exceed any. Shells ignore SIGINT in background jobs.
+    """
+    settings.register_profile(
+        "reproducible",
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[
+            HealthCheck.data_too_large,
+            HealthCheck.filter_too_much,
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.too_slow,
+        ],
+    )
+    settings.load_profile("reproducible")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
