@@ -16,7 +16,7 @@ from tests.support.quick import is_slow
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="leave out modules whose tests are slow")
+    parser.addoption("--quick", action="store_true", help="leave out slow modules and thorough tests")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -68,6 +68,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort tests marked ``long_build`` to the front: started last, they would keep one worker busy."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests marked ``thorough``, with ``--quick``, and sort those marked ``long_build`` to the front.
+
+    Started last, the latter would keep one worker busy.
+    """
+    if config.getoption("quick") and (thorough := [item for item in items if item.get_closest_marker("thorough")]):
+        config.hook.pytest_deselected(items=thorough)
+        items[:] = [item for item in items if item.get_closest_marker("thorough") is None]
     items.sort(key=lambda item: item.get_closest_marker("long_build") is None)

@@ -290,6 +290,7 @@ FAULTS: Final[dict[Fault, Kind]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @given(seed=st.integers(0, 2**32))
 def test_a_seeded_fault_is_found(fault: Fault, seed: int) -> None:

@@ -81,6 +81,7 @@ async def hang(_params: Any) -> None:
     await anyio.sleep_forever()
 
 
+@pytest.mark.thorough
 async def test_requests_beyond_a_limit_are_refused_until_others_end(wire: Wire) -> None:
     wire.methods["hang"] = hang
     for number in range(MAX_OPEN_REQUESTS + 2):

@@ -39,6 +39,7 @@ def tried(pattern: str, path: str) -> bool:
     return same and tried(pattern[1:], path[1:])
 
 
+@pytest.mark.thorough
 @settings(max_examples=2000)
 @given(
     pattern=st.lists(st.sampled_from(["a", "b", "/", "*", "?", "**", "/**/", "*a", "ab"]), max_size=7).map("".join),

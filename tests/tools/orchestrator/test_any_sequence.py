@@ -219,6 +219,7 @@ def _answer(made: MadeSession, request: events.ExternalToolRequested, chance: ra
     assert not made.answer_tool(request, "again")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
 async def test_every_call_has_one_result_no_process_remains_and_every_provider_accepts_the_next_request(
     first: int, tmp_path: Path
