@@ -331,6 +331,15 @@ def test_every_module_says_what_it_owns(modules: Modules) -> None:
     assert silent == []
 
 
+def test_no_limit_in_a_test_is_shorter_than_a_quarter_of_a_second() -> None:
+    """A busy machine stops a process for longer than that."""
+    names = (
+        r"(timeout\w*|(greeting|ping|grace|blocked|command_wait)_s|initial_wait|first_byte|idle|connect|handler)"
+    )
+    short = rf"(?i)({names}['\"]?\s*[=:,]|(move_on|fail)_after\()\s*0?\.([01]|2(?![5-9]))"
+    assert matching_lines(short, ROOT / "tests") == []
+
+
 def test_nothing_changes_at_module_level() -> None:
     assert matching_lines(r"^\s*global\s", SERVER, PROTOCOL, CLIENT, TRANSCRIPT, TERMINAL) == []
 

@@ -164,7 +164,7 @@ async def listening(limits: Limits) -> AsyncGenerator[tuple[int, set[Connection]
 
 
 async def test_a_connection_without_a_valid_request_is_closed_after_a_time() -> None:
-    async with listening(Limits(greeting_s=0.05)) as (port, connections):
+    async with listening(Limits(greeting_s=0.25)) as (port, connections):
         for data in (b"", b"Content-Length: 5", frame(request(1, "ping"))[:-1]):
             async with await anyio.connect_tcp("127.0.0.1", port) as stream:
                 if data:
