@@ -20,7 +20,7 @@ from tests.tools.test_schema_check import FITTING, SCHEMA
 
 PROTOCOL: Final = Path(jumpseat_protocol.__file__).parent
 HEAVY: Final = {
-    *("httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"),
+    *("httpcore2", "httpx2", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"),
     *("rich", "prompt_toolkit", "jumpseat_terminal", "websockets", "nats"),
 }
 
@@ -113,7 +113,7 @@ NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),
     *("jumpseat.agent.shell.syntax", "jumpseat.sandbox.mechanisms"),
 }
-NOT_FOR_A_PLAIN_MODEL: Final = {"certifi", "email", "http", "httpx", "urllib.request"}
+NOT_FOR_A_PLAIN_MODEL: Final = {"certifi", "http", "httpx2", "urllib.request"}
 
 
 def imported(log: str) -> list[str]:
