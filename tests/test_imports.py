@@ -29,7 +29,7 @@ def loaded_by(code: str, *argv: str) -> set[str]:
     """Run a program in a new interpreter and return the names of the modules that it has loaded."""
     code = f"{code}\nimport sys; print(sorted(sys.modules))"
     process = subprocess.run(
-        [sys.executable, "-c", code, *argv], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", code, *argv], capture_output=True, text=True, timeout=120, check=False
     )
     assert process.returncode == 0, process.stderr
     return set(ast.literal_eval(process.stdout))
@@ -131,7 +131,7 @@ def counted(modules: list[str]) -> int:
 def test_a_command_imports_no_more_than_its_budget(command: str, tmp_path: Path) -> None:
     argv = [sys.executable, "-X", "importtime", "-m", "jumpseat", *command.split()]
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path / "home")}
-    process = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True, env=environ)
+    process = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True, env=environ)
     assert counted(imported(process.stderr)) <= COMMANDS[command]
 
 

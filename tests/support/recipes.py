@@ -53,7 +53,7 @@ def recipe_server(folder: Path, file: str) -> Generator[RecipeServer]:
     diffs = re.findall("```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
     (diff,) = (diff for diff in diffs if f"+++ b/{file}\n" in diff)
     # The line numbers in the page may be outdated.
-    subprocess.run(["git", "apply", "-"], cwd=folder, input=diff.encode(), check=True, timeout=30)
+    subprocess.run(["git", "apply", "-"], cwd=folder, input=diff.encode(), check=True, timeout=120)
     (folder / "home").mkdir()
     environ = {
         "PATH": os.environ["PATH"],
