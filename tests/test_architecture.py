@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from jumpseat import errors
-from jumpseat.rpc.routes import ROUTES
 from jumpseat.rpc.wire_errors import CODES
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
@@ -357,10 +356,6 @@ def test_nothing_changes_at_module_level() -> None:
         if isinstance(node, ast.Global)
     ]
     assert wrong == []
-
-
-def test_every_method_of_the_table_has_a_route_and_the_other_way_round() -> None:
-    assert set(ROUTES) == set(CLIENT_REQUESTS)
 
 
 def test_no_method_is_both_served_and_unsupported() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jumpseat.adapters.declared.catalogue import Catalogue
 
 
-def list_adapters(ctx: Context, params: AdaptersListParams) -> AdaptersListResult:
+def list_(ctx: Context, params: AdaptersListParams) -> AdaptersListResult:
     """Return all adapters; an invalid one is listed with its ``problem``."""
     catalogue = _catalogue(ctx, params.cwd)
     return AdaptersListResult(adapters=[_summary(catalogue, name) for name in catalogue.names()])
