@@ -152,7 +152,7 @@ ROOMS: dict[str, set[str]] = {
         *("tools.declared",),
     },
     "acp": {"acp.editor", "acp.methods", "acp.translation", "errors", "rpc", "sessions"},
-    "cli.sessions": {"cli", "config", "errors", "store.session"},
+    "cli.sessions": {"cli", "errors", "store.session"},
     "app": {
         *("acp", "adapters.models", "adapters.providers", "agent", "agent.permissions", "agent.session"),
         *("cluster", "cluster.nats", "commands", "config", "errors", "mcp", "network", "observability"),
@@ -160,7 +160,7 @@ ROOMS: dict[str, set[str]] = {
         *("store.session", "store.user", "system", "tools", "tools.builtin", "tools.declared", "tools.hooks"),
         *("tools.orchestrator",),
     },
-    "__main__": {"app", "cli", "cli.sessions", "options"},
+    "__main__": {"app", "cli", "options"},
 }
 
 

@@ -50,7 +50,7 @@ from jumpseat.config import (
     load_config,
 )
 from jumpseat.errors import ConfigError, JumpseatError
-from jumpseat.mcp.hosts import McpHosts
+from jumpseat.mcp.session_hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.observability.gauge import Gauge
 from jumpseat.observability.log_setup import log_to_stderr, mask_logs

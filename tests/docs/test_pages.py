@@ -21,7 +21,6 @@ from jumpseat.agent.model import Completed, ModelRequest
 from jumpseat.agent.permissions.paths import PathScope
 from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.settings import SessionSettings
-from jumpseat.cli.script import main as play_scripts
 from jumpseat.config import Config, ToolsConfig, WebFetchConfig, load_config
 from jumpseat.mcp.catalogue import check_servers
 from jumpseat.script.steps import STEPS
@@ -34,6 +33,7 @@ from jumpseat.tools.builtin import BUILTIN_NAMES
 from jumpseat.tools.shell.permission import shell_permission
 from jumpseat.tools.tool import BuiltinTool
 from jumpseat_protocol.events import ToolExecutionComplete
+from tests.support.commands import run_command
 from tests.support.model_server import ModelServer, event_stream, json_reply
 from tests.support.pages import code_blocks, contains
 from tests.support.server import RunningServer, frame, running_server
@@ -310,7 +310,7 @@ def test_every_file_that_a_page_names_exists() -> None:
 def test_the_script_in_the_page_about_scripts_passes(tmp_path: Path) -> None:
     (example,) = code_blocks("docs/script.md", "yaml")
     (tmp_path / "hello.script.yaml").write_text(example)
-    assert play_scripts([str(tmp_path / "hello.script.yaml")]) == 0
+    assert run_command(["script", str(tmp_path / "hello.script.yaml")]) == 0
 
 
 def test_the_tests_in_the_page_about_scripts_pass(pytester: pytest.Pytester) -> None:

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from jumpseat.cli.status import main as status_command
 from jumpseat.store.user.running_servers import RunningServers
+from tests.support.commands import run_command
 from tests.support.server import RunningServer, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +75,7 @@ async def test_status_prints_the_health_of_running_servers_and_forgets_killed_on
         metrics_url(server)
         environ = {"COPILOT_HOME": str(server.home)}
         servers = RunningServers(server.home)
-        code = await anyio.to_thread.run_sync(status_command, ["--json"], environ)
+        code = await anyio.to_thread.run_sync(run_command, ["status", "--json"], environ)
         (status,) = json.loads(capsys.readouterr().out)
         port = status["metricsPort"]
         pid = status["pid"]
@@ -88,7 +88,7 @@ async def test_status_prints_the_health_of_running_servers_and_forgets_killed_on
     servers.add_this(port)
     assert [found.pid for found in servers.all()] == [os.getpid()]
     assert pid != os.getpid()
-    assert status_command([], environ) == 1
+    assert run_command(["status"], environ) == 1
     assert "no server with --metrics-port runs" in capsys.readouterr().err
     assert servers.all() == []
 

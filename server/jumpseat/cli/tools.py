@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from jumpseat.cli.output import print_json, print_table, print_text
-from jumpseat.config import Config
+import anyio
+
+from jumpseat.adapters.providers import environment_providers
+from jumpseat.cli.commands import CommandContext
+from jumpseat.cli.output import CommandParser, print_json, print_table, print_text
+from jumpseat.config import load_config
 from jumpseat.declared.files import declaration_files
 from jumpseat.declared.places import project_folder
 from jumpseat.store.user.trusted_folders import TrustedFolders
@@ -21,11 +26,21 @@ from jumpseat_protocol.declared_tools import DeclaredToolDescription
 VALID: Final = 0
 INVALID: Final = 3
 
+DESCRIPTION: Final = "List the tools that are declared in files, and the problems of invalid ones."
+
 _APPROVAL: Final = {"always": "yes", "never": "no", "depends": "depends", None: "-"}
 
 
-async def show_tools(home: Path, config: Config, *, as_json: bool) -> int:
-    """Print the declared tools for the current folder; return the exit code."""
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_json()
+
+
+def run(ctx: CommandContext, args: argparse.Namespace) -> int:
+    return anyio.run(_show_tools, ctx.home, args.json)
+
+
+async def _show_tools(home: Path, as_json: bool) -> int:
+    config = load_config(home, environment_providers())
     # The catalogue logs the problems that are printed here.
     logging.getLogger("jumpseat.tools").setLevel(logging.CRITICAL)
     trust = TrustedFolders(home, config.trusted_folders)

@@ -1,8 +1,8 @@
 """Requests of the Copilot SDK protocol: find their handlers by the names of the methods, and call them.
 
-The table of the protocol lists the methods with the types of their params. A handler takes a :class:`Context` and its
-validated params, and returns a result model, plain JSON or ``None``. Plain functions run at once, in the order of
-arrival; coroutine functions run as tasks.
+The table of the protocol lists the methods with the types of their params. A handler takes a :class:`Context` and
+its validated params, and returns a result model, plain JSON or ``None``. Plain functions run at once, in the order
+of arrival; coroutine functions run as tasks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jumpseat.rpc.wire_errors import InvalidParamsError, invalid_params
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.members import unknown_members
 from jumpseat_protocol.methods import CLIENT_REQUESTS, FOLDERS, PROTOCOL_VERSION, namespace_of
-from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
+from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireDataclass, WireModel, object_to_wire
 
