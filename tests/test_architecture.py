@@ -155,6 +155,7 @@ ROOMS: dict[str, set[str]] = {
     "cli.sessions": {"cli", "errors", "store.session"},
     "app": {
         *("acp", "adapters.models", "adapters.providers", "agent", "agent.permissions", "agent.session"),
+        *("agent.turns",),
         *("cluster", "cluster.nats", "commands", "config", "errors", "mcp", "network", "observability"),
         *("options", "parsing", "rpc", "sandbox", "services", "sessions", "store.plugins", "store.project"),
         *("store.session", "store.user", "system", "tools", "tools.builtin", "tools.declared", "tools.hooks"),

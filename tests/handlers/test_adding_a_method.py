@@ -1,4 +1,4 @@
-"""The recipe for a method in CONTRIBUTING.md, applied to a copy of the server."""
+"""The recipes for a method and an event in CONTRIBUTING.md, applied to a copy of the server."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PACKAGES = ("server/jumpseat", "protocol/jumpseat_protocol")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Return a copy of the server and the protocol with the recipe applied."""
+    """Return a copy of the server and the protocol with the recipes applied."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    recipe = re.search("```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    assert recipe is not None
-    # The line numbers in the page may be outdated.
-    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=recipe[1].encode(), check=True, timeout=30)
+    recipes = re.findall("```diff\n(---.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    for recipe in recipes:
+        # The line numbers in the page may be outdated.
+        subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=recipe.encode(), check=True, timeout=30)
     return tmp_path
 
 
@@ -49,19 +49,27 @@ def server(copy: Path, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def test_the_recipe_adds_a_method_that_answers(server: subprocess.Popen[bytes]) -> None:
+def test_the_recipes_add_a_method_that_answers_and_an_event(server: subprocess.Popen[bytes]) -> None:
     assert server.stdin is not None
     assert server.stdout is not None
     created = call(server.stdin, server.stdout, "session.create", {"provider": scripted()})
     params = {"sessionId": created["sessionId"]}
 
-    clock = call(server.stdin, server.stdout, "session.clock.get", params)
+    events: list[dict[str, Any]] = []
+    clock = call(server.stdin, server.stdout, "session.clock.get", params, events)
 
     assert clock == {"startedAt": created["startTime"]}
+    assert [event["data"] for event in events if event["type"] == "session.clock_read"] == [clock]
 
 
-def call(stdin: IO[bytes], stdout: IO[bytes], method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Send a request and return its result; notifications before the response are dropped."""
+def call(
+    stdin: IO[bytes],
+    stdout: IO[bytes],
+    method: str,
+    params: dict[str, Any],
+    events: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Send a request and return its result; events before the response are added to ``events``."""
     stdin.write(encode_frame(orjson.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params})))
     stdin.flush()
     decoder = FrameDecoder()
@@ -69,5 +77,7 @@ def call(stdin: IO[bytes], stdout: IO[bytes], method: str, params: dict[str, Any
         for body in decoder.feed(os.read(stdout.fileno(), 1 << 16)):
             assert isinstance(body, bytes)
             message = orjson.loads(body)
+            if message.get("method") == "session.event" and events is not None:
+                events.append(message["params"]["event"])
             if message.get("id") == method:
                 return message["result"]
