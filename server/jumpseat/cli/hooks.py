@@ -27,7 +27,7 @@ def show_hooks(home: Path, config: Config, options: Options, *, as_json: bool) -
     plugins = PluginFolders([Path(folder).absolute() for folder in options.plugin_dirs], installed)
     library = HookFiles(home, plugins, TrustedFolders(home, config.trusted_folders).is_trusted)
     problems: list[str] = []
-    groups = list(library.groups(SessionSettings(cwd=Path.cwd(), file_hooks=True), problems))
+    groups = list(library.groups(SessionSettings.of(Path.cwd(), enable_file_hooks=True), problems))
     if as_json:
         hooks = [
             {

@@ -23,7 +23,7 @@ def opened_result(ctx: Context, session: Session) -> SessionOpenedResult:
         capabilities=Capabilities(
             ui=UiCapabilities(
                 elicitation=session.clients.can_elicit(),
-                mcp_apps=session.settings.mcp_apps,
+                mcp_apps=session.settings.options.request_mcp_apps,
                 canvases=session.clients.can_render_canvases(),
             )
         ),

@@ -84,9 +84,9 @@ async def disable(ctx: Context, params: McpServerParams) -> None:
 def remove_git_hub(ctx: Context, params: SessionParams) -> McpRemovedResult:
     """Take GitHub's own server from the session, whose client has configured it."""
     session = ctx.registry.live(params.session_id)
-    if session.settings.github_mcp is None:
+    if session.settings.options.github_mcp_tool_config is None:
         return McpRemovedResult(removed=False)
-    session.settings.github_mcp = None
+    session.settings.set_options(github_mcp_tool_config=None)
     ctx.registry.store_options(session)
     ctx.mcp.begin(session)
     return McpRemovedResult(removed=True)

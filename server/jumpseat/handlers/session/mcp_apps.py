@@ -87,9 +87,9 @@ def diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
     tools = host.connection_to(params.server_name).tools if host is not None and connected else []
     return McpDiagnoseResult(
         capability=McpAppCapability(
-            advertised=session.settings.mcp_apps,
+            advertised=session.settings.options.request_mcp_apps,
             feature_flag_enabled=True,
-            session_has_mcp_apps=session.settings.mcp_apps,
+            session_has_mcp_apps=session.settings.options.request_mcp_apps,
         ),
         server=McpAppServer(
             connected=connected,
@@ -101,7 +101,7 @@ def diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
 
 
 def _apps_host(ctx: Context, session_id: str) -> McpHost:
-    if not ctx.registry.live(session_id).settings.mcp_apps:
+    if not ctx.registry.live(session_id).settings.options.request_mcp_apps:
         raise InvalidRequestError("mcp-apps is not available: the session was opened without requestMcpApps")
     return mcp_host(ctx, session_id, "mcp-apps is not available: the session has no MCP servers")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from jumpseat.agent.model_calls.structured import check_format
@@ -62,8 +61,8 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         check_choice(params.tool_choice, session.tools.names)
     check_format(params.response_format)
     if params.adapter_settings:
-        merged = {**session.settings.adapter_settings, **params.adapter_settings}
-        ctx.models.check_adapter_settings(replace(session.settings, adapter_settings=merged))
+        merged = {**session.settings.options.adapter_settings, **params.adapter_settings}
+        ctx.models.check_adapter_settings(session.settings.with_options(adapter_settings=merged))
     delivery, agent_mode = modes(params.mode, params.agent_mode)
     prompt = Prompt(
         params.prompt,
