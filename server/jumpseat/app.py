@@ -50,7 +50,7 @@ from jumpseat.config import (
     load_config,
 )
 from jumpseat.errors import ConfigError, JumpseatError
-from jumpseat.mcp.hosts import McpHosts
+from jumpseat.mcp.session_hosts import McpHosts
 from jumpseat.mcp.tokens import LoginTokens
 from jumpseat.observability.gauge import Gauge
 from jumpseat.observability.log_setup import log_to_stderr, mask_logs
@@ -180,7 +180,7 @@ class App:
             self.user_settings, approvals = cluster.user_settings, cluster.approvals
         else:
             self.user_settings, approvals = settings_in(home), approvals_in(home)
-        store = cluster.store if cluster is not None else SessionStore(home, tasks)
+        store = cluster.replica.store if cluster is not None else SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
         self.marketplaces = Marketplaces(home, children.variables)
         self.installed_plugins = InstalledPlugins(home, self.marketplaces, children.variables)
@@ -321,7 +321,9 @@ class App:
         connection = self.new_connection(self._handle_disconnect, peer, framing)
         context = self.context_of(connection)
         connection.serve(
-            partial(self.find, context) if self._cluster is None else self._cluster.route(context, connection),
+            partial(self.find, context)
+            if self._cluster is None
+            else self._cluster.clients.route(context, connection),
             lambda session_id, question: self.registry.answers(connection, session_id, question),
         )
         self.connections.add(connection)
@@ -401,7 +403,7 @@ class App:
     def problems(self) -> list[str]:
         """Return the reasons why no new client should be sent to this server."""
         problems = ["the server is ending"] if self.ending or self._stopping.is_set() else []
-        if self._cluster is not None and self._cluster.unavailable:
+        if self._cluster is not None and self._cluster.replica.unavailable:
             problems.append("the store of the cluster cannot be reached")
         if self._cluster is not None and self._cluster.membership.draining:
             problems.append("the server hands its sessions over")
@@ -468,7 +470,7 @@ class App:
     def _handle_disconnect(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
         if self._cluster is not None and isinstance(connection, Connection):
-            self._cluster.disconnected(connection)
+            self._cluster.clients.disconnected(connection)
         self.registry.detach_client(connection)
         self.models.connections.release(connection)
         if self._on_stdio or (self.ending and not self.connections):

@@ -58,8 +58,8 @@ def later_build(folder: Path, oldest: int, newest: int) -> dict[str, str]:
     (folder / "sitecustomize.py").write_text(
         "from jumpseat_protocol import version\n"
         "version.__version__ = '99.0'\n"
-        "from jumpseat.cluster import hello\n"
-        f"hello.SPOKEN = hello.Versions({oldest}, {newest})\n"
+        "from jumpseat.cluster.replicas import handshake\n"
+        f"handshake.SPOKEN = handshake.Versions({oldest}, {newest})\n"
     )
     return {"PYTHONPATH": str(folder)}
 

@@ -12,13 +12,13 @@ from typing import Any
 import anyio
 import pytest
 
-from jumpseat.cli.token import main as token_command
 from jumpseat.rpc.routes import ROUTES, SERVER_WIDE, load_route
 from jumpseat.store.user.connection_tokens import FILE, ConnectionTokenFile
 from jumpseat_protocol.envelope import AUTHENTICATION_FAILED
-from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
+from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
 from tests.protocol.samples import sample
 from tests.support.cases import all_cases
+from tests.support.commands import run_command
 from tests.support.server import WAIT_S, JsonObject, RunningServer, Wire, calls, running_server, scripted
 
 pytestmark = pytest.mark.anyio
@@ -288,7 +288,7 @@ def test_tokens_are_made_listed_and_revoked_and_only_their_hashes_are_stored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(*argv: str) -> tuple[int, str, str]:
-        code = token_command(argv, {"COPILOT_HOME": str(tmp_path)})
+        code = run_command(["token", *argv], {"COPILOT_HOME": str(tmp_path)})
         out, err = capsys.readouterr()
         return code, out, err
 

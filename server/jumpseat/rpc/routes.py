@@ -24,7 +24,7 @@ from jumpseat.rpc.wire_errors import InvalidParamsError, invalid_params
 from jumpseat.sessions.context import Context
 from jumpseat_protocol.members import unknown_members
 from jumpseat_protocol.methods import PROTOCOL_VERSION
-from jumpseat_protocol.neutral import NEUTRAL_ANSWERS, REFUSALS
+from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
 from jumpseat_protocol.wire import WireDataclass, WireModel, object_to_wire
 

@@ -370,9 +370,9 @@ class Session:
         Adapter settings that the new model does not accept are dropped, with a warning.
         """
         settings = self.settings
-        previous, settings.options.model = settings.options.model, model
+        previous, effort = settings.options.model, reasoning_effort or settings.options.reasoning_effort
+        settings.set_options(model=model, reasoning_effort=effort)
         self.compactor.last_size = None
-        settings.set_options(reasoning_effort=reasoning_effort or settings.options.reasoning_effort)
         self.emit(
             events.SessionModelChange(
                 new_model=model,

@@ -102,7 +102,8 @@ async def _find_agents(ctx: Context, settings: SessionSettings) -> None:
 
 
 def _set_agent(ctx: Context, session: Session, name: str | None) -> None:
-    before, session.settings.options.agent = session.settings.options.agent, name
+    before = session.settings.options.agent
+    session.settings.set_options(agent=name)
     session.announce_agent(before)
     ctx.mcp.begin(session)
 
