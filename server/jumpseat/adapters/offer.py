@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from jumpseat.agent.model import ModelInfo
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A model by its name within the adapter (``id``) and at the provider (``wire_name``).
 
     ``info.id`` is ``adapter/id``.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct, field
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.editor import EditorFiles, EditorTerminals
@@ -25,7 +26,6 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CanvasDeclaration, ClientCommand, ClientTool
 
 NO_ARGUMENTS: Final = ToolSchema.of({"type": "object", "properties": {}})
@@ -106,8 +106,7 @@ class Client(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ProvidedTool:
+class ProvidedTool(Struct, frozen=True):
     """A tool that runs in a client, as the client has declared it."""
 
     spec: ToolSpec
@@ -128,8 +127,7 @@ class ProvidedTool:
         )
 
 
-@dataclass(slots=True)
-class Attachment:
+class Attachment(Struct):
     """The capabilities, tools and commands of one client in one session."""
 
     client: Client

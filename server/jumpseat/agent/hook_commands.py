@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from msgspec import Struct, field
+
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.settings import SessionSettings
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 HookSource: TypeAlias = Literal["client", "user", "project", "plugin"]
 """The place of a hook file; ``client`` is a folder that the client names."""
@@ -18,8 +18,7 @@ COMMAND_TIMEOUT_S: Final = 30.0
 """The default time limit of one command."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookCommand:
+class HookCommand(Struct, frozen=True):
     """A command that runs at a hook.
 
     ``hook_type`` is the name of the hook on the wire. ``pascal_case`` is set if the file names it in the form of

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from io import StringIO
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from jumpseat_protocol.events import (
     Event,
@@ -94,4 +95,4 @@ def _join(event: Event, text: str) -> Event:
             payload = replace(event.payload, input_delta=text)
         case _:
             payload = event.payload
-    return Event(event.id, event.timestamp, event.parent_id, payload, event.agent_id, event.ephemeral)
+    return Event.of(event.id, event.timestamp, event.parent_id, payload, event.agent_id, event.ephemeral)

@@ -18,10 +18,10 @@ from typing import Final, Protocol, cast
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from jumpseat.errors import JumpseatError
 from jumpseat_protocol.framing import FrameDecoder, FramingError, LineDecoder, frame_header
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +38,7 @@ class Decoder(Protocol):
     def feed(self, data: bytes) -> Iterable[bytes | FramingError]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Framing:
+class Framing(Struct, frozen=True):
     """The separation of messages: by headers, or by line ends. ``header`` takes the number of bytes of a body.
 
     ``last`` is sent before this side closes the connection.

@@ -14,9 +14,10 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import field
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from jumpseat.sandbox.git_files import is_git_folder, is_harmless, read_small, settings_of
 from jumpseat.sandbox.places import (
@@ -27,7 +28,6 @@ from jumpseat.sandbox.places import (
 )
 from jumpseat.system.file_trees import walk
 from jumpseat.system.private_files import create_private_folder
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 SKIPPED: Final = frozenset(
     {"node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__", ".mypy_cache", ".ruff_cache"}
@@ -44,8 +44,7 @@ Identity: TypeAlias = tuple[int, ...]
 """Device and inode of a file, and the time of its last change if it is a link or cannot be made read-only."""
 
 
-@dataclass(slots=True)
-class _Folder:
+class _Folder(Struct):
     """The entries of one folder that matter, as long as its identity and time of change stay the same."""
 
     state: tuple[int, int, int]
@@ -54,8 +53,7 @@ class _Folder:
     git: list[str]
 
 
-@dataclass(slots=True)
-class Snapshot:
+class Snapshot(Struct):
     """The configuration files at one time, with their identities by path. ``git`` are the git folders.
 
     ``contents`` are those of small files that cannot be made read-only.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from jumpseat.agent.session.session import Session
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """The number of live sessions, of those that run a prompt, of waiting prompts, and of open questions."""
 
     sessions: int = 0

@@ -14,8 +14,9 @@ event's ``provider_blocks`` lists all blocks in order::
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
 from typing import Any, Final, cast
+
+from msgspec.structs import asdict
 
 from jumpseat.agent.blocks import (
     AssistantBlock,
@@ -31,8 +32,8 @@ from jumpseat.agent.blocks import (
 )
 from jumpseat_protocol import events
 
-_CITATION_FIELDS: Final = frozenset(field.name for field in fields(Citation))
-_RESULT_FIELDS: Final = frozenset(field.name for field in fields(SearchResult))
+_CITATION_FIELDS: Final = frozenset(Citation.__struct_fields__)
+_RESULT_FIELDS: Final = frozenset(SearchResult.__struct_fields__)
 
 
 def provider_blocks(message: AssistantMessage) -> list[JsonObject] | None:

@@ -7,9 +7,9 @@ The loop sends these requests, a compaction sends one with a question appended, 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now

@@ -6,7 +6,7 @@ of its tools, the request is repeated with XML, and the provider remembered.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.agent.model import ModelInfo

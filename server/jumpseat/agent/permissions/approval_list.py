@@ -6,15 +6,15 @@ import json
 from hashlib import sha256
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from jumpseat.agent.permissions.approvals import ApprovalRecord, StoredApprovals
 from jumpseat.agent.permissions.rules import Rule
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Scope: TypeAlias = Literal["session", "location", "everywhere"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """An approval or an allow rule, and where it holds."""
 
     scope: Scope

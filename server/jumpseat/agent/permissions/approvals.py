@@ -11,12 +11,13 @@ Approvals for a location ("approve for this location") and for everywhere go int
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
 from typing import Any, Final, Protocol, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from jumpseat.agent.permissions.paths import anchors_of
 from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     McpPermission,
@@ -31,8 +32,7 @@ from jumpseat_protocol.permissions import (
 OUTSIDE: Final = "outside of the sandbox: "
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRecord:
+class ApprovalRecord(Struct, frozen=True):
     """An approval, with what the approved call touched.
 
     ``approval`` is ``None`` if only hosts were approved. ``paths`` are real paths outside of the session's folders,
@@ -95,8 +95,7 @@ def _strings(values: Any) -> Iterable[str]:
     return cast("list[str]", values)
 
 
-@dataclass(slots=True)
-class StoredApprovals:
+class StoredApprovals(Struct):
     """The approvals and allow rules that are stored for one location, or for everywhere."""
 
     approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])

@@ -7,13 +7,13 @@ memory and size, and have access to this file only. A call is one transaction. s
 from __future__ import annotations
 
 from contextlib import closing, suppress
-from dataclasses import field
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct, field
 
 from jumpseat.errors import StoreError
 from jumpseat.store.session.sql_text import (
@@ -30,7 +30,6 @@ from jumpseat.store.session.sql_text import (
     statements_of,
 )
 from jumpseat.system.private_files import owner_only
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import sqlite3
@@ -44,8 +43,7 @@ MAX_MEMORY: Final = 256 * 1024 * 1024
 MAX_VALUE: Final = 4 * 1024 * 1024
 
 
-@dataclass(slots=True)
-class TodoRows:
+class TodoRows(Struct):
     """The rows of the two tables, as dictionaries by column; a model may have removed columns."""
 
     todos: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -158,8 +156,7 @@ class SessionDatabase:
             return TodoRows()
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(Struct):
     """A running call: its deadline, and whether its caller has ``stopped`` waiting."""
 
     deadline: float = field(default_factory=lambda: monotonic() + TIMEOUT_S)

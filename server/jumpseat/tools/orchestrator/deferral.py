@@ -14,13 +14,14 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
+from msgspec import Struct
+
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.model import ToolSchema, ToolSpec
 from jumpseat.agent.session.session import Session
 from jumpseat.tools.filters import Filter, SourceName
 from jumpseat.tools.tool import TOOL_SEARCH, Ordering, Prepared, Tool, ToolContext, ToolOutcome, failure
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MOST_FOUND: Final = 10
 
@@ -119,8 +120,7 @@ _SEARCH: Final = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSearch:
+class ToolSearch(Struct, frozen=True):
     """Finds tools by words or by name; ``hidden`` are the deferred tools."""
 
     session: Session

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
+
 from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission
 
 MAX_COMMAND_BYTES: Final = 128 * 1024 - 1
 """Largest argument of a program on Linux; longer commands cannot be run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """Where a command is to run.
 
     ``confined``: whether it is in a sandbox; ``None`` if the sandbox is off. ``hosts`` are those that it reaches

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from jumpseat.agent.shell.syntax import ShellLine
@@ -113,8 +113,7 @@ _REMOTE: Final = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//)\S*")
 _WITH_VALUE: Final = frozenset({"-C", "-c", "--prefix", "--cwd", "--manifest-path", "--project", "--directory"})
 
 
-@dataclass(frozen=True, slots=True)
-class CommandNeeds:
+class CommandNeeds(Struct, frozen=True):
     """The needs of a command line: ``hosts`` to reach, and the reason why it can only work ``outside``, if any."""
 
     hosts: tuple[str, ...] = ()
