@@ -182,7 +182,7 @@ class App:
             self.user_settings, approvals = cluster.user_settings, cluster.approvals
         else:
             self.user_settings, approvals = settings_in(home), approvals_in(home)
-        store = cluster.store if cluster is not None else SessionStore(home, tasks)
+        store = cluster.replica.store if cluster is not None else SessionStore(home, tasks)
         user_home = options.environ.get("HOME")
         self.marketplaces = Marketplaces(home, children.variables)
         self.installed_plugins = InstalledPlugins(home, self.marketplaces, children.variables)
@@ -324,7 +324,9 @@ class App:
         connection = self.new_connection(self._handle_disconnect, peer, framing)
         context = self.context_of(connection)
         connection.serve(
-            partial(self.find, context) if self._cluster is None else self._cluster.route(context, connection),
+            partial(self.find, context)
+            if self._cluster is None
+            else self._cluster.clients.route(context, connection),
             lambda session_id, question: self.registry.answers(connection, session_id, question),
         )
         self.connections.add(connection)
@@ -404,7 +406,7 @@ class App:
     def problems(self) -> list[str]:
         """Return the reasons why no new client should be sent to this server."""
         problems = ["the server is ending"] if self.ending or self._stopping.is_set() else []
-        if self._cluster is not None and self._cluster.unavailable:
+        if self._cluster is not None and self._cluster.replica.unavailable:
             problems.append("the store of the cluster cannot be reached")
         if self._cluster is not None and self._cluster.membership.draining:
             problems.append("the server hands its sessions over")
@@ -471,7 +473,7 @@ class App:
     def _handle_disconnect(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
         if self._cluster is not None and isinstance(connection, Connection):
-            self._cluster.disconnected(connection)
+            self._cluster.clients.disconnected(connection)
         self.registry.detach_client(connection)
         self.models.connections.release(connection)
         if self._on_stdio or (self.ending and not self.connections):

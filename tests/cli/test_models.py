@@ -467,8 +467,8 @@ def test_a_command_ends_although_a_function_of_a_declaration_never_does(tmp_path
         "def setup(self):\n"
         "    threading.Event().wait()\n\n\n"
         "ADAPTER = {'extends': 'openai_compatible', 'env': {'base_url': 'http://127.0.0.1:1', 'api_key': 'k'},"
-        " 'schema': {'model': {'default': 'm'}}, 'opts': {'timeouts': {'handler': 0.1}},"
+        " 'schema': {'model': {'default': 'm'}}, 'opts': {'timeouts': {'handler': 0.25}},"
         " 'handlers': {'setup': setup}}\n"
     )
     _, out, _ = jumpseat(tmp_path, "check", "slow")
-    assert "its handler setup gave no result within 0.1 s at slow.py:4" in out
+    assert "its handler setup gave no result within 0.25 s at slow.py:4" in out

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,11 +44,16 @@ from tests.support.sessions import make_session
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    path
-    for path in ROOT.rglob("*.md")
-    if not any(part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts)
-)
+
+
+@cache
+def pages() -> tuple[Path, ...]:
+    """Return the pages of the repository, without those of installed packages."""
+    found: list[Path] = []
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
+        found += [Path(folder, name) for name in files if name.endswith(".md")]
+    return tuple(sorted(found))
 
 
 @pytest.mark.anyio
@@ -280,13 +287,17 @@ async def test_the_model_can_call_the_built_in_tool_in_the_tools_page(tmp_path: 
         await made.session.close()
 
 
-@pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in PAGES])
-def test_every_link_to_a_file_has_a_target(page: str) -> None:
-    text = (ROOT / page).read_text()
-    links = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
-    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+def test_every_link_to_a_file_has_a_target() -> None:
+    missing = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in pages()
+        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text())
+        if "://" not in link and not (page.parent / link).exists()
+    ]
+    assert missing == []
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """Return the anchors that GitHub gives the headings of a page."""
     prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -294,16 +305,20 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in PAGES])
-def test_every_link_to_a_heading_has_a_target(page: str) -> None:
-    source = ROOT / page
-    links = re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", source.read_text())
-    targets = [(source.parent / file if file else source, anchor) for file, anchor in links]
-    assert [f"{file.name}#{anchor}" for file, anchor in targets if anchor not in anchors(file)] == []
+def test_every_link_to_a_heading_has_a_target() -> None:
+    missing = [
+        f"{page.relative_to(ROOT)}: {file}#{anchor}"
+        for page in pages()
+        for file, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", page.read_text())
+        if anchor not in anchors(page.parent / file if file else page)
+    ]
+    assert missing == []
 
 
 def test_every_file_that_a_page_names_exists() -> None:
-    named = re.findall(r"`((?:server|protocol|clients|tests)/[\w./]+\.\w+)`", "".join(p.read_text() for p in PAGES))
+    named = re.findall(
+        r"`((?:server|protocol|clients|tests)/[\w./]+\.\w+)`", "".join(p.read_text() for p in pages())
+    )
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 

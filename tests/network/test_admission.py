@@ -113,8 +113,11 @@ async def send_forever(stream: SocketStream, data: bytes) -> None:
 
 
 async def test_a_client_that_reads_no_refusals_is_closed(tmp_path: Path) -> None:
-    """The kernel buffers some megabytes in each direction, the server only a little more."""
-    refused = frame(request(1, "ping")) * 1000
+    """The kernel buffers some megabytes in each direction, the server only a little more.
+
+    A refusal repeats the identifier of its request, and long ones fill these buffers with few requests.
+    """
+    refused = frame({"jsonrpc": "2.0", "id": "i" * 3000, "method": "ping"}) * 100
     async with running_server(tmp_path, tcp=True, token="sesame") as server:
         before = server.rss_bytes()
         async with await anyio.connect_tcp("127.0.0.1", server.port or 0) as stream:
@@ -161,7 +164,7 @@ async def listening(limits: Limits) -> AsyncGenerator[tuple[int, set[Connection]
 
 
 async def test_a_connection_without_a_valid_request_is_closed_after_a_time() -> None:
-    async with listening(Limits(greeting_s=0.05)) as (port, connections):
+    async with listening(Limits(greeting_s=0.25)) as (port, connections):
         for data in (b"", b"Content-Length: 5", frame(request(1, "ping"))[:-1]):
             async with await anyio.connect_tcp("127.0.0.1", port) as stream:
                 if data:

@@ -27,7 +27,6 @@ from jumpseat_protocol.sessions import ClientTool, ProviderConfig, SessionCreate
 from jumpseat_protocol.wire import WireModel, object_to_wire
 from tests.protocol.samples import VARIANTS, sample
 from tests.support.cases import check_each
-from tests.support.properties import REPRODUCIBLE
 
 _SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.floats(-2, 2), st.text(max_size=3), st.just("a-valid.name")
@@ -70,7 +69,6 @@ def test_pydantic_accepts_the_same_values_with_the_same_result(model: type[WireM
     fields = _plain_fields(model)
     assert fields is not None
 
-    @REPRODUCIBLE
     @given(_objects(model))
     def check(value: dict[str, Any]) -> None:
         present = {name: item for name, item in value.items() if item is not None}

@@ -27,7 +27,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import AsyncResource, ByteReceiveStream, ByteSendStream
 
-from tests.support.toolchains import locked
+from tests.support.locks import locked
 
 HERE: Final = Path(__file__).parent
 

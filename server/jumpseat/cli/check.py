@@ -31,7 +31,7 @@ from jumpseat.errors import ConfigError, JumpseatError, ProviderProtocolError, P
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from jumpseat.adapters.declared.rehearsal import Rehearsal
+    from jumpseat.adapters.declared.dry_run import DryRun
 
 DESCRIPTION: Final = "Send one small request to a model of an adapter, and diagnose a failure."
 
@@ -70,7 +70,7 @@ class _Check:
 
     facts: Facts
     answer: str | None = None
-    rehearsal: Rehearsal | None = None
+    dry_run: DryRun | None = None
 
 
 async def _check(ctx: CommandContext, args: argparse.Namespace, models: Models, config: Config) -> int:
@@ -80,7 +80,7 @@ async def _check(ctx: CommandContext, args: argparse.Namespace, models: Models, 
         diagnosis = await _diagnose(ctx, args, models, config, found)
     except JumpseatError as error:
         diagnosis = diagnose(error, found.facts)
-    facts, rehearsal = found.facts, found.rehearsal
+    facts, dry_run = found.facts, found.dry_run
     if args.json:
         result = {
             "adapter": facts.adapter,
@@ -88,8 +88,8 @@ async def _check(ctx: CommandContext, args: argparse.Namespace, models: Models, 
             "address": facts.address if facts.address != facts.adapter else None,
             "works": diagnosis.exit_code == WORKS,
             "answer": found.answer,
-            "problems": [asdict(problem) for problem in rehearsal.problems] or None if rehearsal else None,
-            "warning": rehearsal.warning or None if rehearsal else None,
+            "problems": [asdict(problem) for problem in dry_run.problems] or None if dry_run else None,
+            "warning": dry_run.warning or None if dry_run else None,
             "explanation": diagnosis.text,
             "exitCode": diagnosis.exit_code,
         }
@@ -99,9 +99,9 @@ async def _check(ctx: CommandContext, args: argparse.Namespace, models: Models, 
         print_text(f"{_model_name(facts)} works: asked for one word, the model answered {found.answer!r}.")
     else:
         print_text(f"{_model_name(facts)} does not work. {diagnosis.text}")
-    if rehearsal is not None and not rehearsal.problems:
+    if dry_run is not None and not dry_run.problems:
         # The provider's answer exercised the handlers that samples cannot.
-        for text in ("" if diagnosis.exit_code == WORKS else rehearsal.untried, rehearsal.warning):
+        for text in ("" if diagnosis.exit_code == WORKS else dry_run.untried, dry_run.warning):
             if text:
                 print_text(text)
     return diagnosis.exit_code
@@ -118,9 +118,9 @@ async def _diagnose(
     name, environ = args.adapter, ctx.environ
     resolved = await _to_check(models, name, args.model)
     found.facts = replace(found.facts, model=resolved.wire_name)
-    found.rehearsal = await _rehearse(resolved)
-    if found.rehearsal is not None and found.rehearsal.problems:
-        return list_problems(problem.text for problem in found.rehearsal.problems)
+    found.dry_run = await _try_functions(resolved)
+    if found.dry_run is not None and found.dry_run.problems:
+        return list_problems(problem.text for problem in found.dry_run.problems)
     found.facts = await _facts(name, resolved, known_adapters(models.adapters, config, environ), environ)
     with anyio.move_on_after(args.timeout) as limit:
         if not resolved.wire_name:
@@ -136,7 +136,7 @@ async def _diagnose(
     return Diagnosis(WORKS, f"Asked for one word, the model answered {found.answer!r}.")
 
 
-async def _rehearse(resolved: ResolvedModel) -> Rehearsal | None:
+async def _try_functions(resolved: ResolvedModel) -> DryRun | None:
     """Try the functions of a declared adapter; ``None`` for other adapters."""
     from jumpseat.adapters.declared.pipeline import DeclaredCaller
     from jumpseat.adapters.transport.http import HttpModel
@@ -144,9 +144,9 @@ async def _rehearse(resolved: ResolvedModel) -> Rehearsal | None:
     model = resolved.model
     if not isinstance(model, HttpModel) or not isinstance(model.caller, DeclaredCaller):
         return None
-    from jumpseat.adapters.declared.rehearsal import rehearse
+    from jumpseat.adapters.declared.dry_run import dry_run
 
-    return await rehearse(model.caller, resolved.wire_name or "m", vision=resolved.info.vision is True)
+    return await dry_run(model.caller, resolved.wire_name or "m", vision=resolved.info.vision is True)
 
 
 def _model_name(facts: Facts) -> str:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from jumpseat.adapters.transport.chunked import LONGEST_LINE, ChunkedDecoder
 from jumpseat.adapters.transport.errors import RemoteProtocolError
 from tests.support.cases import check_each
-from tests.support.properties import REPRODUCIBLE
 
 MALFORMED = {
     "no number": b"x\r\n",
@@ -34,7 +33,6 @@ def encoded(contents: list[bytes], trailers: bytes = b"") -> bytes:
     return chunks + b"0\r\n" + trailers + b"\r\n"
 
 
-@REPRODUCIBLE
 @given(st.lists(st.binary(min_size=1, max_size=300)), st.lists(st.integers(0, 2000), max_size=20))
 def test_the_content_does_not_depend_on_how_the_chunks_are_cut(contents: list[bytes], cuts: list[int]) -> None:
     stream = encoded(contents, b"Digest: x\r\n") + b"rest"
@@ -48,7 +46,6 @@ def test_the_content_does_not_depend_on_how_the_chunks_are_cut(contents: list[by
     assert b"rest".endswith(decoder.rest)
 
 
-@REPRODUCIBLE
 @given(st.lists(st.sampled_from([b"0", b"1", b"a", b"A", b"\r\n", b"\r", b"\n", b";x", b" "]), max_size=20))
 def test_content_is_that_which_h11_decodes(parts: list[bytes]) -> None:
     stream = b"".join(parts)

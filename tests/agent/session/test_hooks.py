@@ -257,7 +257,7 @@ async def test_a_hook_that_never_answers_times_out() -> None:
             await anyio.sleep_forever()
 
         made.client.invoke_hook = never
-        made.session.hooks.timeout_s = 0.01
+        made.session.hooks.timeout_s = 0.25
         await made.ask("go")
         assert made.client.payloads(events.AssistantMessage)[-1].content == "ok"
         assert {end.success for end in made.client.payloads(events.HookEnd)} == {False}

@@ -127,9 +127,9 @@ class SessionProviders:
         if plain:
             check_settings(wire_declaration(name), model or None, wanted)
             return
-        catalogue = self.adapters.catalogue_in(settings.cwd)
-        self.adapters.get_callable(name, catalogue.get(name))
-        if (known := catalogue.get_if_ready(name)) is not None:
+        catalogue, cwd = self.adapters.catalogue, settings.cwd
+        self.adapters.get_callable(name, catalogue.get(name, cwd))
+        if (known := catalogue.get_if_ready(name, cwd)) is not None:
             check_settings(known.declaration, model or None, wanted)
 
     def _check_provider(self, provider: ProviderConfig, where: str, cwd: Path) -> None:
@@ -138,11 +138,11 @@ class SessionProviders:
             self.connections.scripted(provider.script)
             return
         if kind not in PROVIDERS:
-            catalogue = self.adapters.catalogue_in(cwd)
-            if not catalogue.has(kind):
-                known = hint(provider.type, [*catalogue.names(), SCRIPTED])
+            catalogue = self.adapters.catalogue
+            if not catalogue.has(kind, cwd):
+                known = hint(provider.type, [*catalogue.names(cwd), SCRIPTED])
                 raise InvalidRequestError(f"{where}.type: unknown type {provider.type!r}, {known}")
-            self.adapters.get_callable(kind, catalogue.get(kind))
+            self.adapters.get_callable(kind, catalogue.get(kind, cwd))
         if provider.base_url and not WEB_ADDRESS.match(provider.base_url):
             # The URL is left out, because it may contain a password.
             raise InvalidRequestError(f"{where}.baseUrl is not a valid URL, expected http://... or https://...")
@@ -180,7 +180,7 @@ class SessionProviders:
             wire_name = wire_name or SCRIPTED
         known = ModelInfo(id="")
         if canonical_type(provider.type) not in (*PROVIDERS, SCRIPTED):
-            declared = await self.adapters.catalogue_in(settings.cwd).get_ready(provider.type)
+            declared = await self.adapters.catalogue.get_ready(provider.type, settings.cwd)
             offer = find_offer(declared.offers(), wire_name or None)
             if offer is None and wire_name:
                 offer = declared.offer_unlisted(wire_name)
@@ -228,7 +228,7 @@ class SessionProviders:
 
     def _wire_name(self, provider: ProviderConfig, cwd: Path) -> str:
         kind = canonical_type(provider.type)
-        return kind if kind in (*PROVIDERS, SCRIPTED) else self.adapters.catalogue_in(cwd).get(kind).kind or kind
+        return kind if kind in (*PROVIDERS, SCRIPTED) else self.adapters.catalogue.get(kind, cwd).kind or kind
 
     async def model(
         self,
@@ -267,7 +267,7 @@ class SessionProviders:
             signs_as = None if name == DEFAULT_PROVIDER else f"{kind}:{name}"
             return self.connections.built_in(kind, endpoint, token, key=key, signs_as=signs_as)
         # A declared adapter, whose values the session may override.
-        known = self.adapters.get_callable(kind, await self.adapters.catalogue_in(settings.cwd).get_ready(kind))
+        known = self.adapters.get_callable(kind, await self.adapters.catalogue.get_ready(kind, settings.cwd))
         given: dict[str, Any] = {}
         if provider.base_url:
             given["base_url"] = provider.base_url.rstrip("/")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from jumpseat.adapters.adapter import Endpoint
-from jumpseat.adapters.declared.catalogue import Catalogue
+from jumpseat.adapters.declared.catalogue import AdapterCatalogue
+from jumpseat.adapters.declared.dry_run import DryRun, dry_run
 from jumpseat.adapters.declared.pipeline import DeclaredCaller
-from jumpseat.adapters.declared.rehearsal import Rehearsal, rehearse
-from jumpseat.adapters.declared.samples import ARGUMENTS, TEXT, TOOL, answers_in, format_of
+from jumpseat.adapters.declared.sample_answers import ARGUMENTS, TEXT, TOOL, answers_in, format_of
 from jumpseat.adapters.providers import load_adapter
 from jumpseat.adapters.utilities import clean_streamed_data
 from jumpseat.agent.model import Completed, ModelEvent, ModelRequest
@@ -25,19 +25,19 @@ pytestmark = pytest.mark.anyio
 CHAT = "https://api.example.com/v1/chat/completions"
 
 
-async def rehearsed(adapter: dict[str, Any], *, vision: bool = True) -> Rehearsal:
-    known = Catalogue({}).register({**adapter, "name": "mine"})
+async def result_of(adapter: dict[str, Any], *, vision: bool = True) -> DryRun:
+    known = AdapterCatalogue({}).register({**adapter, "name": "mine"})
     # Nothing may be looked up: the environment is empty.
     caller = DeclaredCaller(known.declaration, known.wire, EnvResolver({}), {}, Endpoint(""), kind=known.kind)
-    return await rehearse(caller, "m", vision=vision)
+    return await dry_run(caller, "m", vision=vision)
 
 
 async def problems(adapter: dict[str, Any]) -> list[str]:
-    return [problem.text for problem in (await rehearsed(adapter)).problems]
+    return [problem.text for problem in (await result_of(adapter)).problems]
 
 
 def line_of(function: Callable[..., Any], offset: int = 0) -> str:
-    return f"test_rehearsal.py:{function.__code__.co_firstlineno + offset}"
+    return f"test_dry_run.py:{function.__code__.co_firstlineno + offset}"
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_the_format_of_a_known_url_is_recognised() -> None:
 
 async def test_adapters_without_bugs_pass() -> None:
     for sample in (parse_extra, settings, tools):
-        assert await rehearsed(vars(sample)["ADAPTER"]) == Rehearsal()
-    without_tools = await rehearsed(vars(openai_guide)["ADAPTER"])
+        assert await result_of(vars(sample)["ADAPTER"]) == DryRun()
+    without_tools = await result_of(vars(openai_guide)["ADAPTER"])
     assert without_tools.problems == ()
     assert without_tools.warning.startswith("Tools are not sent to the model: add the handler build_tools")
 
@@ -141,7 +141,7 @@ async def test_every_handler_is_tried() -> None:
             with case(name):
                 adapter = {"url": CHAT} if others else {"extends": "openai"}
                 found = await problems({**adapter, "handlers": {**others, name: _broken}})
-                assert any(f"its handler {name} failed (KeyError at test_rehearsal.py:" in text for text in found)
+                assert any(f"its handler {name} failed (KeyError at test_dry_run.py:" in text for text in found)
 
 
 async def test_the_conversation_has_an_image_for_models_with_vision() -> None:
@@ -155,7 +155,7 @@ async def test_the_conversation_has_an_image_for_models_with_vision() -> None:
         "samples": [{"stream": 'data: {"choices": [{"delta": {"content": "Hi"}}]}', "text": "Hi"}],
     }
 
-    assert await rehearsed(adapter, vision=False) == Rehearsal()
+    assert await result_of(adapter, vision=False) == DryRun()
     assert await problems(adapter) == [
         f"its handler build_messages failed (KeyError at {line_of(build_messages, 1)}): 'file', on an invented"
         " conversation"
@@ -187,8 +187,8 @@ async def test_an_adapter_brings_answers_in_its_own_format() -> None:
         {"body": '{"say": "Bye"}'},
     ]
 
-    assert "parse_chat was not run" in (await rehearsed(adapter)).untried
-    assert await rehearsed({**adapter, "samples": samples}) == Rehearsal()
+    assert "parse_chat was not run" in (await result_of(adapter)).untried
+    assert await result_of({**adapter, "samples": samples}) == DryRun()
     wrong = {**adapter, "samples": [{"body": {"say": "Hello"}, "text": "Goodbye"}]}
     assert await problems(wrong) == [
         f"its handler parse_chat ({line_of(parse_chat)}) must find the text 'Goodbye' in samples[0], found 'Hello'"

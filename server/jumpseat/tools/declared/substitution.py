@@ -17,7 +17,9 @@ from typing import Any, Final, cast
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.declared.env import EnvValues, Missing
 from jumpseat.declared.names import PLACEHOLDER
-from jumpseat.tools.declared.definition import Command
+from jumpseat.errors import ConfigError
+from jumpseat.parsing.validation import kind_of
+from jumpseat.tools.declared.definition import Command, Handler, read_step
 from jumpseat.tools.declared.view import as_text
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
@@ -28,18 +30,15 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class Filled:
     """A command to run. ``variables`` extend its environment, ``shown`` is its text in permission requests."""
 
-    line: tuple[str, ...] | str
+    command: Command
     shown: str
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    flag: str | None = None
-    stdin: str | None = None
-    cwd: str | None = None
-    timeout_s: float | None = None
 
     @property
     def argv(self) -> tuple[str, ...]:
         """Return the words of the command as it is executed."""
-        return ("sh", "-c", self.line) if isinstance(self.line, str) else self.line
+        line = self.command.line
+        return ("sh", "-c", line) if isinstance(line, str) else line
 
 
 def values_of_call(env: EnvValues, arguments: JsonObject, parameters: JsonObject) -> EnvValues:
@@ -73,17 +72,56 @@ def fill(command: Command, values: EnvValues, exported: Iterable[str]) -> Filled
         line, named = _for_shell(command.line, values)
         assigned = " ".join(f"{name}={shlex.quote(value)}" for name, value in named.items())
         shown = f"{assigned}; {line}" if assigned else line
-        return Filled(line, shown, {**variables, **named}, command.flag, stdin, cwd, command.timeout_s)
-    words = tuple(word for template in command.line for word in _words(template, values))
-    return Filled(words, shlex.join(words), variables, command.flag, stdin, cwd, command.timeout_s)
+        variables |= named
+    else:
+        line = tuple(word for template in command.line for word in _words(template, values))
+        shown = shlex.join(line)
+    return Filled(replace(command, line=line, stdin=stdin, cwd=cwd), shown, variables)
 
 
-def without_filling(command: Command) -> Filled:
-    """Return a command of a handler without substitution: a ``${name}`` in it may come from the model."""
-    shown = command.line if isinstance(command.line, str) else shlex.join(command.line)
-    return Filled(
-        command.line, shown, flag=command.flag, stdin=command.stdin, cwd=command.cwd, timeout_s=command.timeout_s
-    )
+class Entries:
+    """Converts the commands of one call to the plain entries of ``cmds`` that handlers read and change, and back.
+
+    A command is a list of words, a line for the shell, or a table with further keys, in all of which ``${}`` has
+    been substituted. A command that a handler has written is taken as it is: a ``${name}`` in it may come from the
+    model.
+    """
+
+    def __init__(self) -> None:
+        self._given: list[tuple[Any, Filled]] = []
+
+    def plain(self, filled: Filled) -> Any:
+        """Return the entry of ``cmds`` that stands for a command."""
+        command = filled.command
+        line = command.line if isinstance(command.line, str) else list(command.line)
+        more = {"flag": command.flag, "stdin": command.stdin, "cwd": command.cwd, "timeout_s": command.timeout_s}
+        table = {name: value for name, value in more.items() if value is not None}
+        entry: Any = {"cmd": line, **table} if table else line
+        self._given.append((entry, filled))
+        return entry
+
+    def read(self, cmds: Any) -> list[Filled | Handler]:
+        """Return the steps of a call from its entries, some of which handlers may have changed or added.
+
+        Raises:
+            ConfigError: there is no entry, or one is neither a command nor a function.
+        """
+        if not isinstance(cmds, list | tuple):
+            raise ConfigError(f"cmds: setup must leave a list, got {kind_of(cmds)}")
+        steps = [self._step(number, cmd) for number, cmd in enumerate(cast("list[Any]", cmds))]
+        if not steps:
+            raise ConfigError("it has no cmds: setup added none, or removed all")
+        return steps
+
+    def _step(self, number: int, entry: Any) -> Filled | Handler:
+        step = read_step(f"cmds[{number}]", entry)
+        if not isinstance(step, Command):
+            return step
+        shown = step.line if isinstance(step.line, str) else shlex.join(step.line)
+        before = next((filled for given, filled in self._given if given is entry), None)
+        if before is None:
+            return Filled(step, shown)
+        return Filled(step, before.shown if step.line == before.command.line else shown, before.variables)
 
 
 def _words(template: str, values: EnvValues) -> list[str]:

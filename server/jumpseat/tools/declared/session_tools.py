@@ -14,8 +14,8 @@ from jumpseat.declared.calling import HandlerError, call
 from jumpseat.declared.env import EnvResolver
 from jumpseat.sandbox.session import SessionSandbox
 from jumpseat.tools.declared.call import Call, Services
-from jumpseat.tools.declared.catalogue import Catalogue, Known
-from jumpseat.tools.declared.conventions import bind
+from jumpseat.tools.declared.calling_conventions import bind
+from jumpseat.tools.declared.catalogue import ToolCatalogue, ToolEntry
 from jumpseat.tools.declared.definition import Definition, Handler
 from jumpseat.tools.declared.groups import Group
 from jumpseat.tools.declared.view import as_text, schema_of
@@ -76,7 +76,7 @@ class DeclaredTools:
 
     def __init__(
         self,
-        catalogue: Catalogue,
+        catalogue: ToolCatalogue,
         resolver: EnvResolver,
         always: Collection[str],
         session: Session,
@@ -88,8 +88,8 @@ class DeclaredTools:
         self._services = Services(
             session.id, Commands(sandbox), resolver, session.services.secrets, flags={}, adapter=None
         )
-        # By name: the time and result of the last call of ``enabled``.
-        self._enabled: dict[str, tuple[float, bool]] = {}
+        # By name: the function ``enabled`` at its last call, the time of the call, and the result.
+        self._enabled: dict[str, tuple[Handler, float, bool]] = {}
         self._prompts: dict[str, str] = {}
         self._mentioned_now: frozenset[str] = frozenset()
 
@@ -111,7 +111,7 @@ class DeclaredTools:
         """
         self._mentioned_now = frozenset(mentioned)
         cwd = self._session.settings.cwd
-        await self._catalogue.read(cwd)
+        await self._catalogue.refresh(cwd)
         known = self._catalogue.known(cwd)
         members = (name for entry in known.values() if entry.group is not None for name in entry.group.tools)
         if not self._catalogue.has_searched_packages and not known.keys() >= {*names, *self._always, *members}:
@@ -163,7 +163,7 @@ class DeclaredTools:
 
     # --- selection-------------------------------------------------------------------------------------------------
 
-    def _all(self, known: Mapping[str, Known]) -> Iterator[Known]:
+    def _all(self, known: Mapping[str, ToolEntry]) -> Iterator[ToolEntry]:
         yield from known.values()
         for name in self._named(known) - known.keys():
             if (one := self._catalogue.package(name)) is not None:
@@ -174,12 +174,12 @@ class DeclaredTools:
         named = (name.removeprefix("custom:") for name in self._session.settings.named_tools())
         return {*named, *self._always, *self._session.history.mentions, *self._mentioned_now}
 
-    def _named(self, known: Mapping[str, Known]) -> set[str]:
+    def _named(self, known: Mapping[str, ToolEntry]) -> set[str]:
         """Return the tools that were named, directly or by a group."""
         names = self._requested_names()
         return names | {member for group in self._groups(known, names) for member in group.tools}
 
-    def _groups(self, known: Mapping[str, Known], names: Collection[str]) -> list[Group]:
+    def _groups(self, known: Mapping[str, ToolEntry], names: Collection[str]) -> list[Group]:
         """Return the groups among ``names``, and the groups in them."""
         found: dict[str, Group] = {}
         rest = sorted(names)
@@ -196,16 +196,17 @@ class DeclaredTools:
     def _is_enabled(self, tool: Definition) -> bool:
         if isinstance(tool.enabled, bool):
             return tool.enabled
-        return self._enabled.get(tool.name, (0.0, False))[1]
+        kept = self._enabled.get(tool.name)
+        return kept is not None and kept[2]
 
     # --- functions------------------------------------------------------------------------------------------------
 
     async def _update_enabled(self, tool: Definition, function: Handler) -> None:
-        updated_at, _ = self._enabled.get(tool.name, (0.0, False))
-        if updated_at and monotonic() - updated_at < KEEP_ENABLED_S:
+        kept = self._enabled.get(tool.name)
+        if kept is not None and kept[0] is function and monotonic() - kept[1] < KEEP_ENABLED_S:
             return
         answer = await self._call_function(tool.name, "enabled", function, {0: (), 1: ("opts",)})
-        self._enabled[tool.name] = (monotonic(), bool(answer))
+        self._enabled[tool.name] = (function, monotonic(), bool(answer))
 
     async def _update_prompt(self, owner: Definition | Group, function: Handler) -> None:
         schema: Any = None

@@ -7,9 +7,9 @@ from typing import Any
 
 from jumpseat.declared.calling import HandlerError, call, log_failure
 from jumpseat.declared.env import EnvValues, MissingValueError
-from jumpseat.tools.declared.conventions import HANDLER_ORDERS, HANDLER_ORDERS_2024, bind
+from jumpseat.tools.declared.calling_conventions import HANDLER_ORDERS, HANDLER_ORDERS_2024, bind
 from jumpseat.tools.declared.definition import Definition, Handler
-from jumpseat.tools.declared.filling import Filled
+from jumpseat.tools.declared.substitution import Filled
 from jumpseat.tools.declared.view import ChatView, ToolView, as_text
 from jumpseat.tools.tool import ToolOutcome
 

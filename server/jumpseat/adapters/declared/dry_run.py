@@ -1,8 +1,8 @@
 """Run the functions of a declared adapter on an invented conversation. Nothing is sent to the provider.
 
-A rehearsal prepares requests from a conversation with text, an image, a tool call and its result, decodes answers
-in the format of the adapter (see ``samples.py``), and ends the call, as for a real one. Values from outside of the
-declaration, such as keys, are replaced by their names in angle brackets; ``setup`` is run as it is.
+A dry run prepares requests from a conversation with text, an image, a tool call and its result, decodes answers in
+the format of the adapter (see ``sample_answers.py``), and ends the call, as for a real one. Values from outside of
+the declaration, such as keys, are replaced by their names in angle brackets; ``setup`` is run as it is.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from jumpseat.adapters.adapter import Outcome, PreparedCall
 from jumpseat.adapters.declared.declaration import BASE_URL, Declaration
 from jumpseat.adapters.declared.describe import source_of_entry
 from jumpseat.adapters.declared.functions import TIMEOUT_S
-from jumpseat.adapters.declared.known import drops_tools
+from jumpseat.adapters.declared.merged import drops_tools
 from jumpseat.adapters.declared.pipeline import DeclaredCaller, is_computed
-from jumpseat.adapters.declared.samples import (
+from jumpseat.adapters.declared.sample_answers import (
     ARGUMENTS,
     TEXT,
     TOOL,
@@ -67,7 +67,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class DryRun:
     """The result: the problems, the reason why answers were not decoded, and a warning, if there are any."""
 
     problems: tuple[Problem, ...] = ()
@@ -75,7 +75,7 @@ class Rehearsal:
     warning: str = ""
 
 
-async def rehearse(caller: DeclaredCaller, model: str, *, vision: bool) -> Rehearsal:
+async def dry_run(caller: DeclaredCaller, model: str, *, vision: bool) -> DryRun:
     """Run the functions of an adapter, and return what is wrong with them.
 
     Raises:
@@ -83,7 +83,7 @@ async def rehearse(caller: DeclaredCaller, model: str, *, vision: bool) -> Rehea
     """
     declaration = caller.declaration
     if not declaration.handlers and not any(map(is_computed, declaration.settings.values())):
-        return Rehearsal()
+        return DryRun()
     run = _Run(_without_secrets(caller), model, vision=vision)
     await run.settings()
     answers, untried = await run.answers()
@@ -94,11 +94,11 @@ async def rehearse(caller: DeclaredCaller, model: str, *, vision: bool) -> Rehea
         request = conversation if answer.calls else _question(model)
         await run.call(replace(request, stream=answer.body is None), answer)
     await run.other_requests()
-    return Rehearsal(tuple(run.problems), untried, (drops_tools(declaration) if caller.wire is None else ""))
+    return DryRun(tuple(run.problems), untried, (drops_tools(declaration) if caller.wire is None else ""))
 
 
 class _Run:
-    """The calls of one rehearsal, and the problems that they have found."""
+    """The calls of one dry run, and the problems that they have found."""
 
     def __init__(self, caller: DeclaredCaller, model: str, *, vision: bool) -> None:
         self._caller = caller

@@ -17,7 +17,7 @@ import anyio.from_thread
 from anyio.lowlevel import current_token
 
 from jumpseat.declared.calling import HandlerError, call, log_failure, source_of
-from jumpseat.tools.declared.conventions import FUNCTION_ORDERS, FUNCTION_ORDERS_2024, bind
+from jumpseat.tools.declared.calling_conventions import FUNCTION_ORDERS, FUNCTION_ORDERS_2024, bind
 from jumpseat.tools.declared.definition import Handler
 from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.members import misspelt

@@ -1,11 +1,11 @@
-"""A declared adapter merged with everything that it extends: its models, and the server its key is for."""
+"""A declared adapter merged with everything that it extends: its models and the server of its key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from jumpseat.adapters.adapter import Adapter
@@ -27,6 +27,7 @@ from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.adapters.wire import as_amount, as_flag, as_limit, as_object
 from jumpseat.agent.model import ModelInfo, Price
 from jumpseat.declared.env import SECRET_NAME
+from jumpseat.declared.values import entry_value
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import in_declaration
 from jumpseat_protocol.lazy_dataclasses import dataclass
@@ -39,7 +40,7 @@ WITHHELD: Final[Mapping[str, Any]] = {"value": "", "variable": True, "optional":
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class MergedAdapter:
     """An adapter merged with everything that it extends.
 
     ``wire`` is ``None`` if handlers do everything; ``kind`` is the built-in provider type that it is based on.
@@ -71,7 +72,7 @@ class Known:
         except ConfigError as error:
             raise in_declaration(owner, error, self.file) from None
 
-    def without_secrets(self) -> Known:
+    def without_secrets(self) -> MergedAdapter:
         """Return the adapter without its key and without all other values with secret names."""
         declaration = self.declaration
         env = {name: WITHHELD if SECRET_NAME.search(name) else raw for name, raw in declaration.env.items()}
@@ -110,7 +111,7 @@ class Known:
         entry = self.declaration.settings.get(MODEL)
         return entry is not None and (callable(entry.choices) or callable(entry.default))
 
-    def fetch_models(self, resolve: Callable[..., Any] | None) -> Known:
+    def fetch_models(self, resolve: Callable[..., Any] | None) -> MergedAdapter:
         """Return the adapter with the results of its functions in their place; ``resolve`` is called first.
 
         Raises:
@@ -169,7 +170,7 @@ def default_key(kind: str | None) -> dict[str, Any]:
     return {"value": variable or "", "variable": True, "optional": True}
 
 
-def uses_other_server(own: Mapping[str, Any], base: Known) -> bool:
+def uses_other_server(own: Mapping[str, Any], base: MergedAdapter) -> bool:
     """Return whether ``own`` uses another server than the one that the usual key of ``base`` is for."""
     env: Mapping[str, Any] = as_object(own.get("env"))
     key = base.declaration.env.get(API_KEY)
@@ -178,15 +179,13 @@ def uses_other_server(own: Mapping[str, Any], base: Known) -> bool:
     for address in (own.get("url"), env.get(BASE_URL)):
         if address is None or (isinstance(address, str) and address.startswith(f"${{{BASE_URL}}}")):
             continue
-        text = cast("Mapping[str, Any]", address).get("value") if isinstance(address, Mapping) else address
-        if not _same_server(_address(base.declaration), text):
+        if not _same_server(_address(base.declaration), entry_value(address)):
             return True
     return False
 
 
 def _address(declaration: Declaration) -> Any:
-    entry = declaration.env.get(BASE_URL)
-    return cast("Mapping[str, Any]", entry).get("value") if isinstance(entry, Mapping) else entry
+    return entry_value(declaration.env.get(BASE_URL))
 
 
 def _same_server(one: Any, other: Any) -> bool:
