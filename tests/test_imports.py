@@ -20,7 +20,7 @@ from tests.tools.test_schema_check import FITTING, SCHEMA
 
 PROTOCOL: Final = Path(jumpseat_protocol.__file__).parent
 HEAVY: Final = {
-    *("httpx", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"),
+    *("httpcore2", "httpx2", "pygls", "mcp", "lsprotocol", "yaml", "jsonschema", "tree_sitter", "tree_sitter_bash"),
     *("rich", "prompt_toolkit", "jumpseat_terminal", "websockets", "nats"),
 }
 
@@ -29,7 +29,7 @@ def loaded_by(code: str, *argv: str) -> set[str]:
     """Run a program in a new interpreter and return the names of the modules that it has loaded."""
     code = f"{code}\nimport sys; print(sorted(sys.modules))"
     process = subprocess.run(
-        [sys.executable, "-c", code, *argv], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", code, *argv], capture_output=True, text=True, timeout=120, check=False
     )
     assert process.returncode == 0, process.stderr
     return set(ast.literal_eval(process.stdout))
@@ -107,13 +107,13 @@ COMMANDS: Final = {
     "hooks": 181,
 }
 # A server loads what the first session needs while it starts.
-BUDGETS: Final = {"ping": 365, "session.create": 365, "session.send": 402}
+BUDGETS: Final = {"ping": 371, "session.create": 371, "session.send": 449}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),
     *("jumpseat.agent.shell.syntax", "jumpseat.sandbox.mechanisms"),
 }
-NOT_FOR_A_PLAIN_MODEL: Final = {"certifi", "email", "http", "httpx", "urllib.request"}
+NOT_FOR_A_PLAIN_MODEL: Final = {"certifi", "http", "httpx2", "urllib.request"}
 
 
 def imported(log: str) -> list[str]:
@@ -131,7 +131,7 @@ def counted(modules: list[str]) -> int:
 def test_a_command_imports_no_more_than_its_budget(command: str, tmp_path: Path) -> None:
     argv = [sys.executable, "-X", "importtime", "-m", "jumpseat", *command.split()]
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path / "home")}
-    process = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True, env=environ)
+    process = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True, env=environ)
     assert counted(imported(process.stderr)) <= COMMANDS[command]
 
 

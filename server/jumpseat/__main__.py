@@ -45,8 +45,6 @@ def main() -> None:
 def _leave_out_modules() -> None:
     """Keep libraries from loading what no command needs."""
     modules = cast("dict[str, ModuleType | None]", sys.modules)
-    # The command-line program of httpx, and with it click, rich and pygments: 40 ms and 6 MiB.
-    modules["httpx._main"] = None
     # Plugins of pydantic, which would see everything that is validated, keys too: looking for them in all installed
     # packages takes a twentieth of the time to start.
     plugins = modules["pydantic.plugin._loader"] = ModuleType("pydantic.plugin._loader")

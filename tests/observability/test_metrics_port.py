@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import anyio.to_thread
-import httpx
+import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -29,7 +29,7 @@ async def test_prometheus_reads_what_sessions_have_done(tmp_path: Path) -> None:
     async with running_server(tmp_path, args=("--metrics-port", "0", "--yolo")) as server:
         session = await server.wire.create(provider)
         await server.wire.prompt(session)
-        async with httpx.AsyncClient(base_url=metrics_url(server)) as client:
+        async with httpx2.AsyncClient(base_url=metrics_url(server)) as client:
             answer = await client.get("/metrics")
             health = await client.get("/healthz")
             ready = await client.get("/readyz")
@@ -59,7 +59,7 @@ async def test_prometheus_reads_what_sessions_have_done(tmp_path: Path) -> None:
 async def test_a_web_page_under_another_name_gets_nothing(tmp_path: Path) -> None:
     async with (
         running_server(tmp_path, args=("--metrics-port", "0")) as server,
-        httpx.AsyncClient(base_url=metrics_url(server)) as client,
+        httpx2.AsyncClient(base_url=metrics_url(server)) as client,
     ):
         rebound = await client.get("/status", headers={"Host": "evil.example"})
         posted = await client.post("/status")

@@ -21,14 +21,14 @@ PACKAGES: Final = ("server/jumpseat", "protocol/jumpseat_protocol")
 
 
 class RecipeServer:
-    """A server that runs from a copy of the code, on stdio. ``events`` are those that it has sent."""
+    """A server that runs from a copy of the code, on stdio."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
         self.events: list[dict[str, Any]] = []
 
     def call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and return its result."""
+        """Send a request and return its result; events before the response are added to ``events``."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -48,16 +48,14 @@ class RecipeServer:
 
 
 @contextmanager
-def recipe_server(folder: Path, *files: str) -> Generator[RecipeServer]:
-    """Run a server with the recipes that add or change ``files``, from a copy in ``folder``."""
+def recipe_server(folder: Path) -> Generator[RecipeServer]:
+    """Run a server with all recipes of the page, from a copy in ``folder``."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "docs", folder / "docs")
-    diffs = re.findall("```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    for file in files:
-        (diff,) = (diff for diff in diffs if f"+++ b/{file}\n" in diff)
+    for diff in re.findall("```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL):
         # The line numbers in the page may be outdated.
-        subprocess.run(["git", "apply", "-"], cwd=folder, input=diff.encode(), check=True, timeout=30)
+        subprocess.run(["git", "apply", "-"], cwd=folder, input=diff.encode(), check=True, timeout=120)
     (folder / "home").mkdir()
     environ = {
         "PATH": os.environ["PATH"],
