@@ -29,7 +29,7 @@ def loaded_by(code: str, *argv: str) -> set[str]:
     """Run a program in a new interpreter and return the names of the modules that it has loaded."""
     code = f"{code}\nimport sys; print(sorted(sys.modules))"
     process = subprocess.run(
-        [sys.executable, "-c", code, *argv], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", code, *argv], capture_output=True, text=True, timeout=120, check=False
     )
     assert process.returncode == 0, process.stderr
     return set(ast.literal_eval(process.stdout))
@@ -55,8 +55,8 @@ def test_a_server_and_a_client_import_the_types_of_model_calls_without_sessions_
 
 
 def test_creating_sessions_and_sending_prompts_import_nothing_of_failures_logins_and_other_methods() -> None:
-    loaded = loaded_by("import jumpseat.app; from jumpseat.handlers.session import create, send")
-    late = ("accounts", "agents", "queue", "telemetry")
+    loaded = loaded_by("import jumpseat.app; import jumpseat.handlers.session.session")
+    late = ("accounts", "agents", "telemetry")
     assert not loaded & {f"jumpseat_protocol.{name}" for name in late}
     assert not loaded & {"jumpseat.adapters.models.explanations", "jumpseat.adapters.models.diagnosis"}
 
@@ -107,7 +107,7 @@ COMMANDS: Final = {
     "hooks": 181,
 }
 # A server loads what the first session needs while it starts.
-BUDGETS: Final = {"ping": 365, "session.create": 365, "session.send": 450}
+BUDGETS: Final = {"ping": 371, "session.create": 371, "session.send": 449}
 
 NOT_BEFORE_A_PROMPT: Final = {
     *("attr", "cattrs", "email", "h11", "http", "importlib.metadata", "urllib.request"),
@@ -131,7 +131,7 @@ def counted(modules: list[str]) -> int:
 def test_a_command_imports_no_more_than_its_budget(command: str, tmp_path: Path) -> None:
     argv = [sys.executable, "-X", "importtime", "-m", "jumpseat", *command.split()]
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path / "home")}
-    process = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True, env=environ)
+    process = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True, env=environ)
     assert counted(imported(process.stderr)) <= COMMANDS[command]
 
 

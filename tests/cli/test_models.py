@@ -45,7 +45,7 @@ def jumpseat(
         capture_output=True,
         cwd=cwd,
         text=True,
-        timeout=30,
+        timeout=120,
         stdin=subprocess.DEVNULL,
         env={"PATH": os.defpath, "HOME": str(home), "COPILOT_HOME": str(home), **environ},
     )
@@ -411,7 +411,7 @@ def test_a_command_whose_reader_is_gone_ends_without_a_traceback(tmp_path: Path)
     os.close(reader)
     environ = {"PATH": os.defpath, "HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path)}
     process = subprocess.run(
-        [executable(), "adapters"], check=False, stdout=writer, stderr=subprocess.PIPE, timeout=30, env=environ
+        [executable(), "adapters"], check=False, stdout=writer, stderr=subprocess.PIPE, timeout=120, env=environ
     )
     os.close(writer)
     assert (process.returncode, process.stderr) == (0, b"")

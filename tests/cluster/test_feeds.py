@@ -11,8 +11,9 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumpseat.cluster.relay.feed import Feed
+from jumpseat.cluster.relay.event_feed import Feed
 from jumpseat.cluster.sessions.missed_events import RunEnds, Seen, last_id, missed, with_ends
+from jumpseat.rpc.connection import Connection
 from jumpseat_protocol import events
 from jumpseat_protocol.events import Event
 
@@ -20,19 +21,19 @@ JsonObject = dict[str, Any]
 SESSION: Final = "s"
 
 
-class Receiver:
-    """A connection, which sends what its gate lets pass."""
+class Receiver(Connection):
+    """A connection without a transport, which sends the events that its gate admits."""
 
     def __init__(self, send: Callable[[JsonObject], None]) -> None:
         self.gates: dict[str, Callable[[Event], bool]] = {}
-        self._send = send
+        self.send_here = send
 
     def deliver(self, session_id: str, event: Event) -> None:
         if self.gates[session_id](event):
-            self._send(event.wire())
+            self.send_here(event.wire())
 
     def deliver_encoded(self, session_id: str, event: bytes) -> None:
-        self._send(orjson.loads(event))
+        self.send_here(orjson.loads(event))
 
 
 class Link:

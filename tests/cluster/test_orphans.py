@@ -9,8 +9,8 @@ import pytest
 from jumpseat.cluster.nats import jetstream
 from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.nats.settings import ClusterSettings
-from jumpseat.cluster.sessions.orphans import object_name, remove_orphans
-from jumpseat.cluster.sessions.records import Record
+from jumpseat.cluster.sessions.housekeeping import remove_orphans
+from jumpseat.cluster.sessions.records import Record, object_name
 from tests.cluster.test_nats_faults import admin
 from tests.support.nats import running_nats
 

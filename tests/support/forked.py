@@ -164,6 +164,11 @@ async def fork(
     return process
 
 
+def preload(program: Program) -> None:
+    """Import a program for :func:`fork`, unless another worker has done it: that takes seconds."""
+    _address(program)
+
+
 @cache
 def executable(program: Program = SERVER, name: str = "jumpseat") -> str:
     """Return the path of an executable that runs a program in a forked process.

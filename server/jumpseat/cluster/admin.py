@@ -1,4 +1,4 @@
-"""What people ask of a cluster: its state, and copies of sessions from files to JetStream and back."""
+"""Commands of operators: the state of a cluster, and copies of sessions from files to JetStream and back."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from jumpseat.cluster.nats.names import Names
 from jumpseat.cluster.nats.settings import ClusterSettings
 from jumpseat.cluster.replicas.handshake import decode_versions
 from jumpseat.cluster.sessions.documents import APPROVALS, SETTINGS
-from jumpseat.cluster.sessions.folder import ReplicatedFolder
 from jumpseat.errors import JumpseatError
-from jumpseat.store.session.log_syncer import LogSyncer
 from jumpseat.store.session.sessions import SessionStore
 from jumpseat.store.user.location_approvals import FILE as APPROVALS_FILE
 from jumpseat.store.user.location_approvals import with_location_keys
@@ -94,11 +92,10 @@ async def copy_to_cluster(settings: ClusterSettings, home: Path, only: Collectio
             if cluster.index.get(session_id) is not None:
                 yield session_id, "exists", ""
                 continue
-            source = ReplicatedFolder(folder.path, LogSyncer(tasks), files.ownership, cluster.ownerships)
-            workspace = source.read_workspace()
-            host = cluster.host_of(workspace.cwd if workspace is not None else None)
+            workspace = folder.read_workspace()
+            host = settings.host_of(workspace.cwd if workspace is not None else None)
             try:
-                await cluster.ownerships.store_folder(session_id, source, host)
+                await cluster.ownerships.store_folder(session_id, folder, host)
             except (JumpseatError, OSError) as error:
                 yield session_id, "failed", str(error)
             else:
@@ -128,9 +125,8 @@ async def copy_to_files(settings: ClusterSettings, home: Path, only: Collection[
             if await cluster.ownerships.owner(session_id) is not None:
                 yield session_id, "open", ""
                 continue
-            target = ReplicatedFolder(folder.path, LogSyncer(tasks), files.ownership, cluster.ownerships)
             try:
-                await cluster.ownerships.copy(session_id, target)
+                await cluster.ownerships.copy(session_id, folder.path)
             except (JumpseatError, OSError) as error:
                 yield session_id, "failed", str(error)
             else:
@@ -142,7 +138,7 @@ async def _documents_to_cluster(cluster: Cluster, home: Path) -> AsyncIterator[C
     approvals = await anyio.to_thread.run_sync(PrivateFile(home / APPROVALS_FILE).read)
     settings = without_unknown(await anyio.to_thread.run_sync(SettingsFile(home / SETTINGS_FILE).read))
     for name, values, target in (
-        (APPROVALS, with_location_keys(approvals, cluster.location_key), cluster.documents.approvals),
+        (APPROVALS, with_location_keys(approvals, cluster.settings.location_key), cluster.documents.approvals),
         (SETTINGS, settings, cluster.documents.settings),
     ):
         if not values:
@@ -156,7 +152,7 @@ async def _documents_to_cluster(cluster: Cluster, home: Path) -> AsyncIterator[C
 
 def _documents_to_files(cluster: Cluster, home: Path) -> list[Copied]:
     """Copy the documents, with the approvals for folders that this host has."""
-    approvals = with_location_keys(cluster.documents.approvals.read(), cluster.location_of)
+    approvals = with_location_keys(cluster.documents.approvals.read(), cluster.settings.location_of)
     done: list[Copied] = []
     for name, values, target in (
         (APPROVALS, approvals, PrivateFile(home / APPROVALS_FILE)),

@@ -195,7 +195,7 @@ async def test_a_session_is_closed_if_its_client_hangs_up_during_session_end(tmp
                     await other.check_alive()
                 await wire.ask("session.detach", {"sessionId": session})
                 await server_request(wire, "sessionEnd")
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while server.descendants():
                 await other.check_alive()
         error = await other.error_of("session.mode.get", {"sessionId": session})

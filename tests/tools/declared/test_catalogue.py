@@ -85,6 +85,8 @@ async def test_the_first_declaration_of_a_name_is_used(tmp_path: Path) -> None:
         "files": "project",
         "home": "configuration",
     }
+    # Tools of the user stay known to a session that moves to a folder that has not been read.
+    assert catalogue.known(tmp_path).keys() == {"all", "files", "home"}
 
 
 def test_project_tools_are_searched_up_to_the_root_of_the_repository(tmp_path: Path) -> None:

@@ -87,24 +87,21 @@ def source_of_entry(view: AdapterView, name: str, raw: Any) -> str:
 
 def _env_entry(view: AdapterView, name: str, raw: Any) -> AdapterEnvEntry:
     entry = read_entry(f"{view.name}.env.{name}", raw)
-    value = entry.value
+    value, source, detail = entry.value, "literal", None
     if entry.variable:
-        if not value:
-            return AdapterEnvEntry(name=name, source="none", optional=entry.optional)
-        return AdapterEnvEntry(name=name, source="variable", detail=str(value), optional=entry.optional)
-    if callable(value):
-        return AdapterEnvEntry(name=name, source="function", optional=entry.optional)
-    if isinstance(value, str) and not entry.literal:
+        source, detail = ("variable", str(value)) if value else ("none", None)
+    elif callable(value):
+        source = "function"
+    elif isinstance(value, str) and not entry.literal:
         if value.startswith("cmd:"):
-            return AdapterEnvEntry(name=name, source="command", optional=entry.optional)
-        if value.startswith("file:"):
-            return AdapterEnvEntry(name=name, source="file", optional=entry.optional)
-        if view.lookup(value) not in (None, False):
-            return AdapterEnvEntry(name=name, source="path", detail=value, optional=entry.optional)
-        if _VARIABLE.fullmatch(value):
-            detail = value if "_" in value else None
-            return AdapterEnvEntry(name=name, source="variable", detail=detail, optional=entry.optional)
-    return AdapterEnvEntry(name=name, source="literal", optional=entry.optional)
+            source = "command"
+        elif value.startswith("file:"):
+            source = "file"
+        elif view.lookup(value) not in (None, False):
+            source, detail = "path", value
+        elif _VARIABLE.fullmatch(value):
+            source, detail = "variable", value if "_" in value else None
+    return AdapterEnvEntry(name=name, source=source, detail=detail, optional=entry.optional)
 
 
 def _without_secrets(url: Any) -> str | None:

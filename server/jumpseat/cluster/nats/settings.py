@@ -41,6 +41,23 @@ class ClusterSettings:
     credentials: str | None = None
     tls: ssl.SSLContext | None = field(default=None, repr=False)
 
+    def host_of(self, cwd: str | None) -> str | None:
+        """Return the host that a session with a working directory needs; ``None`` if all have the directory."""
+        if cwd is None:
+            return None
+        path = Path(cwd)
+        return None if any(path.is_relative_to(shared) for shared in self.shared) else self.host
+
+    def location_key(self, location: str) -> str:
+        """Return the name of approvals for a location: a folder of one host is another folder elsewhere."""
+        host = self.host_of(location)
+        return location if host is None else f"{host}:{location}"
+
+    def location_of(self, key: str) -> str | None:
+        """Return the location with a key; ``None`` if it is a folder of another host."""
+        location = key.removeprefix(f"{self.host}:")
+        return location if self.location_key(location) == key else None
+
 
 def cluster_settings(config: StoreConfig, environ: Mapping[str, str]) -> ClusterSettings:
     """Return the settings of a cluster.

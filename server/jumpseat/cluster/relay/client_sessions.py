@@ -1,4 +1,4 @@
-"""The sessions that one client has opened, and how they are opened for it again where their owners are gone."""
+"""The sessions that one client has opened; they are opened again when their owners are gone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Final
 import anyio
 from anyio.abc import TaskGroup
 
-from jumpseat.cluster.relay.calls import LEAVING, OPENING, Call
-from jumpseat.cluster.relay.feed import Feed
+from jumpseat.cluster.relay.event_feed import Feed
 from jumpseat.cluster.relay.resent_prompts import SentPrompts
+from jumpseat.cluster.relay.session_calls import LEAVING, OPENING, Call
 from jumpseat.rpc.connection import Connection
 
 log = logging.getLogger(__name__)
@@ -21,11 +21,11 @@ REOPEN_S: Final = 600.0
 AGAIN_S: Final = 0.5
 
 
-class Openings:
-    """The opened sessions of a client. ``resume`` queues the request of this server that resumes a session.
+class ClientSessions:
+    """The opened sessions of a client. ``resume`` queues a request of this server that resumes a session.
 
-    It gets the method and the params with which the client has opened the session, and the session's id. ``resume``
-    is ``None`` for the client of another replica, which opens its sessions again itself.
+    Its arguments are the method and the params with which the client has opened the session, and the session's id.
+    It is ``None`` for a relayed client, whose own replica opens its sessions again.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Requests about many sessions: carried out for one session after the other, each where the session is.
+"""Requests about many sessions, split into one request per session; each goes to the session's owner.
 
-A request that names one session only goes to its owner like all requests about a session.
+A request that names a single session is routed as all requests about a session.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import anyio
 
-from jumpseat.cluster.relay.calls import DELETING, OF_MANY, sessions_of_call
-from jumpseat.cluster.sessions.index import Index
+from jumpseat.cluster.relay.session_calls import DELETING, OF_MANY, sessions_of_call
+from jumpseat.cluster.sessions.replica import Replica
 from jumpseat.errors import JumpseatError
 from jumpseat.rpc.json_rpc_peer import Later, ResponseError
 from jumpseat.sessions.context import Context
@@ -27,23 +27,23 @@ AT_ONCE: Final = 8
 Handler: TypeAlias = Callable[[Any], Any]
 
 
-class Replica(Protocol):
-    """The replica that a client is connected to."""
+class FanOut:
+    """The requests of a client about many sessions.
 
-    @property
-    def index(self) -> Index: ...
+    ``find_here`` returns the handler of a method in this process. ``serve_one`` serves a request about one session,
+    wherever the session is.
+    """
 
-    async def wait_until_known(self) -> None: ...
-
-    def find_here(self, ctx: Context, method: str) -> Handler: ...
-
-
-class ManySessions:
-    """The requests of a client about many sessions. ``serve_one`` serves a request about one, wherever it is."""
-
-    def __init__(self, replica: Replica, ctx: Context, serve_one: Callable[[str, Handler, Any], Any]) -> None:
+    def __init__(
+        self,
+        replica: Replica,
+        ctx: Context,
+        find_here: Callable[[str], Handler],
+        serve_one: Callable[[str, Handler, Any], Any],
+    ) -> None:
         self._replica = replica
         self._ctx = ctx
+        self._find_here = find_here
         self._serve_one = serve_one
 
     def find(self, method: str, params: Any) -> Callable[[Handler], Awaitable[Any]] | None:
@@ -93,7 +93,7 @@ class ManySessions:
         if params.get("dryRun") is True:
             return found
         candidates = cast("list[str]", found["candidates"])
-        delete = self._replica.find_here(self._ctx, DELETING)
+        delete = self._find_here(DELETING)
         freed: dict[str, int] = {}
         if candidates:
             freed = (await self._split(DELETING, delete, {}, candidates))["freedBytes"]
@@ -111,7 +111,7 @@ class ManySessions:
         await self._catch_up()
         session_id = self._named(params)
         if params["kind"] == "resumeLast" and params.get("context") is not None:
-            last = self._replica.find_here(self._ctx, "sessions.getLastForContext")
+            last = self._find_here("sessions.getLastForContext")
             session_id = to_wire(last({"context": params["context"]})).get("sessionId")
         if session_id is None:
             return await _awaited(serve(params))

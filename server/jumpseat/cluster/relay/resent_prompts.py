@@ -1,4 +1,4 @@
-"""The prompts that a server has accepted and not begun: they are sent again when the replica that had them is gone.
+"""Accepted prompts that have not begun: they are sent again when the replica that had them is gone.
 
 A prompt is in the log when its run begins. Until then it is in the queue of the session's owner alone, and at the
 replica of its client.
@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
-from jumpseat.cluster.relay.calls import Call
+from jumpseat.cluster.relay.session_calls import Call
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MOST: Final = 100

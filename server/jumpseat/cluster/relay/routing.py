@@ -8,15 +8,22 @@ from __future__ import annotations
 import inspect
 import uuid
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol, TypeAlias, cast
+from functools import partial
+from typing import Any, Final, cast
 
 import anyio
-from anyio.abc import TaskGroup
 
-from jumpseat.cluster.relay.calls import (
+from jumpseat.cluster.relay.client_sessions import ClientSessions
+from jumpseat.cluster.relay.fan_out import FanOut, Handler
+from jumpseat.cluster.relay.local_service import LocalService
+from jumpseat.cluster.relay.remote_replicas import RemoteReplicas
+from jumpseat.cluster.relay.replica_connections import ReplicaConnections
+from jumpseat.cluster.relay.session_calls import (
     ANSWERING,
+    END_NOTE,
     FEED,
     LISTING,
+    MOVED_NOTE,
     OPENING,
     READING,
     SEEN,
@@ -28,75 +35,45 @@ from jumpseat.cluster.relay.calls import (
     with_session,
     working_directory_of,
 )
-from jumpseat.cluster.relay.client_sessions import Openings
-from jumpseat.cluster.relay.fan_out import ManySessions
-from jumpseat.cluster.relay.local_calls import LocalCalls, Owner
-from jumpseat.cluster.relay.relaying import Connecting, Relays
-from jumpseat.cluster.relay.remote import END_NOTE, MOVED, MOVED_NOTE
-from jumpseat.cluster.replicas.membership import Membership
 from jumpseat.cluster.sessions.claims import OwnedElsewhereError
-from jumpseat.cluster.sessions.index import Index
 from jumpseat.cluster.sessions.missed_events import decode_seen
+from jumpseat.cluster.sessions.replica import Replica
 from jumpseat.errors import JumpseatError, OutcomeUnknownError, SessionElsewhereError, StoreUnavailableError
 from jumpseat.rpc.connection import Connection
 from jumpseat.rpc.json_rpc_peer import Later
 from jumpseat.rpc.routes import check_call
 from jumpseat.rpc.wire_errors import error_of
 from jumpseat.sessions.context import Context
-from jumpseat_protocol.envelope import ErrorObject
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 ATTEMPTS: Final = 20
 AGAIN_S: Final = 0.1
 
-Handler: TypeAlias = Callable[[Any], Any]
-
-
-@dataclass(slots=True)
-class RelayCounters:
-    """The number of requests that this replica has relayed so far."""
-
-    relayed: int = 0
-
-
-class LocalReplica(Owner, Protocol):
-    """The replica that a client is connected to, as :class:`jumpseat.cluster.cluster.Cluster`."""
-
-    @property
-    def membership(self) -> Membership: ...
-
-    @property
-    def index(self) -> Index: ...
-
-    @property
-    def counters(self) -> RelayCounters: ...
-
-    @property
-    def links(self) -> Connecting: ...
-
-    @property
-    def unavailable(self) -> bool: ...
-
-    async def wait_until_known(self) -> None: ...
-
-    async def settle(self, session_id: str) -> None: ...
-
-    def host_of(self, cwd: str | None) -> str | None: ...
-
 
 class ClientRoutes:
-    """The routes of a client. A ``relayed`` one comes from another replica, which it tells what is not here."""
+    """The routes of a client. A ``relayed`` client is connected to another replica, which looks for owners itself.
 
-    def __init__(self, cluster: LocalReplica, ctx: Context, connection: Connection, *, relayed: bool) -> None:
+    ``find_here`` returns the function that serves a method in this process.
+    """
+
+    def __init__(
+        self,
+        replica: Replica,
+        connections: ReplicaConnections,
+        ctx: Context,
+        client: Connection,
+        find_here: Callable[[str], Handler | None],
+        *,
+        relayed: bool,
+    ) -> None:
         self.relayed = relayed
-        self.openings = Openings(cluster.tasks, connection, None if relayed else self._resume)
-        self._cluster = cluster
+        self.sessions = ClientSessions(replica.tasks, client, None if relayed else self._resume)
+        self._replica = replica
         self._ctx = ctx
-        self._connection = connection
-        self._many = ManySessions(cluster, ctx, self.serve)
-        self._here = LocalCalls(cluster, ctx, connection, self.openings, relayed=relayed)
-        self._tasks: TaskGroup = cluster.tasks
-        self._relays = Relays(cluster.links, connection, self.openings, self._try_again)
+        self._client = client
+        self._find_here = find_here
+        self._here = LocalService(replica, connections, ctx, client, self.sessions, find_here, relayed=relayed)
+        self._elsewhere = RemoteReplicas(replica, connections, client, self.sessions)
+        self._fan_out = FanOut(replica, ctx, self._here.handler, self.serve)
         # The requests about a session whose owner is being looked for.
         self._waiting: dict[str, list[Call]] = {}
         self._unanswered: set[Call] = set()
@@ -105,17 +82,22 @@ class ClientRoutes:
 
     # --- requests -------------------------------------------------------------------------------------------------
 
+    def find(self, method: str) -> Handler | None:
+        """Return the function that serves a method here or elsewhere; ``None`` if the protocol lacks the method."""
+        serve = self._find_here(method)
+        return None if serve is None else partial(self.serve, method, serve)
+
     def serve(self, method: str, serve: Handler, params: Any) -> Any:
         """Serve a request, here by ``serve`` or elsewhere."""
         self._received += 1
         session_id = session_of_call(method, params)
         is_new = creates(method, params)
-        if self._connection.access is None:
+        if self._client.access is None:
             return serve(params)
-        if method == "sessionFs.setProvider" and not self.openings:
+        if method == "sessionFs.setProvider" and not self.sessions:
             # Connections to other replicas, which do not know of the file system.
             self.close()
-        if (of_many := self._many.find(method, params)) is not None:
+        if (of_many := self._fan_out.find(method, params)) is not None:
             check_call(self._ctx, method)
             return of_many(serve)
         if session_id is None and not (is_new and isinstance(params, dict)):
@@ -134,7 +116,7 @@ class ClientRoutes:
             if self._relayed_params(given, call):
                 call.params = {name: value for name, value in given.items() if name not in (FEED, SEEN, SENT)}
         if self._ending and self.relayed:
-            call.later.fail(ErrorObject(code=MOVED, message="the replica is ending"))
+            call.move("the replica is ending")
         elif self._ending:
             call.fail(StoreUnavailableError())
         else:
@@ -150,22 +132,22 @@ class ClientRoutes:
 
     def _is_settled_here(self, method: str, session_id: str) -> bool:
         """Return whether a request is about a session that is here and has nothing to store."""
-        lease = self._cluster.ownerships.lease(session_id)
+        lease = self._replica.ownerships.lease(session_id)
         return (
             lease is not None
             and lease.settled
-            and self._cluster.session(session_id) is not None
+            and self._replica.ownerships.session(session_id) is not None
             and session_id not in self._waiting
             and method not in OPENING
             and method != ANSWERING
-            and not self._cluster.unavailable
-            and not self._cluster.membership.doubtful
+            and not self._replica.unavailable
+            and not self._replica.membership.doubtful
         )
 
     def _serve_at_once(self, method: str, serve: Handler, params: dict[str, Any], session_id: str) -> Any:
         """Serve a request about a session that is settled here, as without a cluster."""
         result = serve(params)
-        lease = self._cluster.ownerships.lease(session_id)
+        lease = self._replica.ownerships.lease(session_id)
         if method != "session.send" and not inspect.isawaitable(result) and lease is not None and lease.settled:
             return result
         call = self._call(method, params, session_id, serve)
@@ -174,7 +156,7 @@ class ClientRoutes:
 
     def _call(self, method: str, params: dict[str, Any], session_id: str, serve: Handler) -> Call:
         scope = anyio.CancelScope()
-        call = Call(method, params, session_id, serve, Later(scope.cancel), scope)
+        call = Call(method, params, session_id, serve, Later(scope.cancel), scope, self._try_again)
         self._unanswered.add(call)
         call.later.add_done_callback(lambda _: self._unanswered.discard(call))
         return call
@@ -187,24 +169,24 @@ class ClientRoutes:
         if call.method not in OPENING and self._go_on(call):
             return
         self._waiting[call.session_id] = [call]
-        self._tasks.start_soon(self._find, call.session_id)
+        self._replica.tasks.start_soon(self._find, call.session_id)
 
     def _go_on(self, call: Call) -> bool:
         """Carry a request out where its session is known to be; return ``False`` if that is not known."""
-        if self._cluster.unavailable:
+        if self._replica.unavailable:
             call.fail(StoreUnavailableError())
             return True
-        if self._cluster.membership.doubtful:
+        if self._replica.membership.doubtful:
             return False
-        lease = self._cluster.ownerships.lease(call.session_id)
-        if lease is not None and not lease.lost and self._cluster.session(call.session_id) is not None:
-            self._relays.forget_place(call.session_id)
+        lease = self._replica.ownerships.lease(call.session_id)
+        if lease is not None and not lease.lost and self._replica.ownerships.session(call.session_id) is not None:
+            self._elsewhere.forget_place(call.session_id)
             self._here.serve(call)
             return True
-        replica = self._relays.place(call.session_id)
+        replica = self._elsewhere.place(call.session_id)
         if replica is None:
             return False
-        self._relay(call, replica)
+        self._elsewhere.serve(call, replica)
         return True
 
     async def _find(self, session_id: str) -> None:
@@ -224,31 +206,32 @@ class ClientRoutes:
             del self._waiting[session_id]
 
     async def _carry_out(self, call: Call) -> None:
-        cluster, session_id = self._cluster, call.session_id
-        await cluster.wait_until_known()
-        await cluster.settle(session_id)
-        if creates(call.method, call.params) and cluster.ownerships.lease(session_id) is None:
+        replica, session_id = self._replica, call.session_id
+        ownerships = replica.ownerships
+        await replica.wait_until_known()
+        await ownerships.settle(session_id)
+        if creates(call.method, call.params) and ownerships.lease(session_id) is None:
             await self._create(call)
             return
         if call.method not in OPENING and self._go_on(call):
             return
-        if (lease := cluster.ownerships.lease(session_id)) is not None and call.method in OPENING:
+        if (lease := ownerships.lease(session_id)) is not None and call.method in OPENING:
             call.taken = lease.interrupted
-            with cluster.ownerships.opening(session_id):
+            with ownerships.opening(session_id):
                 await self._open_here(call)
             return
-        owner = await cluster.ownerships.owner(session_id)
+        owner = await ownerships.owner(session_id)
         reads = call.method in READING or call.method.endswith(".delete")
-        if owner is None and call.method not in OPENING and session_id in self.openings and not self.relayed:
+        if owner is None and call.method not in OPENING and session_id in self.sessions and not self.relayed:
             # The replica that ran it is gone.
-            opening = self._opening_again(*self.openings[session_id], session_id)
+            opening = self._opening_again(*self.sessions[session_id], session_id)
             await self._carry_out(opening)
             if self._go_on(call):
                 return
             if not reads and opening.later.done() and (failure := opening.later.exception()) is not None:
                 call.later.fail_with(failure)
                 return
-        if owner is not None and owner != cluster.membership.id:
+        if owner is not None and owner != replica.membership.id:
             await self._go_to(owner, call)
         elif call.method in OPENING:
             await self._open(call)
@@ -256,8 +239,8 @@ class ClientRoutes:
             await self._read(call)
         elif owner is None and self.relayed:
             # Given up here: the replica of the client opens the session again.
-            call.later.fail(ErrorObject(code=MOVED, message="no replica owns the session"))
-        elif session_id in self.openings and cluster.index.get(session_id) is not None:
+            call.move("no replica owns the session")
+        elif session_id in self.sessions and replica.index.get(session_id) is not None:
             # The session is between two owners once more.
             raise StoreUnavailableError
         else:
@@ -266,52 +249,52 @@ class ClientRoutes:
     @property
     def _by_client(self) -> bool:
         """Whether the client stores its sessions itself."""
-        return self._connection.session_fs is not None
+        return self._client.session_fs is not None
 
     async def _create(self, call: Call) -> None:
-        ownerships, session_id = self._cluster.ownerships, call.session_id
-        host = self._cluster.host_of(working_directory_of(call.method, call.params))
+        ownerships, session_id = self._replica.ownerships, call.session_id
+        host = self._replica.settings.host_of(working_directory_of(call.method, call.params))
         with ownerships.opening(session_id):
             async with ownerships.locked(session_id):
                 await ownerships.claim_new(session_id, host, check=not call.made_id, by_client=self._by_client)
             await self._open_here(call)
-        if self._cluster.session(session_id) is None:
+        if self._replica.ownerships.session(session_id) is None:
             await ownerships.remove(session_id)
 
     async def _open(self, call: Call) -> None:
-        """Claim a session that nobody owns, and open it here, or where its files are."""
-        cluster, session_id = self._cluster, call.session_id
-        entry = cluster.index.get(session_id)
+        """Claim a session without an owner, and open it here, or where its files are."""
+        ownerships, membership, session_id = self._replica.ownerships, self._replica.membership, call.session_id
+        entry = self._replica.index.get(session_id)
         host = entry.host if entry is not None else None
-        if host is not None and host != cluster.membership.host:
-            replica = cluster.membership.on_host(host)
+        if host is not None and host != membership.host:
+            replica = membership.on_host(host)
             if replica is None:
                 raise SessionElsewhereError(session_id, host)
             await self._go_to(replica, call)
             return
-        if cluster.membership.draining and (other := cluster.membership.other()) is not None:
+        if membership.draining and (other := membership.other()) is not None:
             await self._go_to(other, call)
             return
-        with cluster.ownerships.opening(session_id):
+        with ownerships.opening(session_id):
             try:
-                async with cluster.ownerships.locked(session_id):
-                    call.taken = await cluster.ownerships.claim(session_id, by_client=self._by_client)
+                async with ownerships.locked(session_id):
+                    call.taken = await ownerships.claim(session_id, by_client=self._by_client)
             except OwnedElsewhereError as error:
                 await self._go_to(error.replica, call)
                 return
             await self._open_here(call)
-        if cluster.session(session_id) is None:
-            await cluster.ownerships.release(session_id)
+        if ownerships.session(session_id) is None:
+            await ownerships.release(session_id)
 
     async def _open_here(self, call: Call) -> None:
-        self._relays.forget_place(call.session_id)
+        self._elsewhere.forget_place(call.session_id)
         await self._here.free_tools(call)
         self._here.serve(call)
         await call.wait()
 
     async def _read(self, call: Call) -> None:
         """Serve a request about a session that nobody has open."""
-        ownerships, session_id = self._cluster.ownerships, call.session_id
+        ownerships, session_id = self._replica.ownerships, call.session_id
         async with ownerships.locked(session_id):
             await ownerships.copy(session_id)
         self._here.serve(call)
@@ -321,8 +304,8 @@ class ClientRoutes:
 
     def _serve_list(self, serve: Handler, params: Any) -> Awaitable[Any]:
         async def listed() -> Any:
-            await self._cluster.wait_until_known()
-            await self._cluster.index.catch_up()
+            await self._replica.wait_until_known()
+            await self._replica.index.catch_up()
             result = serve(params)
             return await result if inspect.isawaitable(result) else result
 
@@ -332,17 +315,13 @@ class ClientRoutes:
 
     async def _go_to(self, replica: str, call: Call) -> None:
         if self.relayed:
-            call.later.fail(ErrorObject(code=MOVED, message=f"replica {replica} owns the session"))
+            call.move(f"replica {replica} owns the session")
             return
-        self._cluster.membership.check_fits(replica)
-        self._relay(call, replica)
+        self._replica.membership.check_fits(replica)
+        self._elsewhere.serve(call, replica)
         if call.method in OPENING:
             # Later requests rely on the opening.
             await call.wait()
-
-    def _relay(self, call: Call, replica: str) -> None:
-        self._cluster.counters.relayed += 1
-        self._relays.send(call, replica)
 
     def _try_again(self, call: Call) -> None:
         """Look for the owner of a session again, whose request was not carried out."""
@@ -351,7 +330,7 @@ class ClientRoutes:
             # The session moves all the time, or replicas do not agree on its owner yet.
             call.fail(StoreUnavailableError())
             return
-        self._tasks.start_soon(self._queue_later, call)
+        self._replica.tasks.start_soon(self._queue_later, call)
 
     async def _queue_later(self, call: Call) -> None:
         await anyio.sleep(AGAIN_S)
@@ -368,9 +347,9 @@ class ClientRoutes:
 
     def move(self, session_id: str) -> None:
         """Open a session elsewhere that this replica has lost or given up, or tell the replica of the client."""
-        self.openings.move(session_id)
+        self.sessions.move(session_id)
         if self.relayed:
-            self._connection.notify(MOVED_NOTE, {"sessionId": session_id})
+            self._client.notify(MOVED_NOTE, {"sessionId": session_id})
 
     def _resume(self, method: str, params: dict[str, Any], session_id: str) -> Call:
         call = self._opening_again(method, params, session_id)
@@ -379,18 +358,18 @@ class ClientRoutes:
 
     def _opening_again(self, method: str, params: dict[str, Any], session_id: str) -> Call:
         """Return a request of this server that opens a session for the client, as the client has opened it."""
-        serve = self._cluster.find_here(self._ctx, "session.resume")
+        serve = self._here.handler("session.resume")
         call = self._call("session.resume", opening_again(method, params, session_id), session_id, serve)
         call.made_id = True
-        call.sent = [sent.encode() for sent in self.openings.sent.of(session_id)]
+        call.sent = [sent.encode() for sent in self.sessions.sent.of(session_id)]
         return call
 
     # --- the end --------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Leave the other replicas: the client has hung up."""
-        self.openings.clear()
-        self._relays.close()
+        self.sessions.clear()
+        self._elsewhere.close()
 
     async def end(self, limit_s: float) -> None:
         """Carry out no more requests, and wait for the responses to the others, for ``limit_s`` at most.
@@ -405,8 +384,8 @@ class ClientRoutes:
         # A client of this replica cannot go on elsewhere before its connection is closed.
         self._ending = True
         if self.relayed:
-            self._connection.notify(END_NOTE, {"received": self._received})
-            self._connection.close()
+            self._client.notify(END_NOTE, {"received": self._received})
+            self._client.close()
             return
         for call in list(self._unanswered):
             call.fail(OutcomeUnknownError(call.method))

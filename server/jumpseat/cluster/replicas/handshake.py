@@ -59,14 +59,14 @@ def decode_versions(value: Any) -> Versions:
             return UNNUMBERED
 
 
-class HelloAccess(WireModel):
+class HandshakeAccess(WireModel):
     """The rights of a client, which its replica has checked."""
 
     name: str | None = None
     all: bool = False
 
 
-class Hello(WireModel):
+class Handshake(WireModel):
     """What a replica tells another one of a client before it relays the first request.
 
     ``tunnel`` is the id of the connection, ``replica`` that of the client's. A client without ``access`` may do
@@ -79,7 +79,7 @@ class Hello(WireModel):
     protocol: int | None = None
     telemetry: bool = False
     session_fs: Any = None
-    access: HelloAccess | None = None
+    access: HandshakeAccess | None = None
     relay: Any = None
 
     def encode(self) -> bytes:
@@ -87,7 +87,7 @@ class Hello(WireModel):
         return orjson.dumps(self.wire())
 
     @classmethod
-    def decode(cls, data: bytes) -> Hello | None:
+    def decode(cls, data: bytes) -> Handshake | None:
         """Return the content of a message; ``None`` if no replica can have sent it."""
         try:
             return cls.model_validate_json(data)

@@ -44,7 +44,7 @@ MOST_TAKEN: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Replica:
+class Member:
     """A replica as its last heartbeat describes it, and when it was last heard of, by the monotonic clock."""
 
     id: str
@@ -81,7 +81,7 @@ class Membership:
         self._stream = stream
         self._tasks = tasks
         self._describe = describe
-        self._replicas: dict[str, Replica] = {}
+        self._replicas: dict[str, Member] = {}
         self._gone: set[str] = set()
         self._watched: dict[str, int] = {}
         # How often this replica has taken sessions from others, and what others have told of that last.
@@ -181,7 +181,7 @@ class Membership:
 
     # --- what this replica sees -----------------------------------------------------------------------------------
 
-    def replicas(self) -> list[Replica]:
+    def replicas(self) -> list[Member]:
         """Return the living replicas, this one included."""
         return [replica for replica in self._replicas.values() if self.alive(replica.id)]
 
@@ -274,7 +274,7 @@ class Membership:
             if taken > self._told.get(key, 0):
                 self._told[key] = taken
                 self._doubt()
-            self._replicas[key] = Replica(
+            self._replicas[key] = Member(
                 key,
                 str(beat.get("host")),
                 bool(beat.get("draining")),

@@ -60,7 +60,7 @@ class Claims:
         """Return whether this replica still is the owner that it became with ``epoch``."""
         return await self._stream.has_revision(self._stream.names.owners, token_of(session_id), epoch)
 
-    async def win(self, session_id: str, *, is_new: bool = False) -> tuple[int, bool]:
+    async def acquire(self, session_id: str, *, is_new: bool = False) -> tuple[int, bool]:
         """Enter this replica as the owner; return the epoch, and whether another entry was replaced.
 
         ``is_new`` says that there probably is no entry.
@@ -88,7 +88,7 @@ class Claims:
                 self._membership.note_taken(owner["replica"])
             return epoch, owner is not None
 
-    async def take(self, session_id: str, epoch: int) -> Content:
+    async def record(self, session_id: str, epoch: int) -> Content:
         """Write the claim to the session's records, and return what is there, the claim included.
 
         Raises:

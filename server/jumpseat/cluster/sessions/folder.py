@@ -1,7 +1,7 @@
-"""The working copy of a session: an ordinary folder, whose changes are stored in JetStream, too.
+"""The working copy of a session: an ordinary folder whose changes are also stored in JetStream.
 
-All reading is done in the folder. The owner of the session writes to both; what others have written is in the
-folder when it is opened, because it is made again from the session's records.
+Reads use the folder. The owner of the session writes to both. When a session is opened, its folder is made from its
+records, so that it has the changes of earlier owners.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import anyio.to_thread
 
 from jumpseat.cluster.sessions.lease import Lease
-from jumpseat.cluster.sessions.records import Content, Record
+from jumpseat.cluster.sessions.ownership import Ownerships
+from jumpseat.cluster.sessions.records import LOG, Record
 from jumpseat.errors import SessionInUseError, StoreError
 from jumpseat.store.session.event_log import FileEventLog, Replay
 from jumpseat.store.session.files import WorkspaceFiles
@@ -26,52 +27,15 @@ from jumpseat.store.session.state_files import DiskFiles
 from jumpseat.store.session.storage import WORKSPACE
 from jumpseat.store.session.workspace import Workspace
 from jumpseat.system.file_trees import delete_folder, walk
-from jumpseat.system.private_files import create_private_folder, owner_only, write_new_file
+from jumpseat.system.private_files import write_new_file
 from jumpseat_protocol.events import Event, ToolExecutionComplete
 
-LOG: Final = "events.jsonl"
 MIRRORED: Final = ("files", "temp")
 """The folders whose files others than the server may write: the session's model and its clients."""
 _DATABASE: Final = "session.db"
 
 State: TypeAlias = tuple[int, int]
 """The time and the size of a file."""
-
-
-class Leases(Protocol):
-    """The sessions that this replica owns."""
-
-    def lease(self, session_id: str) -> Lease | None:
-        """Return the lease of a session; ``None`` if this replica does not own it."""
-        ...
-
-    async def owners_elsewhere(self) -> set[str]:
-        """Return the sessions that other replicas own.
-
-        Raises:
-            StoreError: NATS does not answer.
-        """
-        ...
-
-    def release_soon(self, session_id: str) -> None:
-        """Give a session up when everything is stored, and remove its working copy."""
-        ...
-
-    async def release(self, session_id: str) -> None:
-        """Give a session up when everything is stored, and remove its working copy."""
-        ...
-
-    async def remove(self, session_id: str) -> None:
-        """Remove everything that is stored of a session, which this replica owns or nobody.
-
-        Raises:
-            SessionInUseError: another replica owns the session.
-        """
-        ...
-
-    def changed(self, folder: ReplicatedFolder) -> None:
-        """Update what lists show of a session."""
-        ...
 
 
 class ReplicatedFiles(DiskFiles):
@@ -173,9 +137,6 @@ class ReplicatedWorkspaceFiles(WorkspaceFiles):
         finally:
             await anyio.to_thread.run_sync(self._mirror)
 
-    async def create_folder(self, name: str, *, recursive: bool) -> None:
-        await super().create_folder(name, recursive=recursive)
-
     async def remove(self, name: str, *, recursive: bool, force: bool) -> None:
         try:
             await super().remove(name, recursive=recursive, force=force)
@@ -190,19 +151,19 @@ class ReplicatedWorkspaceFiles(WorkspaceFiles):
 
 
 class ReplicatedFolder(SessionFolder):
-    """A session whose folder is a working copy. ``leases`` has the sessions that this replica owns."""
+    """A session whose folder is a working copy."""
 
-    def __init__(self, path: Path, syncer: LogSyncer, ownership: Ownership, leases: Leases) -> None:
+    def __init__(self, path: Path, syncer: LogSyncer, ownership: Ownership, ownerships: Ownerships) -> None:
         super().__init__(path, syncer, ownership)
-        self._leases = leases
+        self._ownerships = ownerships
         self._seen: dict[str, State] = {}
-        self.state = ReplicatedFiles(path, self._lease, lambda: leases.changed(self))
+        self.state = ReplicatedFiles(path, self._lease, lambda: ownerships.changed(self))
         self._log = ReplicatedLog(
             f"{path}/{LOG}", syncer, self.note_time, self._lease, self.mirror, self._has_files
         )
 
     def _lease(self) -> Lease | None:
-        return self._leases.lease(self.session_id)
+        return self._ownerships.lease(self.session_id)
 
     @property
     def files(self) -> WorkspaceFiles:
@@ -229,7 +190,7 @@ class ReplicatedFolder(SessionFolder):
 
     def release(self) -> None:
         super().release()
-        self._leases.release_soon(self.session_id)
+        self._ownerships.release_soon(self.session_id)
 
     async def close(self, *, keep: bool) -> None:
         lease = self._lease()
@@ -239,12 +200,12 @@ class ReplicatedFolder(SessionFolder):
         self.log.end()
         self._ownership.release(self.path)
         if keep or lease is None or lease.lost:
-            await self._leases.release(self.session_id)
+            await self._ownerships.release(self.session_id)
         else:
-            await self._leases.remove(self.session_id)
+            await self._ownerships.remove(self.session_id)
 
     async def delete(self) -> None:
-        await self._leases.remove(self.session_id)
+        await self._ownerships.remove(self.session_id)
 
     def remove(self) -> None:
         delete_folder(self.path)
@@ -291,42 +252,6 @@ class ReplicatedFolder(SessionFolder):
             yield _DATABASE, _state(os.stat(self.path / _DATABASE))
         except OSError:
             return
-
-    def records(self) -> list[Record]:
-        """Return the records that make this folder."""
-        records: list[Record] = []
-        for folder, _, names in walk(self.path):
-            for name in sorted(names):
-                path = Path(folder, name)
-                relative = path.relative_to(self.path).as_posix()
-                if path.is_symlink() or not path.is_file() or relative.endswith((".lock", ".tmp")):
-                    continue
-                if relative != LOG:
-                    records.append(Record("file", path.read_bytes(), relative))
-        # A session without a log does not exist.
-        if (log := self.path / LOG).is_file():
-            records += [Record("events", line) for line in log.read_bytes().splitlines(keepends=True)]
-        return records
-
-    def fill(self, content: Content, objects: dict[str, bytes]) -> None:
-        """Make the folder again from the records of the session, and the contents of its large files."""
-        delete_folder(self.path)
-        create_private_folder(self.path)
-        for name in {**content.files, **objects}:
-            self._fill(name, objects.get(name, b"") + content.files.get(name, b""))
-        if content.events:
-            self._fill(LOG, b"".join(content.events))
-        self._seen = dict(self._states())
-
-    def _fill(self, name: str, data: bytes) -> None:
-        path = self.path / name
-        # Names come from the records, which others may have written.
-        if ".." in path.relative_to(self.path).parts:
-            raise StoreError(f"invalid name of a stored file: {name!r}")
-        if path.parent != self.path:
-            create_private_folder(path.parent)
-        with open(path, "wb", opener=owner_only) as file:
-            file.write(data)
 
 
 def _state(status: os.stat_result) -> State:

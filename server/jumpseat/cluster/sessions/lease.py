@@ -20,8 +20,7 @@ from anyio.abc import TaskGroup
 from jumpseat.cluster.nats.connection import WrongSequenceError
 from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.sessions.missed_events import RunEnds
-from jumpseat.cluster.sessions.orphans import object_name
-from jumpseat.cluster.sessions.records import Record, is_large, joined, parts
+from jumpseat.cluster.sessions.records import Record, is_large, joined, object_name, parts
 from jumpseat.errors import OutcomeUnknownError, StoreError
 from jumpseat_protocol.events import Event
 from jumpseat_protocol.lazy_dataclasses import dataclass

@@ -11,27 +11,27 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import anyio
 import anyio.to_thread
 import orjson
 from anyio.abc import TaskGroup
 
+from jumpseat.agent.session.session import Session
 from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.replicas.membership import Membership
 from jumpseat.cluster.sessions.claims import Claims, OwnedElsewhereError
-from jumpseat.cluster.sessions.folder import ReplicatedFolder
 from jumpseat.cluster.sessions.index import Index, IndexEntry
 from jumpseat.cluster.sessions.lease import Lease
 from jumpseat.cluster.sessions.missed_events import ENDS, RunEnds, last_id
-from jumpseat.cluster.sessions.records import Content
+from jumpseat.cluster.sessions.records import Content, records_of, write_folder
 from jumpseat.errors import InvalidRequestError, SessionInUseError, SessionNotFoundError
+from jumpseat.sessions.registry import SessionRegistry
+from jumpseat.store.session.sessions import SESSIONS, SessionFolder, session_path
 from jumpseat.system.file_trees import delete_folder
 from jumpseat_protocol.lazy_dataclasses import dataclass
-
-if TYPE_CHECKING:
-    from jumpseat.cluster.sessions.store import ClusterStore
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Counters:
 
 
 class Ownerships:
-    """Implements :class:`jumpseat.cluster.sessions.folder.Leases`.
+    """The leases of this replica. ``home`` has the working copies of its sessions.
 
     ``on_lost`` is called with the id of a session that another replica has taken.
     """
@@ -67,15 +67,18 @@ class Ownerships:
         stream: JetStream,
         membership: Membership,
         index: Index,
+        home: Path,
         tasks: TaskGroup,
         on_lost: Callable[[str], None],
     ) -> None:
         self.counters = Counters()
-        self.store: ClusterStore | None = None
+        self.registry: SessionRegistry | None = None
+        """The live sessions; set when the server is composed."""
         self._stream = stream
         self._membership = membership
-        self._index = index
+        self.index = index
         self._claims = Claims(stream, membership, index)
+        self._copies = home / SESSIONS
         self._tasks = tasks
         self._on_lost = on_lost
         self._leases: dict[str, Lease] = {}
@@ -84,10 +87,13 @@ class Ownerships:
         self._by_client: set[str] = set()
         self._locks: dict[str, tuple[anyio.Lock, int]] = {}
         self._openings: Counter[str] = Counter()
-        self.is_live: Callable[[str], bool] = lambda _session_id: False
-        """Whether a session is live here; set when the cluster is composed."""
+
+    def session(self, session_id: str) -> Session | None:
+        """Return a session that is live here."""
+        return self.registry.get_live(session_id) if self.registry is not None else None
 
     def lease(self, session_id: str) -> Lease | None:
+        """Return the lease of a session; ``None`` if this replica does not own it."""
         lease = self._leases.get(session_id)
         # A session that is being given up is opened again afterwards.
         return None if lease is not None and lease.ended else lease
@@ -101,9 +107,15 @@ class Ownerships:
         """Return for how long the oldest change of any session has been waiting for NATS, in seconds."""
         return max((lease.stalled_s for lease in self._leases.values()), default=0.0)
 
+    def give_up_stalled(self, patience_s: float) -> None:
+        """Let the responses fail that have waited for NATS for longer than ``patience_s``."""
+        for lease in list(self._leases.values()):
+            if not lease.ended and lease.stalled_s > patience_s:
+                lease.give_up_responses()
+
     @asynccontextmanager
     async def locked(self, session_id: str) -> AsyncGenerator[None]:
-        """Let nobody else claim, load or give up a session in this replica until the end of the block."""
+        """Exclude other tasks of this replica from claiming, loading or giving up a session in the block."""
         lock, users = self._locks.get(session_id, (anyio.Lock(), 0))
         self._locks[session_id] = lock, users + 1
         try:
@@ -127,6 +139,17 @@ class Ownerships:
             if not self._openings[session_id]:
                 del self._openings[session_id]
 
+    async def settle(self, session_id: str) -> None:
+        """Wait until a session is given up that is being closed here, or was lost."""
+        while (lease := self.lease(session_id)) is not None:
+            if lease.lost:
+                await lease.released.wait()
+                continue
+            assert self.registry is not None, "set when the server is composed"
+            await self.registry.find_live(session_id)
+            if self.lease(session_id) is lease and not lease.lost:
+                return
+
     # --- who owns a session ---------------------------------------------------------------------------------------
 
     async def owner(self, session_id: str) -> str | None:
@@ -136,7 +159,12 @@ class Ownerships:
             return self._membership.id
         return await self._claims.owner(session_id)
 
-    async def owners_elsewhere(self) -> set[str]:
+    async def owned_elsewhere(self) -> set[str]:
+        """Return the sessions that other replicas own.
+
+        Raises:
+            StoreError: NATS does not answer.
+        """
         return await self._claims.elsewhere()
 
     async def check(self) -> None:
@@ -159,7 +187,7 @@ class Ownerships:
         if check and await self._stream.last(self._stream.names.log(session_id)) is not None:
             raise InvalidRequestError(f"session {session_id!r} already exists")
         try:
-            epoch, _ = await self._claims.win(session_id, is_new=True)
+            epoch, _ = await self._claims.acquire(session_id, is_new=True)
         except OwnedElsewhereError:
             raise InvalidRequestError(f"session {session_id!r} already exists") from None
         self._hosts[session_id] = host
@@ -181,12 +209,12 @@ class Ownerships:
         """
         if (lease := self._leases.get(session_id)) is not None and not lease.lost:
             return lease.interrupted
-        epoch, taken = await self._claims.win(session_id)
+        epoch, taken = await self._claims.acquire(session_id)
         try:
-            content = await self._claims.take(session_id, epoch)
+            content = await self._claims.record(session_id, epoch)
             if not content.exists and not by_client:
                 raise SessionNotFoundError(session_id)
-            entry = self._index.get(session_id)
+            entry = self.index.get(session_id)
             self._hosts[session_id] = entry.host if entry is not None else None
             if content.exists:
                 await self._fill(session_id, content)
@@ -204,8 +232,8 @@ class Ownerships:
             self.counters.takeovers += 1
         return taken
 
-    async def copy(self, session_id: str, target: ReplicatedFolder | None = None) -> bool:
-        """Make a copy of a session that nobody has open, as a working copy or in another folder.
+    async def copy(self, session_id: str, target: Path | None = None) -> bool:
+        """Make a copy of a session that no replica has open, as a working copy or in another folder.
 
         Returns:
             Whether there is such a session.
@@ -221,21 +249,17 @@ class Ownerships:
     async def drop_copy(self, session_id: str) -> None:
         """Remove the working copy of a session, unless this replica owns it."""
         if session_id not in self._leases:
-            await anyio.to_thread.run_sync(delete_folder, self._folder(session_id).path)
+            await anyio.to_thread.run_sync(delete_folder, session_path(self._copies, session_id))
 
-    async def _fill(self, session_id: str, content: Content, target: ReplicatedFolder | None = None) -> None:
+    async def _fill(self, session_id: str, content: Content, target: Path | None = None) -> None:
         objects = {name: await self._stream.get_object(stored) for name, stored in content.objects.items()}
-        folder = target if target is not None else self._folder(session_id)
-        # Owners keep the ends of runs in memory, and nobody else needs them.
+        folder = target if target is not None else session_path(self._copies, session_id)
+        # Only owners need the ends of runs, and keep them in memory.
         files = {name: data for name, data in content.files.items() if name != ENDS}
-        await anyio.to_thread.run_sync(folder.fill, replace(content, files=files), objects)
+        await anyio.to_thread.run_sync(write_folder, folder, replace(content, files=files), objects)
 
-    def _folder(self, session_id: str) -> ReplicatedFolder:
-        assert self.store is not None, "set when the cluster is composed"
-        return self.store.folder(session_id)
-
-    async def store_folder(self, session_id: str, folder: ReplicatedFolder, host: str | None = None) -> None:
-        """Store a session that exists in its folder only, and give it up. ``host`` is the one that it needs.
+    async def store_folder(self, session_id: str, folder: SessionFolder, host: str | None = None) -> None:
+        """Store a session that exists in its folder only, and give it up. ``host`` is the host that it needs.
 
         Raises:
             StoreError: it cannot be stored.
@@ -244,7 +268,7 @@ class Ownerships:
         async with self.locked(session_id):
             await self.claim_new(session_id, host, check=True)
         lease = self._leases[session_id]
-        for record in await anyio.to_thread.run_sync(folder.records):
+        for record in await anyio.to_thread.run_sync(records_of, folder.path):
             lease.store(record)
         self.changed(folder)
         try:
@@ -272,22 +296,26 @@ class Ownerships:
     # --- giving up ------------------------------------------------------------------------------------------------
 
     def release_soon(self, session_id: str) -> None:
+        """Give a session up in the background; see :meth:`release`."""
         if session_id in self._leases:
             self._tasks.start_soon(self.release, session_id)
 
     def release_closed(self) -> None:
         """Give up the sessions of clients' file systems that were closed: they have no folder that does so."""
         for session_id in self._by_client:
-            if not self.is_live(session_id) and not self._openings[session_id]:
+            if self.session(session_id) is None and not self._openings[session_id]:
                 self.release_soon(session_id)
 
     async def release(self, session_id: str, by_s: float = math.inf) -> None:
-        """Give up a session that is closed. What is not stored ``by_s``, or after :data:`RELEASE_S`, is lost."""
+        """Give up a closed session and remove its working copy.
+
+        Changes that are not stored ``by_s``, or after :data:`RELEASE_S`, are lost.
+        """
         async with self.locked(session_id):
             lease = self._leases.get(session_id)
             if lease is None:
                 return
-            if not lease.lost and (self._openings[session_id] or self.is_live(session_id)):
+            if not lease.lost and (self._openings[session_id] or self.session(session_id) is not None):
                 # Another client has opened it since.
                 return
             lease.end()
@@ -304,52 +332,54 @@ class Ownerships:
                 log.error("session %s: given up before its last changes were stored", session_id)
                 # The next owner may be this replica: nothing may be announced beside it.
                 lease.lose()
-            self._hosts.pop(session_id, None)
-            self._by_client.discard(session_id)
-            lease.released.set()
-            await self.drop_copy(session_id)
+            await self._forget(session_id, lease)
 
     async def remove(self, session_id: str) -> None:
+        """Remove everything that is stored of a session that this replica owns, or no replica.
+
+        Raises:
+            SessionInUseError: another replica owns the session.
+        """
         async with self.locked(session_id):
             try:
                 await self.claim(session_id)
             except OwnedElsewhereError:
                 raise SessionInUseError(session_id, None, "another replica has it open") from None
             except SessionNotFoundError:
-                await self._index.remove(session_id, f"{session_id}:{uuid.uuid4().hex}")
+                await self.index.remove(session_id, f"{session_id}:{uuid.uuid4().hex}")
                 return
             lease = self._leases[session_id]
             lease.end()
             with anyio.move_on_after(RELEASE_S):
                 await lease.wait_ended()
             content = await self._claims.read(session_id, lease.seq) if lease.seq else Content()
-            await self._index.remove(session_id, f"{session_id}:{lease.epoch}:removed")
+            await self.index.remove(session_id, f"{session_id}:{lease.epoch}:removed")
             await self._stream.purge(session_id)
             for stored in content.objects.values():
                 await self._stream.delete_object(stored)
             await self._claims.give_up(session_id, lease.epoch)
-            del self._leases[session_id]
-            self._hosts.pop(session_id, None)
-            self._by_client.discard(session_id)
-            lease.released.set()
-            await self.drop_copy(session_id)
+            await self._forget(session_id, lease)
+
+    async def _forget(self, session_id: str, lease: Lease) -> None:
+        self._leases.pop(session_id, None)
+        self._hosts.pop(session_id, None)
+        self._by_client.discard(session_id)
+        lease.released.set()
+        await self.drop_copy(session_id)
 
     # --- lists ----------------------------------------------------------------------------------------------------
 
-    def changed(self, folder: ReplicatedFolder) -> None:
+    def changed(self, folder: SessionFolder) -> None:
+        """Update the session's entry in lists."""
         lease = self._leases.get(folder.session_id)
         if lease is not None:
             lease.do(partial(self._put_entry, folder))
 
-    def set_host(self, session_id: str, host: str | None) -> None:
-        """Bind a session of this replica to a host, or unbind it; effective with the next change of its entry."""
-        self._hosts[session_id] = host
-
-    async def _put_entry(self, folder: ReplicatedFolder) -> None:
+    async def _put_entry(self, folder: SessionFolder) -> None:
         workspace = folder.workspace or folder.read_workspace()
         changed_s = folder.log.changed_s() or time.time()
         listed = folder.listed(workspace, changed_s) if workspace is not None else None
-        await self._index.put(
+        await self.index.put(
             IndexEntry(
                 folder.session_id,
                 int(changed_s * 1e9),

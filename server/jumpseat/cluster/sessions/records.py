@@ -1,7 +1,8 @@
-"""The records of a session: the messages of its subject, from which its folder can be made again.
+"""The records of a session: messages on its subject, from which its folder can be made again.
 
 A message holds events (lines of JSON), the new content of a file, the cut of the log at an event, or the claim of a
-new owner. Its header ``Jumpseat-Kind`` says which; content that is too large for one message continues in the next.
+new owner. Its header ``Jumpseat-Kind`` names the kind; content that is too large for one message continues in the
+next. Files above :data:`LARGE_BYTES` are objects, which a record names.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from itertools import groupby
+from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from jumpseat.cluster.nats.connection import Stored
 from jumpseat.errors import StoreError
 from jumpseat.store.session.event_log import parse_record
+from jumpseat.system.file_trees import delete_folder, walk
+from jumpseat.system.private_files import create_private_folder, owner_only
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 Kind: TypeAlias = Literal["events", "file", "append", "object", "remove", "cut", "claim", "several"]
@@ -28,6 +32,7 @@ VERSION: Final = "Jumpseat-Version"
 FORMAT: Final = "1"
 """Increased when earlier versions must not open a session with such records. Kinds that they may skip keep it."""
 LARGE_BYTES: Final = 128 << 10
+LOG: Final = "events.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +191,47 @@ def parts(data: bytes, most_bytes: int) -> Iterable[tuple[bytes, bool]]:
         return
     for start in range(0, len(data), most_bytes):
         yield data[start : start + most_bytes], start + most_bytes < len(data)
+
+
+def object_name(session_id: str, epoch: int, seq: int, file: str) -> str:
+    """Return the name of the object with a large file, whose record follows the message ``seq`` of the session."""
+    return f"{session_id}/{epoch}-{seq}-{file}"
+
+
+def records_of(folder: Path) -> list[Record]:
+    """Return the records that make a session's folder."""
+    records: list[Record] = []
+    for parent, _, names in walk(folder):
+        for name in sorted(names):
+            path = Path(parent, name)
+            relative = path.relative_to(folder).as_posix()
+            if path.is_symlink() or not path.is_file() or relative.endswith((".lock", ".tmp")):
+                continue
+            if relative != LOG:
+                records.append(Record("file", path.read_bytes(), relative))
+    # A session without a log does not exist.
+    if (log := folder / LOG).is_file():
+        records += [Record("events", line) for line in log.read_bytes().splitlines(keepends=True)]
+    return records
+
+
+def write_folder(folder: Path, content: Content, objects: dict[str, bytes]) -> None:
+    """Make a session's folder again from its content and the contents of its large files.
+
+    Raises:
+        StoreError: the stored name of a file leads out of the folder.
+    """
+    files = {name: objects.get(name, b"") + content.files.get(name, b"") for name in {**content.files, **objects}}
+    if content.events:
+        files[LOG] = b"".join(content.events)
+    delete_folder(folder)
+    create_private_folder(folder)
+    for name, data in files.items():
+        path = folder / name
+        # Names come from the records, which others may have written.
+        if ".." in path.relative_to(folder).parts:
+            raise StoreError(f"invalid name of a stored file: {name!r}")
+        if path.parent != folder:
+            create_private_folder(path.parent)
+        with open(path, "wb", opener=owner_only) as file:
+            file.write(data)

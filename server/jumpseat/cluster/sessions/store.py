@@ -7,8 +7,9 @@ from pathlib import Path
 
 from anyio.abc import TaskGroup
 
-from jumpseat.cluster.sessions.folder import Leases, ReplicatedFolder
+from jumpseat.cluster.sessions.folder import ReplicatedFolder
 from jumpseat.cluster.sessions.index import Index, IndexEntry
+from jumpseat.cluster.sessions.ownership import Ownerships
 from jumpseat.store.session.index import join
 from jumpseat.store.session.pruning import Pruned
 from jumpseat.store.session.sessions import SessionFolder, SessionStore, context_of
@@ -30,18 +31,17 @@ class DraftFolder(ReplicatedFolder):
 class ClusterStore(SessionStore):
     """All sessions of a cluster. ``home`` has the working copies of this replica."""
 
-    def __init__(self, home: Path, tasks: TaskGroup, leases: Leases, index: Index) -> None:
+    def __init__(self, home: Path, tasks: TaskGroup, ownerships: Ownerships, index: Index) -> None:
         super().__init__(home, tasks)
-        self._leases = leases
+        self._ownerships = ownerships
         self._cluster_index = index
         # The copies that are being made.
         self._drafts: set[str] = set()
 
     def folder(self, session_id: str) -> ReplicatedFolder:
         path = super().folder(session_id).path
-        if session_id in self._drafts:
-            return DraftFolder(path, self._syncer, self.ownership, self._leases)
-        return ReplicatedFolder(path, self._syncer, self.ownership, self._leases)
+        made = DraftFolder if session_id in self._drafts else ReplicatedFolder
+        return made(path, self._syncer, self.ownership, self._ownerships)
 
     def get_existing(self, session_id: str) -> ReplicatedFolder:
         folder = super().get_existing(session_id)
@@ -51,18 +51,18 @@ class ClusterStore(SessionStore):
     def fork(
         self, source: SessionFolder, session_id: str, up_to: str | None, name: str | None, created_by: str | None
     ) -> None:
-        # Stored by :meth:`jumpseat.cluster.cluster.Cluster.store_fork`.
         self._drafts.add(session_id)
         super().fork(source, session_id, up_to, name, created_by)
 
-    def has_draft(self, session_id: str) -> bool:
-        """Return whether a copy was made in a folder, and is not stored yet."""
-        return session_id in self._drafts
+    async def store_fork(self, session_id: str) -> None:
+        """Store a copy that :meth:`fork` has made in a folder; a client may have stored its copy itself.
 
-    def draft(self, session_id: str) -> ReplicatedFolder:
-        """Return the folder of a copy that is about to be stored."""
-        self._drafts.discard(session_id)
-        return self.folder(session_id)
+        Raises:
+            StoreError: it cannot be stored.
+        """
+        if session_id in self._drafts:
+            self._drafts.discard(session_id)
+            await self._ownerships.store_folder(session_id, self.folder(session_id))
 
     def list_json(self, context: Mapping[str, str] | None = None) -> Sequence[bytes]:
         return (join(self._entries(context)),)
@@ -83,7 +83,7 @@ class ClusterStore(SessionStore):
         return {entry.session_id: entry.size for entry in self._seen_entries()}
 
     async def in_use(self, session_ids: Iterable[str]) -> list[str]:
-        owners = await self._leases.owners_elsewhere()
+        owners = await self._ownerships.owned_elsewhere()
         seen = {entry.session_id for entry in self._seen_entries()} & owners
         return [session_id for session_id in session_ids if session_id in seen]
 
@@ -104,7 +104,7 @@ class ClusterStore(SessionStore):
         is_open: Callable[[str], bool] = lambda _session_id: False,
     ) -> Pruned:
         pruned = Pruned()
-        owners = await self._leases.owners_elsewhere()
+        owners = await self._ownerships.owned_elsewhere()
         for entry in self._seen_entries(int(before_s * 1e9)):
             session_id = entry.session_id
             if not concerns(session_id):

@@ -39,6 +39,8 @@ from jumpseat_protocol.sessions import SessionContext, SessionMetadata
 if TYPE_CHECKING:
     from jumpseat.store.session.pruning import Pruned
 
+SESSIONS: Final = "session-state"
+"""The folder of all sessions in a home folder."""
 SUMMARY_LENGTH: Final = 100
 # How much of a log is searched for a first prompt or answer, if the folder does not tell.
 SCAN_BYTES: Final = 1 << 18
@@ -152,7 +154,7 @@ class SessionStore:
 
     def __init__(self, home: Path, tasks: TaskGroup) -> None:
         self.ownership = Ownership(home)
-        self._root = home / "session-state"
+        self._root = home / SESSIONS
         self._files = DiskFiles(self._root)
         self._syncer = LogSyncer(tasks)
         self._sees: Callable[[str | None], bool] | None = None
@@ -171,9 +173,7 @@ class SessionStore:
         Raises:
             SessionNotFoundError: the id is not a valid name of a folder.
         """
-        if not _is_name(session_id):
-            raise SessionNotFoundError(session_id[:200])
-        return SessionFolder(self._root / session_id, self._syncer, self.ownership)
+        return SessionFolder(session_path(self._root, session_id), self._syncer, self.ownership)
 
     def get_existing(self, session_id: str) -> SessionFolder:
         """Return the folder of a stored session.
@@ -384,6 +384,17 @@ def shorten(prompt: str) -> str:
         if len(line) > SUMMARY_LENGTH:
             return line[: SUMMARY_LENGTH - 1] + "…"
     return line
+
+
+def session_path(root: Path, session_id: str) -> Path:
+    """Return the path of a session's folder below that of all sessions.
+
+    Raises:
+        SessionNotFoundError: the id is not a valid name of a folder.
+    """
+    if not _is_name(session_id):
+        raise SessionNotFoundError(session_id[:200])
+    return root / session_id
 
 
 def _is_name(session_id: str) -> bool:

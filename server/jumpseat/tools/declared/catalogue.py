@@ -56,8 +56,9 @@ class ToolCatalogue(Catalogue[ToolEntry]):
         config_file = None if home is None else home / "config.toml"
         super().__init__(tables, home, is_trusted, config_file, read_within_s=read_within_s)
         self._built_in = frozenset(built_in)
-        # As last read, by the working directory of sessions.
-        self._entries: dict[Path | None, list[ToolEntry]] = {}
+        # As last read: those of projects by the working directory of sessions, and those of all sessions.
+        self._projects: dict[Path | None, list[ToolEntry]] = {}
+        self._shared: list[ToolEntry] = []
         self._packages: dict[str, ToolEntry] | None = None
 
     # --- looking --------------------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ class ToolCatalogue(Catalogue[ToolEntry]):
     def known(self, cwd: Path | None) -> dict[str, ToolEntry]:
         """Return the entries for sessions in ``cwd`` as last read, without packages. Does no I/O."""
         found = dict(self.registered)
-        for entry in self._entries.get(cwd, ()):
+        for entry in (*self._projects.get(cwd, ()), *self._shared):
             found.setdefault(entry.name, entry)
         return found
 
@@ -85,7 +86,9 @@ class ToolCatalogue(Catalogue[ToolEntry]):
         return sorted({**(self._packages or {}), **self.known(cwd)}.values(), key=lambda entry: entry.name)
 
     async def refresh(self, cwd: Path | None) -> list[ToolEntry]:
-        entries = self._entries[cwd] = await super().refresh(cwd)
+        entries = await super().refresh(cwd)
+        self._projects[cwd] = [entry for entry in entries if entry.origin == "project"]
+        self._shared = [entry for entry in entries if entry.origin != "project"]
         return entries
 
     async def find_packages(self) -> None:
@@ -113,12 +116,7 @@ class ToolCatalogue(Catalogue[ToolEntry]):
         name = raw.get("name")
         if not isinstance(name, str) or not name:
             raise InvalidRequestError("the declaration needs a name")
-        read = [
-            entry
-            for cwd, entries in self._entries.items()
-            for entry in entries
-            if cwd is None or entry.origin == "project"
-        ]
+        read = [*self._shared, *(entry for entries in self._projects.values() for entry in entries)]
         if name in self._built_in or name in (self._packages or ()) or any(entry.name == name for entry in read):
             raise InvalidRequestError(f"a tool {name!r} exists already: choose another name")
         where = f"tool {name!r}"

@@ -1,7 +1,8 @@
-"""Removes large files from the object store that no record names: their replica died before it stored the record.
+"""Work that one replica does for the cluster: removing expired sessions, and large files without a record.
 
-A large file is stored before its record, which states the sequence in the object's name as the one before. So the
-message behind that sequence is the record, or there is none and never will be, unless the session has an owner.
+A large file is stored before its record, and its name has the sequence of the message before that record. If the
+next message is another one, or none follows and the session has no owner, the replica died before it stored the
+record.
 """
 
 from __future__ import annotations
@@ -9,34 +10,47 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import anyio
 
 from jumpseat.cluster.nats.jetstream import JetStream
 from jumpseat.cluster.nats.names import token_of
+from jumpseat.cluster.replicas.membership import Membership
+from jumpseat.cluster.sessions.ownership import Ownerships
 from jumpseat.cluster.sessions.records import KIND
-from jumpseat.errors import StoreError
+from jumpseat.errors import JumpseatError, StoreError
 
 log = logging.getLogger(__name__)
 
+RETENTION_CHECK_S: Final = 600.0
 CHECK_S: Final = 3600.0
 AGE_S: Final = 3600.0
 """Age of a file below which its record may still follow: appends wait for NATS, and clocks differ."""
 _PLACE: Final = re.compile(r"/(\d+)-(\d+)-")
 
 
-def object_name(session_id: str, epoch: int, seq: int, file: str) -> str:
-    """Return the name of the object with a large file, whose record follows the message ``seq`` of the session."""
-    return f"{session_id}/{epoch}-{seq}-{file}"
+async def remove_expired_for_ever(ownerships: Ownerships, membership: Membership, retention_s: float) -> None:
+    """Remove the sessions that have not changed for ``retention_s``, while this replica is the first one."""
+    while True:
+        await anyio.sleep(min(RETENTION_CHECK_S, retention_s / 10))
+        if not membership.is_first:
+            continue
+        for entry in ownerships.index.all(int((time.time() - retention_s) * 1e9)):
+            try:
+                if await ownerships.owner(entry.session_id) is None:
+                    await ownerships.remove(entry.session_id)
+                    log.info("session %s is removed: it is older than store.retention_days", entry.session_id)
+            except JumpseatError as error:
+                log.warning("session %s cannot be removed: %s", entry.session_id, error)
 
 
-async def remove_orphans_for_ever(stream: JetStream, is_chosen: Callable[[], bool]) -> None:
-    """Remove orphans again and again, while ``is_chosen``: one replica does it for all."""
+async def remove_orphans_for_ever(stream: JetStream, membership: Membership) -> None:
+    """Remove large files without a record, while this replica is the first one."""
     while True:
         await anyio.sleep(CHECK_S)
-        if is_chosen():
+        if membership.is_first:
             try:
                 await remove_orphans(stream)
             except StoreError as error:
@@ -46,7 +60,7 @@ async def remove_orphans_for_ever(stream: JetStream, is_chosen: Callable[[], boo
 async def remove_orphans(stream: JetStream, age_s: float = AGE_S) -> list[str]:
     """Remove the large files that are older than ``age_s`` and that no record names; return their names.
 
-    Parts of files that were never complete are removed, too.
+    Also removes the parts of incomplete files.
 
     Raises:
         StoreUnavailableError: NATS does not answer.
@@ -65,7 +79,7 @@ async def remove_orphans(stream: JetStream, age_s: float = AGE_S) -> list[str]:
 
 
 def _places(name: str) -> Iterator[tuple[str, int]]:
-    """Yield the sessions and sequences that the name of an object may tell: ids of sessions may have slashes."""
+    """Yield the sessions and sequences that the name of an object may contain: ids of sessions may have slashes."""
     for match in _PLACE.finditer(name):
         yield name[: match.start()], int(match[2])
 

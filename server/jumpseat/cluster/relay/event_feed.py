@@ -1,8 +1,8 @@
 """The events of one session on their way to one client: from one source at a time, stored ones once, in order.
 
-The source is the lease of the session, where this replica owns it, or a connection to the replica that does. A
-client follows its session from one owner to the next by a new source: events of the one before are dropped from
-then on, also late ones, and the new owner begins behind the last stored event or end of a run that has passed here.
+The source is the lease of the session if this replica owns it, otherwise the connection to its owner. When the
+session moves, the feed switches to a new source: events from the previous one are dropped, late ones included, and
+the new owner begins behind the last stored event or end of a run that has passed here.
 
 Invariants, whatever order messages arrive in:
 
@@ -15,52 +15,39 @@ Invariants, whatever order messages arrive in:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import orjson
 
 from jumpseat.cluster.sessions.missed_events import Seen
+from jumpseat.rpc.connection import Connection
 from jumpseat_protocol.events import Event
 
 _IDLE: Final = "session.idle"
 _BEGINNING: Final = frozenset({"user.message", "assistant.turn_start"})
 
 
-class Receiver(Protocol):
-    """The connection of a client, as :class:`jumpseat.rpc.connection.Connection`."""
-
-    gates: dict[str, Callable[[Event], bool]]
-
-    def deliver(self, session_id: str, event: Event) -> None:
-        """Send an event."""
-        ...
-
-    def deliver_encoded(self, session_id: str, event: bytes) -> None:
-        """Send the JSON of an event."""
-        ...
-
-
 class Feed:
     """The events of one session for one client. ``on_idle`` is called after each run."""
 
-    def __init__(self, receiver: Receiver, session_id: str, on_idle: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, client: Connection, session_id: str, on_idle: Callable[[], None] = lambda: None) -> None:
         self.number = 0
         """The number of the present source."""
         self.seen: Seen | None = None
-        """What the client has got; ``None`` before the first event."""
-        self._receiver = receiver
+        """The last item that the client has received; ``None`` before the first event."""
+        self._client = client
         self._session_id = session_id
         self._on_idle = on_idle
         self._source: object | None = None
         self._is_here = False
         self._flows = False
         self._held: list[Event] | None = None
-        receiver.gates[session_id] = self._admit
+        client.gates[session_id] = self._admit
 
     def end(self) -> None:
         """Forget the session: the client has left it."""
         self.cut()
-        self._receiver.gates.pop(self._session_id, None)
+        self._client.gates.pop(self._session_id, None)
 
     # --- sources --------------------------------------------------------------------------------------------------
 
@@ -91,12 +78,12 @@ class Feed:
         self.switch(None)
 
     def begin(self, seen: Seen | None = None) -> None:
-        """Let the present source begin. ``seen`` is what the client is taken to have got, if it has joined anew."""
+        """Begin with the present source. ``seen`` is the place at which a new client has joined."""
         self._flows = True
         self.settle(seen)
 
     def begin_from(self, source: object, number: int, seen: Seen | None) -> None:
-        """Let another replica begin, if it is the present source, and says so with its ``number``."""
+        """Begin with another replica, if it is the present source and names the present ``number``."""
         if self._source is source and self.number == number:
             self.begin(seen)
 
@@ -130,9 +117,9 @@ class Feed:
         self._flows = True
         for item in missed:
             self._note(item)
-            self._receiver.deliver_encoded(self._session_id, orjson.dumps(item))
+            self._client.deliver_encoded(self._session_id, orjson.dumps(item))
         for event in held:
-            self._receiver.deliver(self._session_id, event)
+            self._client.deliver(self._session_id, event)
 
     def _admit(self, event: Event) -> bool:
         if not self._is_here:

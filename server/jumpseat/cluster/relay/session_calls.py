@@ -1,4 +1,4 @@
-"""The requests of clients about sessions, on their way to the replica that runs the session."""
+"""Requests of clients about sessions: kinds of methods, their params, and the form of a request under way."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import anyio
 from jumpseat.cluster.sessions.missed_events import Seen
 from jumpseat.rpc.json_rpc_peer import Later
 from jumpseat.rpc.wire_errors import error_of
+from jumpseat_protocol.envelope import ErrorObject
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 DELETING: Final = "sessions.bulkDelete"
@@ -41,9 +42,9 @@ READING: Final = frozenset(
         "jumpseat.web.modelCalls",
     }
 )
-"""The methods that read a session that nobody has open, from a working copy that is made for them."""
+"""The methods that read a session without an owner, from a working copy that is made for them."""
 ANSWERING: Final = "session.tools.handlePendingToolCall"
-"""The method whose response means that the answer counts, whatever happens."""
+"""The method whose response promises that the answer is stored."""
 LEAVING: Final = frozenset(
     {"session.detach", "session.destroy", "session.delete", "session.shutdown", "sessions.close"}
 )
@@ -65,6 +66,14 @@ SEEN: Final = "$seen"
 SENT: Final = "$sent"
 FEED: Final = "$feed"
 """Members of the params of requests that open a session, between replicas: see :class:`Call`."""
+MOVED: Final = -32050
+"""The error of a replica that does not own the session and has not carried out the request."""
+MOVED_NOTE: Final = "$/moved"
+"""The notification that a session has another owner."""
+FEED_NOTE: Final = "$/feed"
+"""The notification that the events of a session begin: its id, the number of the feed, the client's last item."""
+END_NOTE: Final = "$/end"
+"""The last notification of a replica that ends: the number of requests that it has received."""
 _NOT_REPEATED: Final = ("model", "reasoningEffort", "workingDirectory", "agent", "cloud", "takeOver")
 """The options that a session stores itself: repeating those of the beginning would undo later changes."""
 
@@ -73,10 +82,11 @@ _NOT_REPEATED: Final = ("model", "reasoningEffort", "workingDirectory", "agent",
 class Call:
     """A request of a client about a session.
 
-    ``made_id`` says that this server has chosen the session's id, or has made the request itself. Of a request that
-    opens a session, ``seen`` is what the client has got from the replica before, ``sent`` its prompts that may be
-    lost, ``feed`` the number of the :class:`~jumpseat.cluster.relay.feed.Feed` at the client's replica that begins
-    with it, and ``turn`` that of the one here. With ``taken``, the replica before was killed.
+    ``serve`` is its handler here, ``again`` looks for the session's owner once more. ``made_id`` says that this
+    server has chosen the session's id, or has made the request itself. For a request that opens a session, ``seen``
+    is the last item that the client has received, ``sent`` its prompts that may be lost, ``feed`` the number of the
+    :class:`~jumpseat.cluster.relay.event_feed.Feed` at the client's replica that begins with it, and ``turn`` that
+    of the feed here. With ``taken``, the previous owner was killed.
     """
 
     method: str
@@ -85,6 +95,7 @@ class Call:
     serve: Callable[[Any], Any]
     later: Later
     scope: anyio.CancelScope
+    again: Callable[[Call], None]
     made_id: bool = False
     seen: Seen | None = None
     sent: Any = None
@@ -98,6 +109,14 @@ class Call:
         done = anyio.Event()
         self.later.add_done_callback(lambda _: done.set())
         await done.wait()
+
+    def try_again(self) -> None:
+        """Look for the session's owner again: the request was not carried out."""
+        self.again(self)
+
+    def move(self, reason: str) -> None:
+        """Send the request back to the client's replica."""
+        self.later.fail(ErrorObject(code=MOVED, message=reason))
 
     def fail(self, error: Exception) -> None:
         """Respond with an error."""
@@ -127,7 +146,7 @@ def session_of_call(method: str, params: Any) -> str | None:
 
 
 def sessions_of_call(method: str, params: Mapping[str, Any]) -> list[str] | None:
-    """Return the sessions that a request about several names; ``None`` for other requests and invalid params."""
+    """Return the ids in a request about several sessions; ``None`` for other requests and invalid params."""
     given = params.get("sessionIds")
     if method not in OF_MANY or not isinstance(given, list):
         return None
