@@ -77,7 +77,7 @@ from jumpseat.options import Options
 from jumpseat.config import AdapterConfig, Config
 adapters = {{'w': AdapterConfig(type='openai', base_url='http://h', models=['m'])}}
 models = Models(Config(adapters=adapters), Options(environ={{}}), Path({str(tmp_path)!r}))
-anyio.run(models.resolve, SessionSettings(cwd=Path('/'), model='w/m'))
+anyio.run(models.resolve, SessionSettings.of(Path('/'), model='w/m'))
 anyio.run(models.catalogue.list)
 """)
     # The folders of declarations are computed, and the names of credentials found, all the same.

@@ -173,7 +173,7 @@ async def _to_check(models: Models, name: str, model: str | None) -> ResolvedMod
             model = next((model.id for model in await models_of_copilot(models) if model.enabled), None)
     else:
         raise not_configured(name)
-    return await models.resolve(replace(settings, model=model))
+    return await models.resolve(settings.with_options(model=model))
 
 
 async def _first_listed(models: Models, name: str) -> ResolvedModel:
@@ -192,7 +192,7 @@ async def _first_listed(models: Models, name: str) -> ResolvedModel:
     if not found:
         raise ConfigError(problem)
     chosen = next((model for model in found if model.context_window is not None), found[0])
-    return await models.resolve(SessionSettings(cwd=Path.cwd(), model=chosen.id))
+    return await models.resolve(SessionSettings.of(Path.cwd(), model=chosen.id))
 
 
 async def _ask(resolved: ResolvedModel) -> str:

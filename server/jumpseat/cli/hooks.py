@@ -36,7 +36,7 @@ def run(ctx: CommandContext, args: argparse.Namespace) -> int:
     plugins = PluginFolders([Path(folder).absolute() for folder in ctx.options.plugin_dirs], installed)
     library = HookFiles(home, plugins, TrustedFolders(home, config.trusted_folders).is_trusted)
     problems: list[str] = []
-    groups = list(library.groups(SessionSettings(cwd=Path.cwd(), file_hooks=True), problems))
+    groups = list(library.groups(SessionSettings.of(Path.cwd(), enable_file_hooks=True), problems))
     if args.json:
         hooks = [
             {

@@ -25,7 +25,7 @@ def discover(ctx: Context, params: McpDiscoverParams) -> McpDiscoverResult:
     """Return the MCP servers that a session in the folder would have. No server is started."""
     given = params.working_directory
     folder = existing_folder("workingDirectory", given) if given else Path.cwd()
-    found = ctx.mcp.find(SessionSettings(cwd=folder, config_discovery=True))
+    found = ctx.mcp.find(SessionSettings.of(folder, enable_config_discovery=True))
     return McpDiscoverResult(
         servers=[
             McpDiscovered(

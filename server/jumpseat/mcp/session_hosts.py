@@ -118,13 +118,13 @@ class McpHosts:
         """Return whether such a session may have servers, without reading their files."""
         agent = settings.custom_agent
         return bool(
-            settings.mcp_servers
-            or settings.github_mcp is not None
+            settings.options.mcp_servers
+            or settings.options.github_mcp_tool_config is not None
             or self._github_by_default
             or (agent is not None and (agent.mcp_servers or agent.name in settings.lost_agent_servers))
             or settings.lost_mcp_servers
             or self._servers
-            or settings.config_discovery
+            or settings.options.enable_config_discovery
             or self._plugins.folders(settings)
             or self.user.exists()
         )
@@ -145,7 +145,7 @@ class McpHosts:
             user_file={},
             home=self._home,
             disabled=self.user.disabled(),
-            disabled_here=frozenset(settings.disabled_mcp_servers),
+            disabled_here=frozenset(settings.options.disabled_mcp_servers),
             project=None,
             plugins=[],
         )
@@ -155,8 +155,8 @@ class McpHosts:
         from jumpseat.agent.agent_files import AgentFile
         from jumpseat.mcp.catalogue import check_servers, find_servers
 
-        discovers = settings.config_discovery and self._trusted(settings.cwd)
-        own, lost = settings.mcp_servers, settings.lost_mcp_servers
+        discovers = settings.options.enable_config_discovery and self._trusted(settings.cwd)
+        own, lost = check_servers(settings.options.mcp_servers), settings.lost_mcp_servers
         agent = settings.custom_agent
         if agent is not None and not isinstance(agent, AgentFile):
             own = {**own, **check_servers(agent.mcp_servers or {})}
@@ -169,7 +169,7 @@ class McpHosts:
             user_file=self.user.servers(),
             home=self._home,
             disabled=self.user.disabled(),
-            disabled_here=frozenset(settings.disabled_mcp_servers),
+            disabled_here=frozenset(settings.options.disabled_mcp_servers),
             project=settings.cwd if discovers else None,
             plugins=self._plugins.read_all(settings),
             github=self._github_entry(settings),
@@ -214,11 +214,11 @@ class McpSource:
 
     async def discover(self, prompt: str) -> None:
         """Wait for the servers if their instructions go into the system message."""
-        if self.session.settings.mcp_instructions:
+        if self.session.settings.options.allow_all_mcp_server_instructions:
             await self.ready()
 
     def instructions(self, offered: Collection[str]) -> list[str]:
-        if self.host is None or not self.session.settings.mcp_instructions:
+        if self.host is None or not self.session.settings.options.allow_all_mcp_server_instructions:
             return []
         return self.host.instructions(offered)
 

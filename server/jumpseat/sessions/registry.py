@@ -144,10 +144,10 @@ class SessionRegistry:
         created = False
         try:
             session.attach(attachment)
-            check_choice(settings.tool_choice, session.tools.names)
-            context = working_directory_context(settings.cwd, host_git=settings.host_git)
+            check_choice(settings.options.tool_choice, session.tools.names)
+            context = working_directory_context(settings.cwd, host_git=settings.options.enable_host_git_operations)
             workspace = workspace_of(
-                session_id, context, started_at, created_by=self.creator, one_off=settings.one_off
+                session_id, context, started_at, created_by=self.creator, one_off=settings.options.one_off
             )
             storage.create(workspace)
             created = True
@@ -159,12 +159,14 @@ class SessionRegistry:
                     producer="jumpseat",
                     copilot_version=__version__,
                     start_time=started_at,
-                    selected_model=settings.model,
-                    reasoning_effort=settings.reasoning_effort,
+                    selected_model=settings.options.model,
+                    reasoning_effort=settings.options.reasoning_effort,
                     session_limits=limits_of(settings),
                     context=context,
                     already_in_use=False,
-                    github_mcp_tool_config=settings.github_mcp.wire() if settings.github_mcp else None,
+                    github_mcp_tool_config=settings.options.github_mcp_tool_config.wire()
+                    if settings.options.github_mcp_tool_config
+                    else None,
                     sandbox=_sandbox_state(self._environment, settings),
                 )
             )
@@ -389,7 +391,9 @@ class SessionRegistry:
         storage, settings = self._storages[session.id], session.settings
         write_options(storage.state, settings, self._services.secrets)
         if storage.workspace is not None and storage.workspace.cwd != str(settings.cwd):
-            storage.move(working_directory_context(settings.cwd, host_git=settings.host_git))
+            storage.move(
+                working_directory_context(settings.cwd, host_git=settings.options.enable_host_git_operations)
+            )
 
     def _store_checkpoint(self, session: Session, title: str, summary: str) -> tuple[int, str | None]:
         """Write a checkpoint file and return its number and path; no path if the file cannot be written.
@@ -521,17 +525,17 @@ class SessionRegistry:
         for _, agent_id, payload in history:
             if agent_id is None:
                 replay_setting(logged, payload)
-        if settings.model is not None and settings.model != logged.model:
+        if settings.options.model is not None and settings.options.model != logged.options.model:
             session.emit(
                 events.SessionModelChange(
-                    new_model=settings.model,
-                    previous_model=logged.model,
-                    reasoning_effort=settings.reasoning_effort,
+                    new_model=settings.options.model,
+                    previous_model=logged.options.model,
+                    reasoning_effort=settings.options.reasoning_effort,
                 )
             )
         if settings.mode != logged.mode:
             session.emit(events.SessionModeChanged(new_mode=settings.mode, previous_mode=logged.mode))
-        session.announce_agent(logged.agent)
+        session.announce_agent(logged.options.agent)
 
     def drop_checkpoints(self, session: Session) -> None:
         """Delete the checkpoints that are no longer part of a session's history.
@@ -605,7 +609,7 @@ class SessionRegistry:
     def _handle_change(self, session: Session) -> None:
         storage = self._storages.get(session.id)
         if storage is not None and session.history.first_prompt is not None:
-            storage.set_marks(answered=session.history.answered, one_off=session.settings.one_off)
+            storage.set_marks(answered=session.history.answered, one_off=session.settings.options.one_off)
             storage.set_summary(shorten(session.history.first_prompt))
         self._announce(
             "session.updated",
@@ -622,7 +626,7 @@ def _exists(session_id: str) -> InvalidRequestError:
 def _sandbox_state(environment: Environment, settings: SessionSettings) -> events.SandboxState | None:
     """Return the mode and, once it is known, the mechanism of a new session's sandbox; ``None`` if it is off."""
     sandboxes = environment.sandboxes
-    if sandboxes is None or (mode := sandboxes.defaults.for_session(settings.sandbox).mode) == "off":
+    if sandboxes is None or (mode := sandboxes.defaults.for_session(settings.options.sandbox_config).mode) == "off":
         return None
     mechanism = sandboxes.mechanism.name if sandboxes.mechanism is not None else "none"
     return events.SandboxState(mode=mode, mechanism=mechanism if sandboxes.probed else None)

@@ -77,7 +77,7 @@ async def build(server: ModelServer) -> AsyncGenerator[Make, None]:
 
 
 def settings_for(model: str | None = None, **fields: Any) -> SessionSettings:
-    return SessionSettings(cwd=Path("/project"), model=model, **fields)
+    return SessionSettings.of(Path("/project"), model=model, **fields)
 
 
 def provider(**fields: Any) -> ProviderConfig:

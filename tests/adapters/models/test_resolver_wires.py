@@ -46,12 +46,12 @@ async def models() -> AsyncGenerator[Models]:
 
 def settings(model: str | None = None, **options: Any) -> SessionSettings:
     read = SessionOptions.model_validate(options)
-    return SessionSettings(
-        cwd=Path("/project"),
+    return SessionSettings.of(
+        Path("/project"),
         model=model,
         provider=read.provider,
-        providers=read.providers or [],
-        provider_models=read.models or [],
+        providers=read.providers,
+        models=read.models,
     )
 
 
@@ -291,9 +291,7 @@ def test_the_name_of_a_provider_has_no_slash() -> None:
 
 
 async def test_a_model_without_its_provider_is_an_error(models: Models) -> None:
-    wanted = SessionSettings(
-        cwd=Path("/project"), model="a/m", provider_models=[ProviderModelConfig(id="m", provider="a")]
-    )
+    wanted = SessionSettings.of(Path("/project"), model="a/m", models=[ProviderModelConfig(id="m", provider="a")])
     with pytest.raises(ConfigError, match="model 'a/m': there is no provider 'a'"):
         await models.resolve(wanted)
 
@@ -364,7 +362,7 @@ async def test_a_missing_token_is_an_authentication_error(
         return ""
 
     provider = ProviderConfig(base_url="http://127.0.0.1:1", api_key="static-key", has_bearer_token_provider=True)
-    wanted = SessionSettings(cwd=Path("/project"), model="m", provider=provider)
+    wanted = SessionSettings.of(Path("/project"), model="m", provider=provider)
     resolved = await models.resolve(wanted, ask_token=None if failure is None else ask_token)
     with pytest.raises(ProviderAuthError) as caught:
         async with resolved.model.stream(ModelRequest("m", "", [])):

@@ -30,7 +30,7 @@ def models(adapters: Mapping[str, Any], environ: Mapping[str, str] | None = None
 
 
 def session(model: str | None, adapter_settings: dict[str, Any], **fields: Any) -> SessionSettings:
-    return SessionSettings(cwd=Path("/project"), model=model, adapter_settings=adapter_settings, **fields)
+    return SessionSettings.of(Path("/project"), model=model, adapter_settings=adapter_settings, **fields)
 
 
 async def test_a_model_of_two_adapters_has_the_settings_of_the_called_one() -> None:

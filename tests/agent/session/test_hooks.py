@@ -312,7 +312,7 @@ async def test_a_client_can_rewrite_sections_of_the_system_message() -> None:
     )
     expected = {"text": "ok", "expect": {"system": "BE BRIEF AND CONCRETE"}}
     async with anyio.create_task_group() as tasks:
-        settings = SessionSettings(cwd=Path("/project"), system_message=config)
+        settings = SessionSettings.of(Path("/project"), system_message=config)
         made = make_session(tasks, script=[expected], settings=settings)
         await made.ask("go")
         assert made.client.payloads(events.SessionError) == []

@@ -44,7 +44,7 @@ from tests.support.sessions import MadeSession, P, make_session
 
 pytestmark = pytest.mark.anyio
 
-STREAMING = SessionSettings(cwd=Path("/project"), streaming=True)
+STREAMING = SessionSettings.of(Path("/project"), streaming=True)
 ADD = ClientTool(name="add", skip_permission=True)
 CALL_ADD: dict[str, Any] = {"tool_calls": [{"id": "c1", "name": "add", "arguments": {"a": 1}}]}
 
@@ -433,7 +433,7 @@ async def test_the_user_is_warned_once_of_missing_capabilities_and_the_request_i
         made = make_session(tasks, script=model, settings=settings, tools=[ADD], known=known)
         await made.ask("?")
         await made.ask("?")
-        settings.reasoning_effort = None
+        settings.set_options(reasoning_effort=None)
         await made.ask("?")
         warned = [
             (warning.warning_type, warning.message) for warning in made.client.payloads(events.SessionWarning)
@@ -495,7 +495,7 @@ def test_images_for_a_model_without_vision_cause_a_warning() -> None:
 
 async def test_a_model_with_unknown_capabilities_causes_no_warning() -> None:
     async with anyio.create_task_group() as tasks:
-        settings = SessionSettings(cwd=Path("/project"), streaming=True, reasoning_effort="high")
+        settings = SessionSettings.of(Path("/project"), streaming=True, reasoning_effort="high")
         made = make_session(tasks, script=Recorder([completed("one")]), settings=settings)
         await made.ask("?")
         assert made.client.payloads(events.SessionWarning) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from jumpseat.agent.settings import SessionSettings
@@ -82,12 +81,13 @@ async def portability(ctx: Context, params: PortabilityParams) -> Portability:
 def _settings(settings: SessionSettings, params: PortabilityParams) -> SessionSettings:
     """Return the settings of a session with the target model in place of its own."""
     is_own = params.model is None and params.provider is None and params.adapter is None
-    return replace(
-        settings,
-        cwd=existing_folder("cwd", params.cwd) if params.cwd is not None else settings.cwd,
-        model=params.model or (settings.model if params.provider is None else None),
-        provider=params.provider or settings.provider,
+    changed = settings.with_options(
+        model=params.model or (settings.options.model if params.provider is None else None),
+        provider=params.provider or settings.options.provider,
         # Those are for the session's own model.
         adapter_settings={},
-        model_capabilities=settings.model_capabilities if is_own else None,
+        model_capabilities=settings.options.model_capabilities if is_own else None,
     )
+    if params.cwd is not None:
+        changed.cwd = existing_folder("cwd", params.cwd)
+    return changed

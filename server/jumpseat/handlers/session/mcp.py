@@ -149,9 +149,9 @@ async def disable(ctx: Context, params: McpServerParams) -> None:
 def remove_git_hub(ctx: Context, params: SessionParams) -> McpRemovedResult:
     """Take GitHub's own server from the session, whose client has configured it."""
     session = ctx.registry.live(params.session_id)
-    if session.settings.github_mcp is None:
+    if session.settings.options.github_mcp_tool_config is None:
         return McpRemovedResult(removed=False)
-    session.settings.github_mcp = None
+    session.settings.set_options(github_mcp_tool_config=None)
     ctx.registry.store_options(session)
     ctx.mcp.begin(session)
     return McpRemovedResult(removed=True)
@@ -281,9 +281,9 @@ def apps_diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
     tools = host.connection_to(params.server_name).tools if host is not None and connected else []
     return McpDiagnoseResult(
         capability=McpAppCapability(
-            advertised=session.settings.mcp_apps,
+            advertised=session.settings.options.request_mcp_apps,
             feature_flag_enabled=True,
-            session_has_mcp_apps=session.settings.mcp_apps,
+            session_has_mcp_apps=session.settings.options.request_mcp_apps,
         ),
         server=McpAppServer(
             connected=connected,
@@ -295,7 +295,7 @@ def apps_diagnose(ctx: Context, params: McpServerParams) -> McpDiagnoseResult:
 
 
 def _apps_host(ctx: Context, session_id: str) -> McpHost:
-    if not ctx.registry.live(session_id).settings.mcp_apps:
+    if not ctx.registry.live(session_id).settings.options.request_mcp_apps:
         raise InvalidRequestError("mcp-apps is not available: the session was opened without requestMcpApps")
     return mcp_host(ctx, session_id, "mcp-apps is not available: the session has no MCP servers")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import orjson
@@ -73,7 +72,7 @@ def opened_result(ctx: Context, session: Session) -> SessionOpenedResult:
         capabilities=Capabilities(
             ui=UiCapabilities(
                 elicitation=session.clients.can_elicit(),
-                mcp_apps=session.settings.mcp_apps,
+                mcp_apps=session.settings.options.request_mcp_apps,
                 canvases=session.clients.can_render_canvases(),
             )
         ),
@@ -135,8 +134,8 @@ def _send(ctx: Context, params: SessionSendParams) -> Prompt:
         check_choice(params.tool_choice, session.tools.names)
     check_format(params.response_format)
     if params.adapter_settings:
-        merged = {**session.settings.adapter_settings, **params.adapter_settings}
-        ctx.models.check_adapter_settings(replace(session.settings, adapter_settings=merged))
+        merged = {**session.settings.options.adapter_settings, **params.adapter_settings}
+        ctx.models.check_adapter_settings(session.settings.with_options(adapter_settings=merged))
     delivery, agent_mode = modes(params.mode, params.agent_mode)
     prompt = Prompt(
         params.prompt,

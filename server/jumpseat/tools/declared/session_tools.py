@@ -116,7 +116,7 @@ class DeclaredTools:
         members = (name for entry in known.values() if entry.group is not None for name in entry.group.tools)
         if not self._catalogue.has_searched_packages and not known.keys() >= {*names, *self._always, *members}:
             await self._catalogue.find_packages()
-        self._services.adapter = (self._session.settings.model or "").partition("/")[0] or None
+        self._services.adapter = (self._session.settings.options.model or "").partition("/")[0] or None
         tools = [entry.tool for entry in self._all(known) if entry.tool is not None]
         for tool in tools:
             if callable(tool.enabled):
