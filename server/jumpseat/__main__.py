@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jumpseat_transcript.transcript import Transcript
 
 _FIRST_SESSION: Final = (
-    "jumpseat.handlers.session.create",
+    "jumpseat.handlers.session.session",
     "jumpseat.adapters.models.copilot_wires",
     "jumpseat.adapters.models.session_providers",
     "jumpseat.adapters.models.copilot_login",

@@ -1,4 +1,4 @@
-"""The recipe for a method in CONTRIBUTING.md, applied to a copy of the server."""
+"""The recipes for a method and an event in CONTRIBUTING.md, applied to a copy of the server."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from tests.support.recipes import recipe_server
 from tests.support.server import scripted
 
 
-def test_the_recipe_adds_a_method_that_answers(tmp_path: Path) -> None:
-    with recipe_server(tmp_path, "protocol/jumpseat_protocol/clock.py") as server:
+def test_the_recipes_add_a_method_that_answers_and_an_event(tmp_path: Path) -> None:
+    with recipe_server(tmp_path) as server:
         created = server.call("session.create", {"provider": scripted()})
+        server.events.clear()
         clock = server.call("session.clock.get", {"sessionId": created["sessionId"]})
 
     assert clock == {"startedAt": created["startTime"]}
+    assert [event["data"] for event in server.events if event["type"] == "session.clock_read"] == [clock]

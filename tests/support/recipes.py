@@ -25,9 +25,10 @@ class RecipeServer:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
+        self.events: list[dict[str, Any]] = []
 
     def call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and return its result; notifications before the response are dropped."""
+        """Send a request and return its result; events before the response are added to ``events``."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -40,20 +41,21 @@ class RecipeServer:
             for body in decoder.feed(os.read(stdout.fileno(), 1 << 16)):
                 assert isinstance(body, bytes)
                 message = orjson.loads(body)
+                if message.get("method") == "session.event":
+                    self.events.append(message["params"]["event"])
                 if message.get("id") == method:
                     return message["result"]
 
 
 @contextmanager
-def recipe_server(folder: Path, file: str) -> Generator[RecipeServer]:
-    """Run a server with the recipe that adds ``file``, from a copy in ``folder``."""
+def recipe_server(folder: Path) -> Generator[RecipeServer]:
+    """Run a server with all recipes of the page, from a copy in ``folder``."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "docs", folder / "docs")
-    diffs = re.findall("```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    (diff,) = (diff for diff in diffs if f"+++ b/{file}\n" in diff)
-    # The line numbers in the page may be outdated.
-    subprocess.run(["git", "apply", "-"], cwd=folder, input=diff.encode(), check=True, timeout=120)
+    for diff in re.findall("```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL):
+        # The line numbers in the page may be outdated.
+        subprocess.run(["git", "apply", "-"], cwd=folder, input=diff.encode(), check=True, timeout=120)
     (folder / "home").mkdir()
     environ = {
         "PATH": os.environ["PATH"],

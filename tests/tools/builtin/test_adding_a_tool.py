@@ -11,7 +11,7 @@ from tests.support.server import calls, scripted
 def test_the_recipe_adds_a_tool_that_a_model_can_call(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("one\ntwo\n")
     script = scripted(calls("count_lines", path="lines.txt"), {"text": "done"})
-    with recipe_server(tmp_path, "server/jumpseat/tools/builtin/count_lines.py") as server:
+    with recipe_server(tmp_path) as server:
         session = {"sessionId": server.call("session.create", {"provider": script})["sessionId"]}
         server.call("session.permissions.setApproveAll", {**session, "enabled": True})
         server.call("session.sendAndWait", {**session, "prompt": "go"})

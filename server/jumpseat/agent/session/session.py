@@ -86,7 +86,7 @@ class SessionServices:
     retry: RetryPolicy
     allow_unasked: bool
     allow_old_clients: AllowOldClients
-    on_change: Callable[[Session], None]
+    on_change: Callable[[Session], None] = lambda _session: None
     hook_timeout_s: float = HOOK_TIMEOUT_S
     hook_commands: Callable[[Session], HookCommands] = lambda _session: NoHookCommands()
     secrets: Secrets = field(default_factory=Secrets)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jumpseat.adapters.declared.catalogue import AdapterCatalogue
 
 
-async def list_adapters(ctx: Context, params: AdaptersListParams) -> AdaptersListResult:
+async def list_(ctx: Context, params: AdaptersListParams) -> AdaptersListResult:
     """Return all adapters; an invalid one is listed with its ``problem``."""
     catalogue, cwd = ctx.models.adapters.catalogue, _folder(params.cwd)
     await catalogue.refresh(cwd)

@@ -21,7 +21,7 @@ from jumpseat_protocol.agents import (
 from jumpseat_protocol.sessions import CustomAgentConfig, SessionParams
 
 
-async def list_agents(ctx: Context, params: AgentListParams) -> AgentListResult:
+async def list_(ctx: Context, params: AgentListParams) -> AgentListResult:
     """Return the custom agents: those of clients in the given order, then those in files; built-in ones on request.
 
     Built-in agents work as sub-agents only, and cannot be selected.

@@ -1,4 +1,4 @@
-"""``session.metadata.*`` and ``session.getMetadata``: state, working directory and context usage of a session."""
+"""``session.metadata.*``: state, working directory and context usage of a session."""
 
 from __future__ import annotations
 
@@ -30,15 +30,10 @@ from jumpseat_protocol.metadata import (
     WorkingDirectoryResult,
 )
 from jumpseat_protocol.server import EmptyResult
-from jumpseat_protocol.sessions import SessionGetMetadataResult, SessionParams
+from jumpseat_protocol.sessions import SessionParams
 
 HEAVIEST_MESSAGES: Final = 10
 """The number of messages that ``getContextHeaviestMessages`` returns by default."""
-
-
-def get_metadata(ctx: Context, params: SessionParams) -> SessionGetMetadataResult:
-    """Return the list entry of a stored session; no ``session`` if the id is unknown."""
-    return SessionGetMetadataResult(session=ctx.registry.metadata(params.session_id))
 
 
 def snapshot(ctx: Context, params: SessionParams) -> MetadataSnapshotResult:

@@ -89,7 +89,7 @@ async def set_reasoning_effort(ctx: Context, params: ReasoningEffortParams) -> R
     return ReasoningEffortResult(reasoning_effort=params.reasoning_effort)
 
 
-async def list_models(ctx: Context, params: SessionModelsParams) -> SessionModelsResult:
+async def list_(ctx: Context, params: SessionModelsParams) -> SessionModelsResult:
     """Return the session's own models, followed by those of the server if it has no default provider."""
     settings = ctx.registry.live(params.session_id).settings
     models = await session_models(ctx, settings, refresh=params.skip_cache)

@@ -1,14 +1,16 @@
-"""``connect``: the handshake of protocol 3."""
+"""``connect`` and ``ping``: the methods without a namespace."""
 
 from __future__ import annotations
 
 import logging
+import time
 
+from jumpseat.agent.clock import utc_now
 from jumpseat.errors import AuthenticationRequiredError
 from jumpseat.sessions.context import Context
 from jumpseat.system.log_fields import fields
 from jumpseat_protocol.methods import PROTOCOL_VERSION
-from jumpseat_protocol.server import ConnectParams, ConnectResult
+from jumpseat_protocol.server import ConnectParams, ConnectResult, PingParams, PingResult
 from jumpseat_protocol.version import __version__
 
 log = logging.getLogger(__name__)
@@ -33,3 +35,10 @@ def connect(ctx: Context, params: ConnectParams) -> ConnectResult:
     ctx.connection.wants_telemetry = params.enable_git_hub_telemetry_forwarding or False
     ctx.connection.protocol = ctx.process.protocol or PROTOCOL_VERSION
     return ConnectResult(protocol_version=ctx.connection.protocol, version=__version__)
+
+
+def ping(ctx: Context, params: PingParams) -> PingResult:
+    """Answer at once. SDKs that do not send ``connect`` (0.2 and 0.3) read the timestamp as Unix milliseconds."""
+    now = utc_now() if ctx.connection.handshake_done else int(time.time() * 1000)
+    version = ctx.connection.protocol or PROTOCOL_VERSION
+    return PingResult(message=f"pong: {params.message or ''}", timestamp=now, protocol_version=version)

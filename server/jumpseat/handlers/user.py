@@ -15,7 +15,7 @@ from jumpseat_protocol.user_settings import (
 )
 
 
-def get(ctx: Context, params: EmptyParams) -> UserSettingsResult:
+def settings_get(ctx: Context, params: EmptyParams) -> UserSettingsResult:
     """Return all settings, whether they are set or not."""
     values = ctx.process.user_settings.get()
     return UserSettingsResult(
@@ -28,12 +28,12 @@ def get(ctx: Context, params: EmptyParams) -> UserSettingsResult:
     )
 
 
-async def set_settings(ctx: Context, params: UserSettingsSetParams) -> UserSettingsSetResult:
+async def settings_set(ctx: Context, params: UserSettingsSetParams) -> UserSettingsSetResult:
     """Change settings of sessions that are created from now on. No other source overrides them."""
     await anyio.to_thread.run_sync(ctx.process.user_settings.set, params.settings)
     return UserSettingsSetResult()
 
 
-def reload(ctx: Context, params: EmptyParams) -> None:
+def settings_reload(ctx: Context, params: EmptyParams) -> None:
     """Read the file again, for changes by other programs."""
     ctx.process.user_settings.reload()
