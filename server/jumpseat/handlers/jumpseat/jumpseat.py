@@ -81,13 +81,12 @@ async def portability(ctx: Context, params: PortabilityParams) -> Portability:
 def _settings(settings: SessionSettings, params: PortabilityParams) -> SessionSettings:
     """Return the settings of a session with the target model in place of its own."""
     is_own = params.model is None and params.provider is None and params.adapter is None
-    options = settings.options
     changed = settings.with_options(
-        model=params.model or (options.model if params.provider is None else None),
-        provider=params.provider or options.provider,
+        model=params.model or (settings.options.model if params.provider is None else None),
+        provider=params.provider or settings.options.provider,
         # Those are for the session's own model.
         adapter_settings={},
-        model_capabilities=options.model_capabilities if is_own else None,
+        model_capabilities=settings.options.model_capabilities if is_own else None,
     )
     if params.cwd is not None:
         changed.cwd = existing_folder("cwd", params.cwd)
