@@ -17,7 +17,7 @@ import anyio
 from anyio.abc import ByteStream
 from msgspec import Struct
 
-from jumpseat.sandbox.hosts import normalize
+from jumpseat.sandbox.settings import normalize
 
 if TYPE_CHECKING:
     import h11

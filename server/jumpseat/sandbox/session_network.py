@@ -16,8 +16,7 @@ import anyio.to_thread
 from anyio.abc import ByteStream, SocketListener, TaskGroup
 from msgspec import Struct, field
 
-from jumpseat.sandbox.hosts import any_matches, normalize
-from jumpseat.sandbox.settings import SandboxSettings
+from jumpseat.sandbox.settings import SandboxSettings, any_matches, normalize
 from jumpseat.sandbox.view import Namespace
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from jumpseat.agent.blocks import (
     UserBlock,
     UserMessage,
 )
-from jumpseat.agent.conversation.media import (
+from jumpseat.agent.conversation.attachments import (
     IMAGE_TOKENS,
     image_placeholder,
     normalized_type,

@@ -16,7 +16,7 @@ from jumpseat.agent.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from jumpseat.agent.conversation.media import IMAGE_TOKENS
+from jumpseat.agent.conversation.attachments import IMAGE_TOKENS
 from jumpseat.agent.conversation.messages import Messages
 from jumpseat.agent.model import ModelRequest, ToolSpec
 

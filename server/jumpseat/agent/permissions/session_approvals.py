@@ -16,12 +16,13 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from jumpseat.agent.permissions.approval_list import Kept, list_kept
 from jumpseat.agent.permissions.approvals import (
     ApprovalRecord,
     ApprovalStore,
+    Kept,
     StoredApprovals,
     approval_record,
+    list_kept,
     narrowest_approval,
 )
 from jumpseat.agent.permissions.paths import PathScope, anchors_of

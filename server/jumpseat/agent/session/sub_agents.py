@@ -6,8 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from jumpseat.agent.session.abort_result import Stopped
-from jumpseat.agent.session.queue_items import Prompt
+from jumpseat.agent.session.queue_items import Prompt, Stopped
 from jumpseat_protocol import events
 
 

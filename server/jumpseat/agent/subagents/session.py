@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.hook_commands import HookCommands
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.permissions.permissions import Permissions
-from jumpseat.agent.session.abort_result import Stopped
 from jumpseat.agent.session.clients import Clients
-from jumpseat.agent.session.queue_items import Prompt, Run
+from jumpseat.agent.session.hooks import HookCommands
+from jumpseat.agent.session.queue_items import Prompt, Run, Stopped
 from jumpseat.agent.session.session import Session, SessionServices, store_no_checkpoint, store_no_options
 from jumpseat.agent.session.sub_agents import SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings
