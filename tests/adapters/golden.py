@@ -15,12 +15,13 @@ expected files; review the difference.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from jumpseat.adapters.adapter import Adapter, Decoder
 from jumpseat.adapters.providers import load_adapter
@@ -74,7 +75,7 @@ class Outcome:
                 "retryable": error.retryable,
                 "said_before": self.joined(),
             }
-        completed = json.loads(json.dumps(dataclasses.asdict(self.completed)))
+        completed = to_builtins(self.completed)
         # Adapters estimate no tokens.
         assert completed["message"].pop("tokens") is None
         assert completed["message"].pop("universal") is None

@@ -15,13 +15,15 @@ New adapters, of the server or in ``data/adapters``, and their recordings are di
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint, PreparedCall
 from jumpseat.adapters.caller import Caller
@@ -94,15 +96,11 @@ def resigned(value: Any, folder: str, subject: Subject) -> Any:
 
 
 def _replaced(value: Any, old: str, new: str) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {
-            field.name: _replaced(getattr(value, field.name), old, new)
-            for field in dataclasses.fields(value)
-            if field.init
-        }
+    if isinstance(value, Struct):
+        fields = {name: _replaced(getattr(value, name), old, new) for name in value.__struct_fields__}
         if fields.get("provider") == old:
             fields["provider"] = new
-        return dataclasses.replace(value, **fields)
+        return replace(value, **fields)
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
         marked = table.get("provider") == old and "provider_data" in table
