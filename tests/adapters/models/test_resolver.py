@@ -14,6 +14,7 @@ from jumpseat.adapters.models.copilot_login import TokenLogin
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.agent.blocks import TextBlock, UserMessage
 from jumpseat.agent.interfaces import ResolvedModel
+from jumpseat.agent.login import Login
 from jumpseat.agent.model import Completed, ModelInfo, ModelRequest
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.config import Config
@@ -76,8 +77,10 @@ async def build(server: ModelServer) -> AsyncGenerator[Make, None]:
         await models.connections.close()
 
 
-def settings_for(model: str | None = None, **fields: Any) -> SessionSettings:
-    return SessionSettings.of(Path("/project"), model=model, **fields)
+def settings_for(model: str | None = None, login: Login | None = None, **options: Any) -> SessionSettings:
+    settings = SessionSettings.of(Path("/project"), model=model, **options)
+    settings.login = login
+    return settings
 
 
 def provider(**fields: Any) -> ProviderConfig:
@@ -292,7 +295,7 @@ async def test_keys_of_other_providers_do_not_change_the_default_of_an_account_o
     environ = {**BESIDE, "DEEPSEEK_MODEL": "deepseek-v4-flash"}
     registry: dict[str, Any] = {
         "providers": [NamedProviderConfig(name="mine", base_url=server.url)],
-        "provider_models": [ProviderModelConfig(id="own", provider="mine")],
+        "models": [ProviderModelConfig(id="own", provider="mine")],
     }
 
     assert (await resolve(build(environ=environ, auth_token=TOKEN))).info == FIRST

@@ -69,7 +69,7 @@ async def test_settings_are_checked_at_the_call_if_a_function_lists_the_models()
 async def test_a_session_with_named_providers_and_no_model_has_the_settings_of_the_first() -> None:
     found = models({}, {"MISTRAL_API_KEY": "k", "ANTHROPIC_API_KEY": ""})
     provider = NamedProviderConfig(name="mine", type="anthropic", base_url="http://127.0.0.1:9", api_key="k")
-    own = {"providers": [provider], "provider_models": [ProviderModelConfig(id="m", provider="mine")]}
+    own = {"providers": [provider], "models": [ProviderModelConfig(id="m", provider="mine")]}
 
     assert (await found.resolve(session(None, {}, **own))).info.id == "mine/m"
     found.check(session(None, {"top_k": 3}, **own))
