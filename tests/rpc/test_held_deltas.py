@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from jumpseat.rpc.delta_coalescer import HeldDeltas
+from jumpseat.rpc.connection import HeldDeltas
 from jumpseat_protocol.events import (
     Event,
     EventPayload,

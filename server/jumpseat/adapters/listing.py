@@ -132,3 +132,15 @@ def is_chat_model(name: str) -> bool:
 def strings(value: Any) -> tuple[str, ...] | None:
     """Return the strings in an array, ``None`` for anything but an array."""
     return tuple(item for item in as_list(value) if isinstance(item, str)) if isinstance(value, list) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model by its name within the adapter (``id``) and at the provider (``wire_name``).
+
+    ``info.id`` is ``adapter/id``.
+    """
+
+    id: str
+    wire_name: str
+    info: ModelInfo

@@ -28,9 +28,9 @@ from anyio.abc import TaskGroup
 from jumpseat.errors import ClientCallError, ProviderError, ResponseFormatError, TurnFailedError
 from jumpseat.parsing.json_text import read_json
 from jumpseat.rpc.slim_import import import_json_rpc
+from jumpseat.rpc.transport import log as wire_log
+from jumpseat.rpc.transport import log_message
 from jumpseat.rpc.wire_errors import error_of
-from jumpseat.rpc.wire_log import log as wire_log
-from jumpseat.rpc.wire_log import log_message
 from jumpseat.system.log_fields import fields
 from jumpseat_protocol.envelope import (
     INTERNAL_ERROR,

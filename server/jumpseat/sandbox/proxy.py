@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import anyio
 from anyio.abc import ByteStream
 
-from jumpseat.sandbox.hosts import normalize
+from jumpseat.sandbox.settings import normalize
 from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:

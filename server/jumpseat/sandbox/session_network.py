@@ -16,8 +16,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import ByteStream, SocketListener, TaskGroup
 
-from jumpseat.sandbox.hosts import any_matches, normalize
-from jumpseat.sandbox.settings import SandboxSettings
+from jumpseat.sandbox.settings import SandboxSettings, any_matches, normalize
 from jumpseat.sandbox.view import Namespace
 from jumpseat_protocol.lazy_dataclasses import dataclass
 

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 import anyio.to_thread
 
-from jumpseat.agent.editor import EditorFiles
+from jumpseat.agent.client import EditorFiles
 from jumpseat.errors import ClientCallError
 from jumpseat.system.regular_files import read_whole
 from jumpseat.tools.nofollow import create_file, delete_file, open_place, replace_file

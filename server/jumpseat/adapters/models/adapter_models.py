@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from jumpseat.adapters.adapter import Endpoint
+from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.configured import ConfiguredAdapters, model_variable, plain_offer
 from jumpseat.adapters.models.connections import Connections, user_agent
 from jumpseat.adapters.models.given_provider import GIVEN
-from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import ResolvedModel

@@ -18,8 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.given_provider import GIVEN, provider_of_environ
-from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type, environment_providers
 from jumpseat.agent.model import ModelInfo, Price

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.adapter_models import AdapterModels, find_offer
 from jumpseat.adapters.models.configured import Offered, no_model_configured
 from jumpseat.adapters.models.copilot_source import CopilotSource
-from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS
 from jumpseat.agent.model import ModelInfo

@@ -9,10 +9,10 @@ from typing import Any, Final, TypeAlias
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.caller import ClientToken
+from jumpseat.adapters.listing import Offer
 from jumpseat.adapters.models.adapter_models import find_offer
 from jumpseat.adapters.models.configured import AdapterSelection, ConfiguredAdapters
 from jumpseat.adapters.models.connections import Connections, user_agent
-from jumpseat.adapters.offer import Offer
 from jumpseat.adapters.provider import SCRIPTED
 from jumpseat.adapters.providers import PROVIDERS, canonical_type
 from jumpseat.agent.interfaces import AskToken, ResolvedModel

@@ -26,7 +26,7 @@ from jumpseat.agent.blocks import (
     UserBlock,
     UserMessage,
 )
-from jumpseat.agent.conversation.media import (
+from jumpseat.agent.conversation.attachments import (
     IMAGE_TOKENS,
     image_placeholder,
     normalized_type,

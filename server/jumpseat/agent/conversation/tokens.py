@@ -14,7 +14,7 @@ from jumpseat.agent.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from jumpseat.agent.conversation.media import IMAGE_TOKENS
+from jumpseat.agent.conversation.attachments import IMAGE_TOKENS
 from jumpseat.agent.conversation.messages import Messages
 from jumpseat.agent.model import ModelRequest, ToolSpec
 from jumpseat_protocol.lazy_dataclasses import dataclass

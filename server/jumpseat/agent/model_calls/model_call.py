@@ -10,7 +10,6 @@ import anyio
 
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import ResolvedModel
-from jumpseat.agent.masked_deltas import Delta, MaskedDeltas
 from jumpseat.agent.model import (
     BlockCompleted,
     Completed,
@@ -21,9 +20,10 @@ from jumpseat.agent.model import (
 )
 from jumpseat.agent.model_calls.arguments import repair_calls
 from jumpseat.agent.model_calls.auto_mode import SwitchToAutoError, auto_mode_for, is_model_limit
+from jumpseat.agent.model_calls.requests import with_tool_protocol, without_native_tools
 from jumpseat.agent.model_calls.structured import with_response_format
-from jumpseat.agent.model_calls.tool_protocol import with_tool_protocol, without_native_tools
 from jumpseat.agent.observation import ModelCall, Watch, whole_answer
+from jumpseat.agent.secrets import Delta, MaskedDeltas
 from jumpseat.agent.session.queue_items import Prompt
 from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError, ProviderError, ProviderToolsError, StoreError

@@ -15,12 +15,13 @@ from typing import Final
 
 import anyio.to_thread
 
-from jumpseat.agent.permissions.approval_list import Kept, list_kept
 from jumpseat.agent.permissions.approvals import (
     ApprovalRecord,
     ApprovalStore,
+    Kept,
     StoredApprovals,
     approval_record,
+    list_kept,
     narrowest_approval,
 )
 from jumpseat.agent.permissions.paths import PathScope, anchors_of

@@ -14,8 +14,7 @@ import anyio
 import anyio.lowlevel
 
 from jumpseat.agent.blocks import ToolUseBlock
-from jumpseat.agent.client import Attachment, Client, ProvidedTool
-from jumpseat.agent.editor import EditorFiles, EditorTerminals
+from jumpseat.agent.client import Attachment, Client, EditorFiles, EditorTerminals, ProvidedTool
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.pending import Pending, PendingRequests
 from jumpseat.errors import ClientCallError, InvalidRequestError

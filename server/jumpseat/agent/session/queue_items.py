@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from dataclasses import field, replace
 from typing import Any, TypeAlias
 
@@ -115,3 +115,22 @@ def end_as_aborted(items: Iterable[QueueItem]) -> None:
     for item in items:
         item.run.aborted = True
         item.run.end()
+
+
+class Stopped(Awaitable[None]):
+    """An awaitable that calls the functions ``waits``, one after the other.
+
+    Unlike a coroutine, it can be dropped: an unfinished wait is cancelled together with its request, and Python
+    warns about coroutines that were never awaited.
+    """
+
+    def __init__(self, *waits: Callable[[], Awaitable[None]]) -> None:
+        self._waits = waits
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self.wait().__await__()
+
+    async def wait(self) -> None:
+        """Wait until all work has ended."""
+        for wait in self._waits:
+            await wait()

@@ -22,7 +22,6 @@ from jumpseat.agent.clock import Clock, SystemClock, utc_now
 from jumpseat.agent.conversation.conversation import Conversation
 from jumpseat.agent.conversation.portability import Portability
 from jumpseat.agent.encoded_history import WrittenBudget, WrittenMessages
-from jumpseat.agent.hook_commands import HookCommands, NoHookCommands
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import EventLog, ModelSource, Storage, ToolRunner
 from jumpseat.agent.observation import Observers, TraceContext, headers_of
@@ -32,17 +31,15 @@ from jumpseat.agent.permissions.permissions import Permissions, Policy
 from jumpseat.agent.permissions.questions import CANCELLED
 from jumpseat.agent.retry import RetryPolicy
 from jumpseat.agent.secrets import Secrets
-from jumpseat.agent.session.abort_result import Stopped
 from jumpseat.agent.session.autopilot import Autopilot
 from jumpseat.agent.session.canvases import Canvases
 from jumpseat.agent.session.clients import Clients
 from jumpseat.agent.session.compactor import CompactionPolicy, Compactor
-from jumpseat.agent.session.event_buffer import EventBuffer
-from jumpseat.agent.session.history import History, LoggedEvent
-from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, Hooks
+from jumpseat.agent.session.history import EventBuffer, History, LoggedEvent
+from jumpseat.agent.session.hooks import HOOK_TIMEOUT_S, HookCommands, Hooks, NoHookCommands
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.session.queue import Queue
-from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, Run
+from jumpseat.agent.session.queue_items import Prompt, QueuedCommand, Run, Stopped
 from jumpseat.agent.session.schedules import Schedules
 from jumpseat.agent.session.sub_agents import AgentLimits, RunningAgents, SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings

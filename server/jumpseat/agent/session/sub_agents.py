@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from jumpseat.agent.session.abort_result import Stopped
-from jumpseat.agent.session.queue_items import Prompt
+from jumpseat.agent.session.queue_items import Prompt, Stopped
 from jumpseat_protocol import events
 from jumpseat_protocol.lazy_dataclasses import dataclass
 

@@ -13,12 +13,11 @@ from typing import Final
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.clock import utc_now
-from jumpseat.agent.hook_commands import HookCommands
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.permissions.permissions import Permissions
-from jumpseat.agent.session.abort_result import Stopped
 from jumpseat.agent.session.clients import Clients
-from jumpseat.agent.session.queue_items import Prompt, Run
+from jumpseat.agent.session.hooks import HookCommands
+from jumpseat.agent.session.queue_items import Prompt, Run, Stopped
 from jumpseat.agent.session.session import Session, SessionServices
 from jumpseat.agent.session.sub_agents import SubAgentIdentity
 from jumpseat.agent.settings import SessionSettings

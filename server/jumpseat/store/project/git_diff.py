@@ -1,6 +1,6 @@
 """Changes in a working tree, from ``git diff``.
 
-``system/git_repository.py`` finds the repository and branch of a directory without running git. Programs that the
+``system/git.py`` finds the repository and branch of a directory without running git. Programs that the
 repository's configuration names for showing a diff are not run.
 """
 

@@ -20,7 +20,7 @@ from jumpseat.agent.memories import Memory, MemoryScope
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import StoreError
 from jumpseat.store.session.files import write_text
-from jumpseat.system.git_repository import working_directory_context
+from jumpseat.system.git import working_directory_context
 from jumpseat.system.private_files import create_private_folder, owner_only
 
 COMPACTED_BYTES: Final = 256 * 1024

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from jumpseat.agent.conversation.mentions import mentions
+from jumpseat.agent.conversation.attachments import mentions
 from jumpseat.declared.names import placeholders_in
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.validation import config_error

@@ -74,3 +74,24 @@ class Environment:
                 return self.web is not None and self.web.can_search()
             case _:
                 return True
+
+
+class BuiltinTools:
+    """Offers those built-in tools of the server whose needs the clients of ``session`` meet."""
+
+    __slots__ = ("_environment", "_session")
+
+    def __init__(self, session: Session, environment: Environment) -> None:
+        self._session = session
+        self._environment = environment
+
+    def tools(self) -> Mapping[str, BuiltinTool[Any]]:
+        disabled = self._session.settings.options.ask_user_disabled
+        can_ask = not disabled and self._session.clients.user_input_client() is not None
+        return self._environment.builtin_tools(can_ask=can_ask)
+
+    async def ready(self) -> None:
+        """Return at once."""
+
+    async def close(self, grace_s: float) -> None:
+        """Do nothing: running commands belong to the session's shells."""
