@@ -16,7 +16,6 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
+from msgspec.structs import asdict
 
 from jumpseat.adapters.models.resolver import Models
 from jumpseat.adapters.providers import environment_providers

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct, field
 
 from jumpseat.agent.blocks import JsonObject
 from jumpseat.agent.model import ToolSchema, ToolSpec
@@ -26,7 +27,6 @@ from jumpseat_protocol.callbacks import (
     UserInputResponse,
 )
 from jumpseat_protocol.events import AutoModeSwitchAnswer, Event
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.sessions import CanvasDeclaration, ClientCommand, ClientTool
 
 
@@ -162,8 +162,7 @@ class Client(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ProvidedTool:
+class ProvidedTool(Struct, frozen=True):
     """A tool that runs in a client, as the client has declared it."""
 
     spec: ToolSpec
@@ -184,8 +183,7 @@ class ProvidedTool:
         )
 
 
-@dataclass(slots=True)
-class Attachment:
+class Attachment(Struct):
     """The capabilities, tools and commands of one client in one session."""
 
     client: Client

@@ -6,8 +6,10 @@ import json
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, TypeAlias, TypeVar, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.agent.model import BlockCompleted, Completed, ModelEvent, ReasoningDelta, TextDelta, ToolCallDelta
 from jumpseat.errors import InvalidRequestError
@@ -91,12 +93,12 @@ class Secrets:
                 self._mask_value(key): self._mask_value(item) for key, item in cast("dict[Any, Any]", value).items()
             }
             return record if record != value else cast("dict[Any, Any]", value)
-        if is_dataclass(value) and not isinstance(value, type):
+        if isinstance(value, Struct):
             changes = {
-                field.name: masked
-                for field in fields(value)
-                if not field.name.endswith("_id")
-                and (masked := self._mask_value(old := getattr(value, field.name))) is not old
+                name: masked
+                for name in value.__struct_fields__
+                if not name.endswith("_id")
+                and (masked := self._mask_value(old := getattr(value, name))) is not old
                 and masked != old
             }
             return replace(value, **changes) if changes else value

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from io import StringIO
 from typing import Any, Final, TypeAlias
 
 import anyio
 import orjson
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from jumpseat.rpc.client import DELTAS, ConnectedClient
 from jumpseat.rpc.json_rpc_peer import JsonRpcPeer
@@ -109,7 +109,7 @@ def _join(event: Event, text: str) -> Event:
             payload = replace(event.payload, input_delta=text)
         case _:
             payload = event.payload
-    return Event(event.id, event.timestamp, event.parent_id, payload, event.agent_id, event.ephemeral)
+    return Event.of(event.id, event.timestamp, event.parent_id, payload, event.agent_id, event.ephemeral)
 
 
 # The largest message before the first valid request.

@@ -28,7 +28,7 @@ from jumpseat_protocol.members import unknown_members
 from jumpseat_protocol.methods import CLIENT_REQUESTS, FOLDERS, PROTOCOL_VERSION, namespace_of
 from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import UNSUPPORTED_REQUESTS
-from jumpseat_protocol.wire import WireDataclass, WireModel, object_to_wire
+from jumpseat_protocol.wire import WireModel, WireStruct, to_wire
 
 
 @cache
@@ -291,6 +291,6 @@ async def _encode_later(result: Awaitable[Any]) -> Any:
 def _encode(result: Any) -> Any:
     if isinstance(result, list):
         return [_encode(item) for item in cast("list[Any]", result)]
-    if isinstance(result, WireDataclass):
-        return object_to_wire(result)
+    if isinstance(result, WireStruct):
+        return to_wire(result)
     return result.wire() if isinstance(result, WireModel) else result

@@ -20,12 +20,12 @@ from typing import Any, Final, Protocol, cast
 import anyio
 import anyio.to_thread
 import orjson
+from msgspec import Struct
 
 from jumpseat.errors import JumpseatError
 from jumpseat.parsing.json_text import read_json
 from jumpseat.system.log_fields import fields
 from jumpseat_protocol.framing import FrameDecoder, FramingError, LineDecoder, frame_header
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,7 @@ class Decoder(Protocol):
     def feed(self, data: bytes) -> Iterable[bytes | FramingError]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Framing:
+class Framing(Struct, frozen=True):
     """The separation of messages: by headers, or by line ends. ``header`` takes the number of bytes of a body.
 
     ``last`` is sent before this side closes the connection.

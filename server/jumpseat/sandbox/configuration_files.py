@@ -15,9 +15,10 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import field
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from jumpseat.sandbox.places import (
     CONFIGURATION,
@@ -27,7 +28,6 @@ from jumpseat.sandbox.places import (
 )
 from jumpseat.system.file_trees import walk
 from jumpseat.system.private_files import create_private_folder
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MAX_FILE_BYTES: Final = 256 * 1024
 
@@ -214,8 +214,7 @@ Identity: TypeAlias = tuple[int, ...]
 """Device and inode of a file, and the time of its last change if it is a link or cannot be made read-only."""
 
 
-@dataclass(slots=True)
-class _Folder:
+class _Folder(Struct):
     """The entries of one folder that matter, as long as its identity and time of change stay the same."""
 
     state: tuple[int, int, int]
@@ -224,8 +223,7 @@ class _Folder:
     git: list[str]
 
 
-@dataclass(slots=True)
-class Snapshot:
+class Snapshot(Struct):
     """The configuration files at one time, with their identities by path. ``git`` are the git folders.
 
     ``contents`` are those of small files that cannot be made read-only.

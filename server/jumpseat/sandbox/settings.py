@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from jumpseat_protocol.sandbox import SandboxConfig, SandboxNetwork
 
 Mode: TypeAlias = Literal["auto", "require", "off"]
@@ -16,8 +17,7 @@ Network: TypeAlias = Literal["approved", "none", "all"]
 """The hosts that commands reach: those that somebody approved, none, or all."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxSettings:
+class SandboxSettings(Struct, frozen=True):
     """The settings of a sandbox; paths may begin with ``~`` and are relative to the working directory.
 
     ``mcp`` is the mode of MCP servers. ``write`` are further folders that commands may change, ``read_only`` files

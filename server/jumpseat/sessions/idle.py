@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Final
 
 import anyio
+from msgspec import Struct
 
 from jumpseat.agent.session.session import Session
 from jumpseat.sessions.registry import SessionRegistry
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 CHECKS: Final = 4
 """The number of checks in the time after which a session is closed."""
@@ -50,8 +50,7 @@ def _is_idle(session: Session) -> bool:
     return not len(session.clients) and (not session.working or session.waits_for_absent_client())
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """The number of live sessions, of those that run a prompt, of waiting prompts, and of open questions."""
 
     sessions: int = 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from jumpseat.agent.model_calls.requests import check_choice
 from jumpseat.agent.model_calls.structured import check_format

@@ -11,11 +11,11 @@ import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.agent.client import Attachment, Client
 from jumpseat.agent.clock import utc_now

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint
 from jumpseat.adapters.listing import Offer
@@ -17,11 +19,9 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat.config import AdapterConfig, ModelConfig
 from jumpseat.errors import ConfigError
 from jumpseat.parsing.base_urls import base_url_problem
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterModels:
+class AdapterModels(Struct, frozen=True):
     """Creates models of adapters.
 
     Keys are read from ``environ`` when a model is created, and stored nowhere else.

@@ -10,11 +10,11 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Protocol, cast
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.adapters.adapter import Endpoint, HttpRequest, Network, Outcome, PreparedCall, Timeouts
 from jumpseat.adapters.caller import Caller

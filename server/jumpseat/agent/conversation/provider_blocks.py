@@ -15,8 +15,9 @@ event's ``provider_blocks`` lists all blocks in order::
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
 from typing import Any, Final, cast
+
+from msgspec.structs import asdict
 
 from jumpseat.agent.blocks import (
     AssistantBlock,
@@ -34,8 +35,8 @@ from jumpseat.agent.interfaces import ResolvedModel
 from jumpseat_protocol import events
 from jumpseat_protocol.events import CitationReference, Citations, CitationSource, CitationSpan
 
-_CITATION_FIELDS: Final = frozenset(field.name for field in fields(Citation))
-_RESULT_FIELDS: Final = frozenset(field.name for field in fields(SearchResult))
+_CITATION_FIELDS: Final = frozenset(Citation.__struct_fields__)
+_RESULT_FIELDS: Final = frozenset(SearchResult.__struct_fields__)
 
 
 def provider_blocks(message: AssistantMessage) -> list[JsonObject] | None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 import anyio
+from msgspec import Struct
 
 from jumpseat.agent.ids import new_id
 from jumpseat.agent.interfaces import ResolvedModel
@@ -29,7 +30,6 @@ from jumpseat.agent.session.session import Session
 from jumpseat.errors import JumpseatError, ProviderError, ProviderToolsError, StoreError
 from jumpseat_protocol import events
 from jumpseat_protocol.callbacks import ErrorOccurredOutput
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +39,7 @@ DELTAS_PER_DRAIN: Final = 64
 """The number of deltas after which slow clients are waited for."""
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(Struct):
     """An answer with the ids of its deltas, and its timing in milliseconds."""
 
     completed: Completed

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import JsonObject, TextBlock, UserMessage
 from jumpseat.agent.clock import utc_now

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from jumpseat.agent.permissions.paths import anchors_of
 from jumpseat.agent.permissions.rules import ApprovedCommands, Facts, Rule
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.permissions import (
     CustomToolPermission,
     McpPermission,
@@ -33,8 +34,7 @@ from jumpseat_protocol.permissions import (
 OUTSIDE: Final = "outside of the sandbox: "
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRecord:
+class ApprovalRecord(Struct, frozen=True):
     """An approval, with what the approved call touched.
 
     ``approval`` is ``None`` if only hosts were approved. ``paths`` are real paths outside of the session's folders,
@@ -97,8 +97,7 @@ def _strings(values: Any) -> Iterable[str]:
     return cast("list[str]", values)
 
 
-@dataclass(slots=True)
-class StoredApprovals:
+class StoredApprovals(Struct):
     """The approvals and allow rules that are stored for one location, or for everywhere."""
 
     approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
@@ -266,8 +265,7 @@ def _applies_to(approval: SessionApproval, facts: Facts) -> bool:
 Scope: TypeAlias = Literal["session", "location", "everywhere"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """An approval or an allow rule, and where it holds."""
 
     scope: Scope

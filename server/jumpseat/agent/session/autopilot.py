@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeGuard, cast
 
 import orjson
+from msgspec import Struct
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.session.metrics import Metrics
 from jumpseat.agent.settings import SessionSettings
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 ObjectiveStatus: TypeAlias = Literal["active", "paused", "completed"]
 
@@ -22,8 +22,7 @@ _MOST: Final = 2**53 - 1
 """The largest integer that every client can read."""
 
 
-@dataclass(slots=True)
-class Objective:
+class Objective(Struct):
     """A task on which the session works until it is done. ``tokens`` are those of input and output.
 
     ``next_id`` is the id of the objective that follows, ``resumes`` counts how often a paused one became active.

@@ -15,12 +15,12 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import anyio
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from jumpseat.agent.blocks import JsonObject
@@ -28,7 +28,6 @@ from jumpseat.agent.ids import new_id
 from jumpseat.agent.settings import SessionSettings
 from jumpseat.errors import ClientCallError, StoreError
 from jumpseat_protocol import callbacks, events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 from jumpseat_protocol.wire import WireModel
 
 if TYPE_CHECKING:
@@ -44,8 +43,7 @@ COMMAND_TIMEOUT_S: Final = 30.0
 """The default time limit of one command."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookCommand:
+class HookCommand(Struct, frozen=True):
     """A command that runs at a hook.
 
     ``hook_type`` is the name of the hook on the wire. ``pascal_case`` is set if the file names it in the form of

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 import uuid
-from dataclasses import replace
 from functools import partial
 
 import anyio
+from msgspec.structs import replace
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.session.queue_items import Prompt, Run, Stopped

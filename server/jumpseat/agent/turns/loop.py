@@ -8,11 +8,11 @@ done or a tool call was rejected, a model call failed for good (``session.error`
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
+from msgspec.structs import replace
 
 from jumpseat.agent.blocks import ToolUseBlock
 from jumpseat.agent.clock import utc_now

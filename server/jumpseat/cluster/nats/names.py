@@ -6,13 +6,12 @@ import base64
 import re
 from typing import Final
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """The names that a cluster called ``cluster`` uses: several clusters can share the servers of NATS."""
 
     cluster: str

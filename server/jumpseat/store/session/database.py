@@ -9,17 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import field
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct, field
 
 from jumpseat.errors import StoreError
 from jumpseat.system.private_files import owner_only
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import sqlite3
@@ -177,8 +176,7 @@ MAX_MEMORY: Final = 256 * 1024 * 1024
 MAX_VALUE: Final = 4 * 1024 * 1024
 
 
-@dataclass(slots=True)
-class TodoRows:
+class TodoRows(Struct):
     """The rows of the two tables, as dictionaries by column; a model may have removed columns."""
 
     todos: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -291,8 +289,7 @@ class SessionDatabase:
             return TodoRows()
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(Struct):
     """A running call: its deadline, and whether its caller has ``stopped`` waiting."""
 
     deadline: float = field(default_factory=lambda: monotonic() + TIMEOUT_S)

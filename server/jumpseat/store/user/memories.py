@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import orjson
+from msgspec.structs import replace
 
 from jumpseat.agent.clock import utc_now
 from jumpseat.agent.memories import Memory, MemoryScope

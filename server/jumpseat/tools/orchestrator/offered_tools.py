@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
+from msgspec import Struct
+
 from jumpseat.agent.blocks import JsonObject, ToolUseBlock
 from jumpseat.agent.client import ProvidedTool
 from jumpseat.agent.conversation.attachments import expand_mentions, mentions
@@ -31,7 +33,6 @@ from jumpseat.tools.tool import (
     is_instructing,
 )
 from jumpseat_protocol import events
-from jumpseat_protocol.lazy_dataclasses import dataclass
 
 MOST_FOUND: Final = 10
 
@@ -130,8 +131,7 @@ _SEARCH: Final = ToolSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSearch:
+class ToolSearch(Struct, frozen=True):
     """Finds tools by words or by name; ``hidden`` are the deferred tools."""
 
     session: Session

@@ -13,7 +13,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from jumpseat_protocol.lazy_dataclasses import dataclass
+from msgspec import Struct
+
 from jumpseat_protocol.permissions import CommandSegment, PossibleUrl, ShellCommand, ShellPermission
 
 if TYPE_CHECKING:
@@ -114,8 +115,7 @@ _REMOTE: Final = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//)\S*")
 _WITH_VALUE: Final = frozenset({"-C", "-c", "--prefix", "--cwd", "--manifest-path", "--project", "--directory"})
 
 
-@dataclass(frozen=True, slots=True)
-class CommandNeeds:
+class CommandNeeds(Struct, frozen=True):
     """The needs of a command line: ``hosts`` to reach, and the reason why it can only work ``outside``, if any."""
 
     hosts: tuple[str, ...] = ()
@@ -235,8 +235,7 @@ MAX_COMMAND_BYTES: Final = 128 * 1024 - 1
 """Largest argument of a program on Linux; longer commands cannot be run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """Where a command is to run.
 
     ``confined``: whether it is in a sandbox; ``None`` if the sandbox is off. ``hosts`` are those that it reaches
