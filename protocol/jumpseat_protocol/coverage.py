@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from jumpseat_protocol import sdk_options
 from jumpseat_protocol.methods import CLIENT_REQUESTS
 from jumpseat_protocol.no_op_answers import NEUTRAL_ANSWERS, REFUSALS
 from jumpseat_protocol.unsupported import REASONS, UNSUPPORTED_REQUESTS
@@ -33,6 +34,18 @@ server responds to it.
 
 This page is generated from the tables in `protocol/jumpseat_protocol/`: `METHODS` in its modules,
 `no_op_answers.py` and `unsupported.py`.
+"""
+
+
+OPTIONS: Final = """\
+## Options
+
+The options of `session.create` and `session.resume` that these SDKs send, by the object that has them; `*` is any
+entry of an array or object.
+
+- **Served**: the option has its effect.
+- **Neutral**: the option has no effect, because its subject does not exist in this server.
+- **Unsupported**: the option is ignored, which the log says, or the session is refused.
 """
 
 
@@ -68,6 +81,7 @@ def page() -> str:
             "|---|---|",
             *(f"| {_names(names)} | {reason} |" for names, reason in _reasons()),
             "",
+            *_options(),
         ]
     )
 
@@ -78,6 +92,31 @@ def _reasons() -> Iterable[tuple[Iterable[str], str]]:
         yield names, reason
     for name, refusal in REFUSALS.items():
         yield [name], f'the response is "{refusal}"'
+
+
+def _options() -> Iterable[str]:
+    """Yield the lines about the options of ``session.create`` and ``session.resume``."""
+    groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for parent, option, state in sdk_options.states():
+        groups[parent][state].append(option.rpartition(".")[2])
+    totals = {state: sum(len(group[state]) for group in groups.values()) for state in STATES}
+    yield OPTIONS
+    yield "| | options |"
+    yield "|---|---:|"
+    yield from (f"| {state} | {total} |" for state, total in totals.items())
+    yield f"| all | {sum(totals.values())} |"
+    yield ""
+    yield "| in | served | neutral | unsupported |"
+    yield "|---|---|---|---|"
+    for parent, group in groups.items():
+        cells = "|".join(f" {_names(group[state])} " for state in STATES)
+        yield f"| {f'`{parent}`' if parent else '(none)'} |{cells}|"
+    for state, reasons in (("neutral", sdk_options.NEUTRAL), ("unsupported", sdk_options.UNSUPPORTED)):
+        yield ""
+        yield f"| {state} | because |"
+        yield "|---|---|"
+        yield from (f"| `{option}` | {reason} |" for option, reason in reasons.items())
+    yield ""
 
 
 def _names(names: Iterable[str]) -> str:

@@ -444,6 +444,8 @@ class SessionOptions(KeptOptions):
 
     An option that is absent has its default in a new session, and changes nothing in one that exists. The fields of
     this class belong to the client that opens the session: its tools, what it answers, and its credentials.
+    ``enable_managed_settings`` and ``managed_settings`` ask for policies that are not enforced here: the session is
+    refused.
     ``request_completions`` is for clients without completions of their own. ``traceparent`` and ``tracestate`` are
     the trace in which the session is opened (W3C Trace Context).
     """
@@ -464,6 +466,8 @@ class SessionOptions(KeptOptions):
     git_hub_token: OneLine | None = Field(default=None, repr=False)
     git_hub_token_provider_registration_id: str | None = Field(default=None, min_length=1)
     enable_git_hub_telemetry_forwarding: StrictBool | None = None
+    enable_managed_settings: StrictBool = False
+    managed_settings: dict[str, Any] | None = None
     traceparent: str | None = None
     tracestate: str | None = None
 

@@ -44,6 +44,7 @@ class RecipeServer:
                 if message.get("method") == "session.event":
                     self.events.append(message["params"]["event"])
                 if message.get("id") == method:
+                    assert "result" in message, message["error"]
                     return message["result"]
 
 

@@ -67,6 +67,7 @@ async def create_session(ctx: Context, params: SessionCreateParams) -> Session:
     """
     if params.cloud is not None:
         raise UnsupportedError("session.create with cloud")
+    _refuse_policies("session.create", params)
     if params.name is not None:
         check_new_name(params.name)
     check_options(params)
@@ -114,6 +115,7 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
         ProviderAuthError: the login that the client brings is not accepted.
         StoreError: the log of the session cannot be read or repaired.
     """
+    _refuse_policies("session.resume", params)
     attachment = _attachment(ctx, params)
     check_options(params)
     alone = SessionSettings(cwd=Path.cwd(), login=login_of_options(ctx, params, params.session_id))
@@ -167,6 +169,20 @@ async def resume_session(ctx: Context, params: SessionResumeParams) -> Session:
     forward_opening(ctx, session, params, "session_resume")
     _log_opening(ctx, session, "session joined" if live is not None else "session resumed")
     return session
+
+
+def _refuse_policies(method: str, options: SessionOptions) -> None:
+    """Refuse a policy that would not be enforced: a host that sends one must not believe that it is.
+
+    Raises:
+        UnsupportedError: ``options`` have a managed policy.
+    """
+    for member, policy in (
+        ("managedSettings", options.managed_settings),
+        ("enableManagedSettings", options.enable_managed_settings),
+    ):
+        if policy:
+            raise UnsupportedError(f"{method} with {member}")
 
 
 def _log_opening(ctx: Context, session: Session, message: str) -> None:

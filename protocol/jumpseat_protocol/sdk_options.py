@@ -1,0 +1,186 @@
+"""The options of ``session.create`` and ``session.resume`` that the SDKs send, for the coverage page.
+
+An option that this server serves is a field of a model of the wire; the others are listed with the reason. Unserved
+options are ignored, except for those that would restrict the session: a session with them is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from jumpseat_protocol.mcp import McpServerConfig
+from jumpseat_protocol.members import members_of
+from jumpseat_protocol.sessions import (
+    AutopilotOptions,
+    AzureOptions,
+    CanvasProviderIdentity,
+    CapiOptions,
+    ClientCommand,
+    ClientTool,
+    CustomAgentConfig,
+    DefaultAgentConfig,
+    GitHubMcpToolConfig,
+    InfiniteSessionConfig,
+    LargeOutputConfig,
+    MemoryOptions,
+    ModelCapabilities,
+    NamedProviderConfig,
+    ProviderConfig,
+    ProviderModelConfig,
+    SessionCreateParams,
+    SessionLimitsConfig,
+    SessionResumeParams,
+    SystemMessageConfig,
+    SystemMessageSection,
+    ToolSearchConfig,
+)
+
+NEUTRAL: Final[Mapping[str, str]] = {
+    "configDir": "configuration is in one home folder",
+    "customAgentsLocalOnly": "agents are local in any case",
+    "embeddingCacheStorage": "there are no embeddings",
+    "enableCitations": "citations are what a provider sends with its answers",
+    "enableSessionStore": "each session is stored",
+    "enableSessionTelemetry": "the operator sets up telemetry, and none is sent to the vendor",
+    "enforceManagedModelDefaults": "managed settings are refused",
+    "envValueMode": "values of MCP servers are literal in any case",
+    "excludedManagedSettings": "managed settings are refused",
+    "expAssignments": "there are no experiments",
+    "featureFlags": "there are no experiments",
+    "interactiveUser": "no user messages are analyzed",
+    "isExperimentalMode": "there are no experiments",
+    "provider.modelProvider": "the type of the provider decides",
+    "provider.transport": "providers are called over HTTP",
+    "providers.*.modelProvider": "the type of the provider decides",
+    "refreshCustomInstructions": "instructions are read for each session",
+    "skipEmbeddingRetrieval": "there are no embeddings",
+    "toolFilterPrecedence": "exclusion takes precedence in any case",
+    "tools.*.metadata": "it is for the vendor's own tools",
+}
+"""The options without an effect because their subject does not exist here, with the reason."""
+
+UNSUPPORTED: Final[Mapping[str, str]] = {
+    "allowTranscriptRecovery": "logs are repaired without it",
+    "askUserVariant": "the model asks by the fields of `ask_user` alone",
+    "authClientIdMetadataUrl": "clients of MCP servers register themselves",
+    "capi.autoTier": "the Copilot API chooses",
+    "cloud": "sessions run on this machine; the session is refused",
+    "contextTier": "the window is that of the model",
+    "customAgents.*.hooks": "hooks belong to sessions",
+    "customAgents.*.modelPolicy": "an agent has one model, or that of the session",
+    "diagnostics": "the operator sets up the log",
+    "enableManagedSettings": "no managed policy can be fetched; the session is refused",
+    "enableOnDemandInstructionDiscovery": "instructions are found when a session is opened",
+    "extensionInfo": "extensions are experiments of the vendor's program",
+    "extensionSdkPath": "extensions are experiments of the vendor's program",
+    "hasSkillProvider": "skills come from files",
+    "imageGeneration": "models of this server write text",
+    "managedSettings": "managed policies are not enforced; the session is refused",
+    "memory.mode": "there is one mode",
+    "openCanvases": "canvases are found in the log",
+    "remoteSession": "sessions run on this machine",
+    "requestExtensions": "extensions are experiments of the vendor's program",
+    "trustWorkingDirectory": "trust is recorded with `permissions.folderTrust`",
+}
+"""The options that this server does not support, with the reason."""
+
+
+class _Sent(NamedTuple):
+    """The members that SDKs send in one object, and the models that have the served ones."""
+
+    models: tuple[type[Any], ...]
+    names: str
+
+
+SENT: Final[Mapping[str, _Sent]] = {
+    "": _Sent(
+        (SessionCreateParams, SessionResumeParams),
+        """
+        additionalDirectories agent agentDirectories allowTranscriptRecovery askUserVariant authClientIdMetadataUrl
+        autopilot availableTools canvasProvider canvases capi clientName cloud commands configDir contextTier
+        continuePendingWork customAgents customAgentsLocalOnly defaultAgent diagnostics disableResume
+        disabledMcpServers disabledSkills embeddingCacheStorage enableCitations enableConfigDiscovery
+        enableFileChangeTracking enableFileHooks enableGitHubTelemetryForwarding enableHostGitOperations
+        enableManagedSettings enableOnDemandInstructionDiscovery enableSessionStore enableSessionTelemetry
+        enableSkills enforceManagedModelDefaults envValueMode excludedBuiltinAgents excludedManagedSettings
+        excludedTools expAssignments extensionInfo extensionSdkPath featureFlags gitHubToken
+        gitHubTokenProviderRegistrationId githubMcpToolConfig hasSkillProvider hookDirectories hooks imageGeneration
+        includeSubAgentStreamingEvents infiniteSessions instructionDirectories interactiveUser isExperimentalMode
+        largeOutput managedSettings mcpOAuthTokenStorage mcpServers memory model modelCapabilities models name
+        openCanvases organizationCustomInstructions pluginDirectories provider providers reasoningEffort
+        reasoningSummary refreshCustomInstructions remoteSession requestAutoModeSwitch requestCanvasRenderer
+        requestElicitation requestExitPlanMode requestExtensions requestMcpApps requestPermission requestUserInput
+        sandboxConfig sessionId sessionLimits skillDirectories skipEmbeddingRetrieval streaming systemMessage
+        toolFilterPrecedence toolSearch tools traceparent tracestate trustWorkingDirectory workingDirectory
+        """,
+    ),
+    "autopilot": _Sent((AutopilotOptions,), "continuationEnabled maxContinues"),
+    "canvasProvider": _Sent((CanvasProviderIdentity,), "id name"),
+    "capi": _Sent((CapiOptions,), "autoTier enableWebSocketResponses"),
+    "commands.*": _Sent((ClientCommand,), "description name"),
+    "customAgents.*": _Sent(
+        (CustomAgentConfig,),
+        "description displayName hooks infer mcpServers model modelPolicy name prompt reasoningEffort skills tools",
+    ),
+    "defaultAgent": _Sent((DefaultAgentConfig,), "excludedTools"),
+    "githubMcpToolConfig": _Sent(
+        (GitHubMcpToolConfig,),
+        "additionalTools additionalToolsets disableFormDeferral enableAllTools enableInsidersMode",
+    ),
+    "infiniteSessions": _Sent(
+        (InfiniteSessionConfig,), "backgroundCompactionThreshold bufferExhaustionThreshold enabled"
+    ),
+    "largeOutput": _Sent((LargeOutputConfig,), "enabled maxSizeBytes outputDir"),
+    "mcpServers.*": _Sent(
+        (McpServerConfig,),
+        "args command cwd env headers oauthClientId oauthGrantType oauthPublicClient timeout tools type url",
+    ),
+    "memory": _Sent((MemoryOptions,), "enabled mode"),
+    "modelCapabilities": _Sent((ModelCapabilities,), "limits supports"),
+    "models.*": _Sent(
+        (ProviderModelConfig,),
+        "capabilities id maxContextWindowTokens maxOutputTokens maxPromptTokens modelId name provider wireModel",
+    ),
+    "provider": _Sent(
+        (ProviderConfig,),
+        """
+        apiKey apiKeyCommand azure baseUrl bearerToken hasBearerTokenProvider headers maxOutputTokens
+        maxPromptTokens modelId modelProvider transport type wireApi wireModel
+        """,
+    ),
+    "provider.azure": _Sent((AzureOptions,), "apiVersion"),
+    "providers.*": _Sent(
+        (NamedProviderConfig,),
+        "apiKey azure baseUrl bearerToken hasBearerTokenProvider headers modelProvider name type wireApi",
+    ),
+    "sessionLimits": _Sent((SessionLimitsConfig,), "maxAiCredits"),
+    "systemMessage": _Sent((SystemMessageConfig,), "content mode sections"),
+    "systemMessage.sections.*": _Sent((SystemMessageSection,), "action content"),
+    "toolSearch": _Sent((ToolSearchConfig,), "deferThreshold enabled"),
+    "tools.*": _Sent(
+        (ClientTool,),
+        "defer description isTerminal metadata name overridesBuiltInTool parameters skipPermission",
+    ),
+}
+"""All members that the newest SDKs send, by the path of their object."""
+
+
+def states() -> Iterator[tuple[str, str, str]]:
+    """Yield the path of the object, the path of the option and its state: served, neutral or unsupported.
+
+    Raises:
+        LookupError: an option is neither a field of a model nor in a table.
+    """
+    for parent, (models, names) in SENT.items():
+        accepted = members_of(models).accepted
+        for name in names.split():
+            option = f"{parent}.{name}" if parent else name
+            if option in UNSUPPORTED:
+                yield parent, option, "unsupported"
+            elif option in NEUTRAL:
+                yield parent, option, "neutral"
+            elif name in accepted:
+                yield parent, option, "served"
+            else:
+                raise LookupError(f"{option}: neither served nor listed with a reason")
